@@ -28,11 +28,7 @@ PAGE = ROOT / "docs" / "reference" / "compatibility.md"
 STEPS, TRACED = 80, 20
 """Training steps of each script, and how many of them tfdoctor traces by default."""
 
-SCRIPTS = {
-    "fit": StepSource.KERAS_FIT,
-    "loop": StepSource.TF_DATA_LOOP,
-    "session": StepSource.SESSION_RUN,
-}
+SCRIPTS = {"fit": StepSource.KERAS_FIT, "loop": StepSource.TF_DATA_LOOP, "session": StepSource.SESSION_RUN}
 """The scripts in benchmarks/versions, and how their steps are to be found."""
 
 PROBE = """
@@ -71,9 +67,7 @@ def _release(number: str, python: str) -> Release:
 def _both(name: str, python: str, *packages: str) -> tuple[Release, Release]:
     """Return a TensorFlow with Keras 3, and the same with Keras 2."""
     with_old = (*packages, "tf_keras")
-    return Release(name, python, with_old), Release(
-        f"{name}+tf_keras", python, with_old, legacy=True
-    )
+    return Release(name, python, with_old), Release(f"{name}+tf_keras", python, with_old, legacy=True)
 
 
 RELEASES = (
@@ -106,14 +100,9 @@ def prepare(release: Release) -> None:
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if uv is None:
         raise SystemExit("uv is needed to make the environments: install it, `pip install uv`.")
-    subprocess.run(
-        [uv, "venv", "--quiet", "--clear", "--python", release.python, str(release.folder)],
-        check=True,
-    )
+    subprocess.run([uv, "venv", "--quiet", "--clear", "--python", release.python, str(release.folder)], check=True)
     python = str(interpreter(release))
-    subprocess.run(
-        [uv, "pip", "install", "--quiet", "--python", python, *release.packages], check=True
-    )
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *release.packages], check=True)
     (release.folder / ".ready").touch()
 
 
@@ -140,9 +129,7 @@ def verdict(release: Release, script: str) -> str:
         for command in ((python, path, plain), (*profile, path, traced)):
             done = commands.ended(*command, variables=release.variables)
             if done.returncode:
-                return (
-                    f"exit code {done.returncode}: {(done.stderr.strip() or '?').splitlines()[-1]}"
-                )
+                return f"exit code {done.returncode}: {(done.stderr.strip() or '?').splitlines()[-1]}"
         faults = [*_recorded(out, SCRIPTS[script]), *_reported(out, SCRIPTS[script])]
         if plain.read_bytes() != traced.read_bytes():
             faults.append("the weights differ")
@@ -176,9 +163,7 @@ def _reported(out: Path, source: StepSource) -> list[str]:
 
 def page(outcomes: dict[str, Outcome]) -> str:
     """Return the page of the manual."""
-    rows = "\n".join(
-        _row(outcomes[release.name]) for release in RELEASES if release.name in outcomes
-    )
+    rows = "\n".join(_row(outcomes[release.name]) for release in RELEASES if release.name in outcomes)
     machine = host()
     return f"""# Compatibility
 

@@ -35,14 +35,10 @@ CASES: tuple[Case, ...] = (
 )
 
 
-def milliseconds(
-    call: Call, x: tuple[int, ...], w: tuple[int, ...], rounds: int = 7
-) -> dict[str, float]:
+def milliseconds(call: Call, x: tuple[int, ...], w: tuple[int, ...], rounds: int = 7) -> dict[str, float]:
     """Return the least time of each type, in turns."""
     run = tf.function(call)
-    given = {
-        dtype: [tf.cast(tf.random.normal(shape), dtype) for shape in (x, w)] for dtype in TYPES
-    }
+    given = {dtype: [tf.cast(tf.random.normal(shape), dtype) for shape in (x, w)] for dtype in TYPES}
     least = typical([partial(run, *pair) for pair in given.values()], rounds, min)
     return {dtype: seconds * 1e3 for dtype, seconds in zip(given, least, strict=True)}
 
@@ -51,9 +47,7 @@ def main() -> None:
     """Print one row per case."""
     for name, call, x, w in CASES:
         times = milliseconds(call, x, w)
-        cells = [
-            f"{dtype} {ms:.2f} ms ({ms / times['float32']:.2f})" for dtype, ms in times.items()
-        ]
+        cells = [f"{dtype} {ms:.2f} ms ({ms / times['float32']:.2f})" for dtype, ms in times.items()]
         print(f"{name:32}", *cells, flush=True)
 
 

@@ -124,13 +124,8 @@ def main(counts: tuple[int, ...]) -> None:
             print(f"| {count:,} | {cells} |", flush=True)
         with cluster(folder, 2) as (address, workers):
             examine(source, folder / "killed", address, kill=workers[0])
-        equal = same(
-            folder / f"one-{count}" / "runs.jsonl", folder / "killed" / "runs.jsonl", count
-        )
-        print(
-            "the tables of one worker and of two, one of them killed, are",
-            "equal" if equal else "DIFFERENT",
-        )
+        equal = same(folder / f"one-{count}" / "runs.jsonl", folder / "killed" / "runs.jsonl", count)
+        print("the tables of one worker and of two, one of them killed, are", "equal" if equal else "DIFFERENT")
     finally:
         shutil.rmtree(folder)
 

@@ -87,11 +87,7 @@ ENTRIES = (
     Entry("MobileNetV2", "application.py", ("MobileNetV2", "96"), (NORM, PRECISION)),
     Entry("EfficientNetB0", "application.py", ("EfficientNetB0", "96"), (NORM, PRECISION)),
     Entry("ResNet50", "application.py", ("ResNet50", "64"), (NORM, PRECISION)),
-    Entry(
-        "Text transformer",
-        "text_transformer.py",
-        diffs=(("padding-waste", "text-by-length.diff"),),
-    ),
+    Entry("Text transformer", "text_transformer.py", diffs=(("padding-waste", "text-by-length.diff"),)),
 )
 
 

@@ -42,12 +42,7 @@ def main() -> None:
         for chunk in pool.map(partial(_chunk, options.recordings), chunks):
             outcomes += chunk
             failed = [outcome for outcome in outcomes if outcome.failure]
-            print(
-                f"{len(outcomes)} cases, {len(failed)} failed",
-                end="\r",
-                file=sys.stderr,
-                flush=True,
-            )
+            print(f"{len(outcomes)} cases, {len(failed)} failed", end="\r", file=sys.stderr, flush=True)
     refused = sum(outcome.refused for outcome in outcomes)
     _show(failed)
     print(

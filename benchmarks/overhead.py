@@ -51,9 +51,7 @@ def steps(kind: str, style: str, width: int) -> str:
     base = median(without for _, without in pairs)
     more, low, high = spread([(ours - without) / without * 100 for ours, without in pairs])
     micro = median((ours - without) * 1e3 for ours, without in pairs)
-    return (
-        f"| {style} | {base:.2f} ms | {more:+.2f} % ({low:+.2f} to {high:+.2f}) | {micro:+.1f} us |"
-    )
+    return f"| {style} | {base:.2f} ms | {more:+.2f} % ({low:+.2f} to {high:+.2f}) | {micro:+.1f} us |"
 
 
 def starts() -> str:

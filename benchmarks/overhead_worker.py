@@ -193,9 +193,7 @@ def _window(window: Any, loop: Loop) -> float:
     """Trace one window as if it were the first, and return the mean of its steps."""
     window.state, window.kept, window.captures = type(window.state)("waiting"), None, 0
     window.sources.clear()
-    times = loop.steps(TRACED * (2 + MOST_SAMPLED))[
-        WARMUP:
-    ]  # after TRACED, for samples of the stack
+    times = loop.steps(TRACED * (2 + MOST_SAMPLED))[WARMUP:]  # after TRACED, for samples of the stack
     if window.kept is None or window.kept.record["steps"] != TRACED:
         raise SystemExit(f"no window was traced: {window.log.state}")
     return mean(times[1:TRACED])  # in the first, the profiler starts; few are sampled, so no median
@@ -232,9 +230,7 @@ def transformer(keras: Any, layers: int = 12, width: int = 128) -> tuple[Any, An
     tokens = keras.Input([32], dtype="int32")
     x = keras.layers.Embedding(1000, width)(tokens)
     for _ in range(layers):
-        x = keras.layers.LayerNormalization()(
-            x + keras.layers.MultiHeadAttention(4, width // 4)(x, x)
-        )
+        x = keras.layers.LayerNormalization()(x + keras.layers.MultiHeadAttention(4, width // 4)(x, x))
         inner = keras.layers.Dense(4 * width, activation="gelu")(x)
         x = keras.layers.LayerNormalization()(x + keras.layers.Dense(width)(inner))
     out = keras.layers.Dense(10, activation="softmax")(keras.layers.GlobalAveragePooling1D()(x))

@@ -29,16 +29,7 @@ from tfdoctor.stored.files import COMPRESSED, open_report, report_at
 SAMPLE = Path(__file__).parents[1] / "sample_traces" / "cpu-input-bound"
 LOADS, BARS, LANES, FRAMES, WIDTH = 5, 5_000, 10, 120, 1280
 
-COLUMNS = (
-    "page",
-    "size",
-    "height",
-    "axe violations",
-    "first text",
-    "bars",
-    "frame, median",
-    "95 %",
-)
+COLUMNS = ("page", "size", "height", "axe violations", "first text", "bars", "frame, median", "95 %")
 
 FIRST_TEXT = """() => new Promise(done => new PerformanceObserver(
     list => done(list.getEntriesByName('first-contentful-paint')[0].startTime)
@@ -70,9 +61,7 @@ def many_bars(diagnosis: Diagnosis) -> Diagnosis:
         TimelineLane(
             f"lane {lane}",
             tuple(
-                TimelineBar(
-                    number * width, 0.8 * width, PARTS[number % len(PARTS)], f"bar {number}"
-                )
+                TimelineBar(number * width, 0.8 * width, PARTS[number % len(PARTS)], f"bar {number}")
                 for number in range(each)
             ),
         )
@@ -138,9 +127,7 @@ def rows(paths: list[Path]) -> Iterator[list[str]]:
 
 def main() -> None:
     """Print the table."""
-    for line in table(
-        COLUMNS, rows([*map(Path, sys.argv[1:])] or sorted(REPORTS.glob(f"*{COMPRESSED}")))
-    ):
+    for line in table(COLUMNS, rows([*map(Path, sys.argv[1:])] or sorted(REPORTS.glob(f"*{COMPRESSED}")))):
         print(line, flush=True)
 
 

@@ -74,9 +74,7 @@ def in_turn(call: Call) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
     return run
 
 
-def with_gradients(
-    call: Call, *, of_input: bool = True
-) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
+def with_gradients(call: Call, *, of_input: bool = True) -> Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]:
     """Return a graph function of the matmul and its gradients, as in a training step.
 
     In a model's first layer, there is none of the input.
@@ -252,9 +250,7 @@ VALUES = (64, 128, 768)
 """25 MB in float32: more than the call from Python counts, and than the caches hold."""
 
 
-def layer(
-    call: Call, x: tf.Tensor, w: tf.Tensor, dtype: tf.DType
-) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+def layer(call: Call, x: tf.Tensor, w: tf.Tensor, dtype: tf.DType) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
     """Return the forward and backward pass of a layer with float32 weights that computes in another type."""
     inputs, weights = tf.cast(x, dtype), tf.Variable(w)
 
@@ -265,11 +261,7 @@ def layer(
             y = call(inputs, tf.cast(weights, dtype))
             loss = tf.reduce_sum(tf.cast(y * y, tf.float32))
         of_inputs, of_weights = tape.gradient(loss, [inputs, weights])
-        return (
-            loss
-            + tf.cast(tf.reshape(of_inputs, [-1])[0], tf.float32)
-            + tf.reshape(of_weights, [-1])[0]
-        )
+        return loss + tf.cast(tf.reshape(of_inputs, [-1])[0], tf.float32) + tf.reshape(of_weights, [-1])[0]
 
     return run
 

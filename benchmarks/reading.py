@@ -116,11 +116,7 @@ def in_time(space: Any, times: int) -> None:
 def in_threads(space: Any, times: int) -> None:
     """Repeat the host's threads, but for that of Python, under other names."""
     host = next(plane for plane in space.planes if plane.name == "/host:CPU")
-    threads = [
-        (line.id, line.name, line.SerializeToString())
-        for line in host.lines
-        if line.name != "python"
-    ]
+    threads = [(line.id, line.name, line.SerializeToString()) for line in host.lines if line.name != "python"]
     for copy in range(1, times):
         for number, name, content in threads:
             line = host.lines.add()

@@ -33,9 +33,7 @@ WAITING = str(ROOT / "benchmarks" / "waiting_step.py")
 SCRIPTS = {
     "convnet": (str(ROOT / "examples" / "float32_convnet.py"),),
     "input": (str(ROOT / "examples" / "input_bound.py"),),
-    "loop": (
-        str(ROOT / "benchmarks" / "accuracy" / "pairs" / "loop_without_prefetch" / "fault.py"),
-    ),
+    "loop": (str(ROOT / "benchmarks" / "accuracy" / "pairs" / "loop_without_prefetch" / "fault.py"),),
     "waiting": (WAITING, "0.002"),
     "waiting-longer": (WAITING, "0.02"),
 }
@@ -107,9 +105,7 @@ DISTURBANCES: Mapping[str, Callable[[Generator], Floats]] = {
 }
 
 
-def made_run(
-    rng: Generator, jitter: float, disturb: Callable[[Generator], Floats] | None = None
-) -> Floats:
+def made_run(rng: Generator, jitter: float, disturb: Callable[[Generator], Floats] | None = None) -> Floats:
     """Return the steps of a made-up run, whose speed differs from that of others by half of its jitter, ms."""
     times = step_series(rng, jitter, 20.0 * np.exp(jitter / 2 * rng.normal()))
     return times if disturb is None else times * np.exp(disturb(rng))
@@ -122,9 +118,7 @@ def reported(times: Floats) -> Diagnosis:
         StepRow(number=number, total_ms=time, parts_ms={"device": time}, steady=True)
         for number, time in enumerate(times.tolist())
     )
-    steps = StepsSummary(
-        source=StepSource.MARKERS, step_ms=step_ms, rows=rows, breakdown_ms={"device": step_ms}
-    )
+    steps = StepsSummary(source=StepSource.MARKERS, step_ms=step_ms, rows=rows, breakdown_ms={"device": step_ms})
     trust = Trust(level=TrustLevel.HIGH)
     return Diagnosis(version="", subject=Subject(title=""), steps=steps, trust=trust, results=())
 
@@ -134,10 +128,7 @@ def made_row(
 ) -> None:
     """Print how often made-up pairs fail the gate; of a slower program all steps are longer by one factor."""
     rng = np.random.default_rng(0)
-    pairs = [
-        [[made_run(rng, jitter, disturb) for _ in range(recordings)] for _ in range(2)]
-        for _ in range(PAIRS)
-    ]
+    pairs = [[[made_run(rng, jitter, disturb) for _ in range(recordings)] for _ in range(2)] for _ in range(PAIRS)]
     shares = []
     for slower in (0.0, *REGRESSIONS):
         found = [
@@ -160,9 +151,7 @@ def _step(before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> ChangeOfSt
 def made_rows() -> None:
     """Print how often the gate fails for made-up runs."""
     slower = " | ".join(f"{100 * by:g} % slower: fails" for by in REGRESSIONS)
-    print(
-        f"| steps | recordings of each side | no change: fails | no change: called different | {slower} |"
-    )
+    print(f"| steps | recordings of each side | no change: fails | no change: called different | {slower} |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for jitter, recordings in [*((jitter, 1) for jitter in JITTERS), *SEVERAL]:
         made_row(f"differ by {100 * jitter:g} %", jitter, recordings)

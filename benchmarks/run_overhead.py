@@ -48,9 +48,7 @@ def measured(style: str, seconds: int, *, alternate: bool) -> dict[str, Any]:
         words = (style, str(seconds), str(result), *(["alternate"] if alternate else []))
         options = ("--no-report", "--no-trace", "--out", f"{folder}/out")
         worker = (sys.executable, "-m", "benchmarks.run_overhead_worker", *words)
-        commands.output(
-            *commands.TFDOCTOR, "profile", *options, "--", *worker, folder=RESULTS.parents[1]
-        )
+        commands.output(*commands.TFDOCTOR, "profile", *options, "--", *worker, folder=RESULTS.parents[1])
         found: dict[str, Any] = json.loads(result.read_text())
         manifest = json.loads(Path(folder, "out", "tfdoctor.json").read_text())
     blocks = found.pop("blocks")

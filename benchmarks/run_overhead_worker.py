@@ -98,9 +98,7 @@ class Measurement:
         self.on, self.forks, self.steps, self.left = True, 0, 0, WITHOUT
         self.times: list[float] = []
         self.blocks: list[dict[str, float]] = []
-        self.half: tuple[float, int] | None = (
-            None  # the moment when half is over, and the bytes by then
-        )
+        self.half: tuple[float, int] | None = None  # the moment when half is over, and the bytes by then
         self.result: dict[str, Any] = {}
         self._next(self.begun)
 
@@ -176,11 +174,7 @@ def fit(measurement: Measurement) -> None:
     """Model.fit on arrays."""
     import keras
 
-    layers = [
-        keras.Input([FIT_WIDTH]),
-        keras.layers.Dense(FIT_WIDTH),
-        keras.layers.Dense(FIT_WIDTH),
-    ]
+    layers = [keras.Input([FIT_WIDTH]), keras.layers.Dense(FIT_WIDTH), keras.layers.Dense(FIT_WIDTH)]
     model = keras.Sequential(layers)
     model.compile("sgd", "mse")
     x = np.random.default_rng(0).random((64 * 500, FIT_WIDTH), np.float32)
@@ -211,9 +205,7 @@ def hooks(measurement: Measurement) -> None:
     measurement.recording.meter(ConcreteFunction, "_call_flat")
 
 
-def loop(
-    measurement: Measurement, between: Callable[[], object] = lambda: None, width: int = WIDTH
-) -> None:
+def loop(measurement: Measurement, between: Callable[[], object] = lambda: None, width: int = WIDTH) -> None:
     """A custom loop over a tf.data dataset."""
     import tensorflow as tf
     from tensorflow.python.data.ops.iterator_ops import OwnedIterator

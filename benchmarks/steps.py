@@ -154,9 +154,7 @@ class Measurement:
         if len(kinds) > 1 or (kinds and not self.steps.get("median_ms")):
             yield "loops that tfdoctor saw: " + ", ".join(kinds)
         yield from (f"missing: {entry.what}: {entry.why}" for entry in self.manifest.missing)
-        yield from (
-            f"agent error: {error.where}: {error.error}" for error in self.manifest.agent_errors
-        )
+        yield from (f"agent error: {error.where}: {error.error}" for error in self.manifest.agent_errors)
         if self.steps.get("missing"):
             yield f"no steps: {self.steps['missing']}"
         if self.alone.code:
@@ -221,9 +219,7 @@ def table(measurements: Iterable[Measurement]) -> Iterator[str]:
 
 def show(cells: Iterable[str], remarks: Iterable[str] = ()) -> None:
     """Print a row, and below it what there is to say."""
-    print(
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True))
-    )
+    print("  ".join(f"{cell:<{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True)))
     for remark in remarks:
         print(f"    {remark}")
     sys.stdout.flush()

@@ -56,15 +56,9 @@ class Compared:
     def line(self) -> str:
         """Return one line of the table."""
         one, itself = self.measured, self.trials.as_is
-        truth = (
-            "-"
-            if self.truth is None
-            else f"{self.truth:.1%} ({self.turns[0]:.0%} to {self.turns[-1]:.0%})"
-        )
+        truth = "-" if self.truth is None else f"{self.truth:.1%} ({self.turns[0]:.0%} to {self.turns[-1]:.0%})"
         if one is None:
-            return (
-                f"{self.case.name:<34} timer {truth:<20}  no figure: {self.trials.rows[0].missing}"
-            )
+            return f"{self.case.name:<34} timer {truth:<20}  no figure: {self.trials.rows[0].missing}"
         interval = f"{one.share:>6.1%} ({one.low:.1%} to {one.high:.1%})"
         against = "-" if itself is None else f"{itself.share:+.1%} {itself.difference.value}"
         training = self.trials.rows[0].training
@@ -104,9 +98,7 @@ def main() -> None:
     parser = commands.parser(__doc__)
     parser.add_argument("folder", type=Path, help="of the round's cases")
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
-    parser.add_argument(
-        "--minutes", type=float, default=16.0, help="of each trial, with the turns of the timer"
-    )
+    parser.add_argument("--minutes", type=float, default=16.0, help="of each trial, with the turns of the timer")
     options = parser.parse_args()
     done = []
     for case in filter(comparable, cases(options.folder.resolve(), options.names)):
@@ -118,12 +110,8 @@ def main() -> None:
             continue
         print(done[-1].line(), flush=True)
     known = [one for one in done if one.measured is not None and one.truth is not None]
-    same = [
-        one for one in done if one.trials.as_is and one.trials.as_is.difference is Difference.NONE
-    ]
-    print(
-        f"the interval holds the timer's saving in {sum(one.holds for one in known)} of {len(known)}"
-    )
+    same = [one for one in done if one.trials.as_is and one.trials.as_is.difference is Difference.NONE]
+    print(f"the interval holds the timer's saving in {sum(one.holds for one in known)} of {len(known)}")
     print(f"no difference from itself claimed in {len(same)} of {len(done)}")
 
 

@@ -21,8 +21,6 @@ def by_turns(runs: Sequence[Run], rounds: int) -> list[list[float]]:
     return [[seconds(run) for run in runs] for _ in range(rounds)]
 
 
-def typical(
-    runs: Sequence[Run], rounds: int, of: Callable[[Iterable[float]], float] = median
-) -> list[float]:
+def typical(runs: Sequence[Run], rounds: int, of: Callable[[Iterable[float]], float] = median) -> list[float]:
     """Return the typical seconds of each call."""
     return [of(times) for times in zip(*by_turns(runs, rounds), strict=True)]

@@ -69,9 +69,7 @@ def main() -> None:
     sys.exit(print_differences(compared, reports, figures=options.figures))
 
 
-def print_differences(
-    compared: Sequence[tuple[Path, list[Difference]]], reports: int, *, figures: bool
-) -> int:
+def print_differences(compared: Sequence[tuple[Path, list[Difference]]], reports: int, *, figures: bool) -> int:
     """Print the differences and return the exit code."""
     differing = 0
     for path, pairs in compared:
@@ -137,9 +135,7 @@ def differences(old: Any, new: Any, where: str = "") -> Iterator[Difference]:  #
             yield where, old, new
 
 
-def _entries(
-    key: str, old: Mapping[str, Any], new: Mapping[str, Any], where: str
-) -> Iterator[Difference]:
+def _entries(key: str, old: Mapping[str, Any], new: Mapping[str, Any], where: str) -> Iterator[Difference]:
     if key in old and key in new:
         yield from differences(old[key], new[key], where)
     else:

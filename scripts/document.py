@@ -37,18 +37,10 @@ ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
 REFERENCE = ROOT / "docs" / "reference"
 GALLERY = ROOT / "docs" / "gallery"
-WRITTEN = (
-    "*.md",
-    "docs/*.md",
-    "docs/how-to/*.md",
-    "docs/explanation/*.md",
-    "docs/gallery/index.md",
-)
+WRITTEN = ("*.md", "docs/*.md", "docs/how-to/*.md", "docs/explanation/*.md", "docs/gallery/index.md")
 """Pages written by hand; some have generated passages."""
 
-BANNER = (
-    "<!-- Generated from {source} by scripts/document.py: edit that, then run `make docs`. -->\n"
-)
+BANNER = "<!-- Generated from {source} by scripts/document.py: edit that, then run `make docs`. -->\n"
 
 MARKED = re.compile(
     r"(<!-- (sample|account|headline|trial|map|accuracy|strangers|gallery|whole-run|run-overhead) ?(\S*) -->\n)"
@@ -111,13 +103,9 @@ def pages() -> dict[Path, str]:
         REFERENCE / "exit-codes.md": exit_codes_page(),
         REFERENCE / "configuration.md": configuration_page(rules),
         REFERENCE / "report.schema.json": json.dumps(schema(), indent=1, sort_keys=True) + "\n",
-        REFERENCE / "facts.md": "\n".join(
-            [BANNER.format(source="src/tfdoctor/facts/"), *facts_page(rules)]
-        ),
+        REFERENCE / "facts.md": "\n".join([BANNER.format(source="src/tfdoctor/facts/"), *facts_page(rules)]),
         **{
-            stored.with_name(stored.name.replace(COMPRESSED, ".md")): md.render(
-                open_report(stored, rules)
-            )
+            stored.with_name(stored.name.replace(COMPRESSED, ".md")): md.render(open_report(stored, rules))
             for stored in sorted(GALLERY.glob(f"*{COMPRESSED}"))
         },
         **{path: filled(path) for pattern in WRITTEN for path in sorted(ROOT.glob(pattern))},
@@ -138,16 +126,10 @@ def _first_line(function: Any) -> str:  # noqa: ANN401 - any function with a doc
 
 def rules_index(rules: tuple[Rule, ...]) -> str:
     """Return the list of rules, by topic."""
-    lines = [
-        BANNER.format(source="src/tfdoctor/rules/"),
-        "# The rules\n",
-        ANSWERS,
-    ]
+    lines = [BANNER.format(source="src/tfdoctor/rules/"), "# The rules\n", ANSWERS]
     for topic, title in TOPICS.items():
         if members := [rule for rule in rules if rule.topic is topic]:
-            rows = [
-                (f"[{rule.name}]({rule.name}.md)", rule.doc.title, rule.since) for rule in members
-            ]
+            rows = [(f"[{rule.name}]({rule.name}.md)", rule.doc.title, rule.since) for rule in members]
             lines += [f"## {title}\n", *table(("rule", "what it reports", "since"), rows), ""]
     return "\n".join(lines)
 
@@ -238,9 +220,7 @@ with 4 if the interval contains the limit.
 def configuration_page(rules: tuple[Rule, ...]) -> str:
     """Return every setting, and the limits of every rule."""
     keys = [(f"`{name}`", f"`{key.default}`", key.meaning) for name, key in KEYS.items()]
-    budgets = [
-        (f"`{name}`", f"`{budget.example}`", budget.meaning) for name, budget in BUDGET_KEYS.items()
-    ]
+    budgets = [(f"`{name}`", f"`{budget.example}`", budget.meaning) for name, budget in BUDGET_KEYS.items()]
     lines = [
         BANNER.format(source="src/tfdoctor/rulebook/config/ and the rules' limits"),
         "# Configuration\n",

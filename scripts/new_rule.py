@@ -115,9 +115,7 @@ def files(name: str, topic: Topic) -> dict[Path, str]:
     """Return the texts of a new rule's module and test."""
     module = name.replace("-", "_")
     return {
-        ROOT / "src" / "tfdoctor" / "rules" / f"{module}.py": RULE.format(
-            topic=topic.name, since=__version__
-        ),
+        ROOT / "src" / "tfdoctor" / "rules" / f"{module}.py": RULE.format(topic=topic.name, since=__version__),
         ROOT / "tests" / "rules" / f"test_{module}.py": TEST.format(name=name, module=module),
     }
 

@@ -19,9 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from tensorflow.tsl.profiler.protobuf import (
-    profiler_options_pb2,
-)
+from tensorflow.tsl.profiler.protobuf import profiler_options_pb2
 
 from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.run.framework import Framework
@@ -39,10 +37,7 @@ HOST = "host"
 FOLDER = "/home/user/train"
 
 SHOWS = {
-    "cpu-input-bound": (
-        "input_bound.py",
-        "Steps that wait for Python to prepare their images.",
-    ),
+    "cpu-input-bound": ("input_bound.py", "Steps that wait for Python to prepare their images."),
     "cpu-input-bound-fixed": (
         "input_bound_fixed.py",
         "The same training with its images prepared by TensorFlow, ahead of the step.",
@@ -92,9 +87,7 @@ def _undisturbed(folder: Path, script: str) -> Path:
         _wait_for_quiet()
         recording = folder / f"attempt-{attempt}"
         _profile(folder, script, recording)
-        if (
-            Samples.measure(Recording.open(recording), Framework()).other_cores or 0.0
-        ) <= BUSY_CORES:
+        if (Samples.measure(Recording.open(recording), Framework()).other_cores or 0.0) <= BUSY_CORES:
             return recording
         print(f"{script}: other programs were at work, trying again")
     raise SystemExit(f"{script} was never alone on this machine: try again when it is quiet")
@@ -136,9 +129,7 @@ def _scrub(source: Path, target: Path, replacements: Mapping[str, str]) -> None:
     manifest["host"]["name"] = HOST
     manifest["command"][0] = manifest["python"] = "python"
     (target / "tfdoctor.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    program = _replaced(
-        json.loads(gzip.decompress((source / "program.json.gz").read_bytes())), replacements
-    )
+    program = _replaced(json.loads(gzip.decompress((source / "program.json.gz").read_bytes())), replacements)
     packed = gzip.compress(json.dumps(program, separators=(",", ":")).encode(), mtime=0)
     (target / "program.json.gz").write_bytes(packed)
     shutil.copy(source / "samples.jsonl", target)

@@ -74,10 +74,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> Run:
     network = Network(
-        batch=options.batch,
-        width=options.width,
-        batch_norm=options.batch_norm,
-        depthwise=options.depthwise,
+        batch=options.batch, width=options.width, batch_norm=options.batch_norm, depthwise=options.depthwise
     )
     names = ("device", "precision", "steps", "input_ms", "gap_us", "dispatch_us", "between_ms",
              "copy", "overlap")  # fmt: skip

@@ -75,10 +75,7 @@ PAIRS = (
         at_most=True,
     ),
     Pair(
-        "tracing in the call",
-        (Breakdown, lambda b: b[Stage.HOST]),
-        (Retracing, lambda r: r.host_ms),
-        at_most=True,
+        "tracing in the call", (Breakdown, lambda b: b[Stage.HOST]), (Retracing, lambda r: r.host_ms), at_most=True
     ),
     Pair(
         "compiling in the call",
@@ -104,34 +101,14 @@ PAIRS = (
         (PartEvents, most_of_a_thread(Stage.BETWEEN)),
         at_most=True,
     ),
-    Pair(
-        "device",
-        (Breakdown, lambda b: b[Stage.DEVICE]),
-        (Operations, lambda o: sum(row.ms for row in o.rows)),
-    ),
-    Pair(
-        "device",
-        (Breakdown, lambda b: b[Stage.DEVICE]),
-        (GpuUtilization, lambda g: g.busiest.kernel_ms),
-    ),
+    Pair("device", (Breakdown, lambda b: b[Stage.DEVICE]), (Operations, lambda o: sum(row.ms for row in o.rows))),
+    Pair("device", (Breakdown, lambda b: b[Stage.DEVICE]), (GpuUtilization, lambda g: g.busiest.kernel_ms)),
     Pair("idle", (Breakdown, idle), (GpuUtilization, lambda g: g.idle_ms)),
     Pair("idle", (Breakdown, idle), (IdleGaps, lambda g: g.idle_ms)),
     Pair("idle", (IdleGaps, lambda g: g.idle_ms), (IdleGaps, lambda g: sum(g.causes.values()))),
-    Pair(
-        "input wait",
-        (Breakdown, lambda b: b[Stage.INPUT]),
-        (IdleGaps, lambda g: g.causes[IdleCause.INPUT]),
-    ),
-    Pair(
-        "between",
-        (Breakdown, lambda b: b[Stage.BETWEEN]),
-        (IdleGaps, lambda g: g.causes[IdleCause.BETWEEN]),
-    ),
-    Pair(
-        "collectives",
-        (Breakdown, lambda b: b[Stage.COLLECTIVE]),
-        (Collectives, lambda c: c.exposed_ms),
-    ),
+    Pair("input wait", (Breakdown, lambda b: b[Stage.INPUT]), (IdleGaps, lambda g: g.causes[IdleCause.INPUT])),
+    Pair("between", (Breakdown, lambda b: b[Stage.BETWEEN]), (IdleGaps, lambda g: g.causes[IdleCause.BETWEEN])),
+    Pair("collectives", (Breakdown, lambda b: b[Stage.COLLECTIVE]), (Collectives, lambda c: c.exposed_ms)),
 )
 """All quantities that two facts measure."""
 

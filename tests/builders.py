@@ -97,9 +97,7 @@ def _display(name: str) -> str:
     return operation[1] if operation else ""
 
 
-def _line(
-    number: int, thread: Thread, types: tuple[EventType, ...], kinds: Mapping[str, int]
-) -> Line:
+def _line(number: int, thread: Thread, types: tuple[EventType, ...], kinds: Mapping[str, int]) -> Line:
     rows = sorted(thread.rows, key=lambda row: (row[1], -row[2]))
     return Line(
         thread.name,
@@ -156,9 +154,7 @@ def executor(start: float, end: float, number: int = 1) -> Row:
     return ("ExecutorState::Process", start, end, {"id": number})
 
 
-def iterator(
-    path: str, start: float, end: float, number: int, parent: int = 0, **stats: Any
-) -> Row:
+def iterator(path: str, start: float, end: float, number: int, parent: int = 0, **stats: Any) -> Row:
     ids = {"id": number} | ({"parent_id": parent} if parent else {})
     return (f"Iterator::{path}", start, end, ids | stats)
 
@@ -177,10 +173,7 @@ def manifest(**parts: Any) -> Manifest:
 
 
 def recording(
-    program: Stats | None = None,
-    samples: Iterable[Stats] = (),
-    *,
-    manifest: Manifest | None = None,
+    program: Stats | None = None, samples: Iterable[Stats] = (), *, manifest: Manifest | None = None
 ) -> Recording:
     built = read(ProgramRecord, program, []) if program else None
     seen = tuple(read(MachineSample, sample, []) for sample in samples)
@@ -191,9 +184,7 @@ def chart(of: Trace, beside: Recording | None = None) -> Chart:
     return Chart([of, beside or recording()])
 
 
-def graph_operation(
-    name: str, kind: str, inputs: Any = (), outputs: Any = (), **more: Any
-) -> dict[str, Any]:
+def graph_operation(name: str, kind: str, inputs: Any = (), outputs: Any = (), **more: Any) -> dict[str, Any]:
     """An operation as the program record has it."""
     return {"name": name, "type": kind, "inputs": inputs, "outputs": outputs, **more}
 
@@ -227,10 +218,5 @@ def matmul(
     tensors = ((dtype, (32, 32, 32, 32)), (dtype, weights))
     graph = Operation(name=name, type=kind, inputs=tensors) if dtype else None
     return OperationTime(
-        name=name,
-        type=kind,
-        ms=ms,
-        ran=(ran or f"{name}:_MklNative{kind}",),
-        operation=graph,
-        **more,
+        name=name, type=kind, ms=ms, ran=(ran or f"{name}:_MklNative{kind}",), operation=graph, **more
     )

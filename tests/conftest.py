@@ -14,9 +14,7 @@ from scripts.chromium import chromium, find
 
 # The same examples in every run, so that a change is what makes a test fail; and a loaded machine is
 # no reason to. Random ones: pytest --hypothesis-profile=explore
-settings.register_profile(
-    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("same")
 
@@ -25,11 +23,7 @@ ASSETS = Path(__file__).parents[1] / "src" / "tfdoctor" / "report" / "assets"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--update-golden",
-        action="store_true",
-        help="write what is rendered now as the golden files",
-    )
+    parser.addoption("--update-golden", action="store_true", help="write what is rendered now as the golden files")
 
 
 def pytest_configure() -> None:

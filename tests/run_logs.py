@@ -104,9 +104,7 @@ class Run:
         self.now += seconds
 
     @contextmanager
-    def call(
-        self, kind: RunCall, at: str | None = None, name: str = "", **span: Any
-    ) -> Iterator[None]:
+    def call(self, kind: RunCall, at: str | None = None, name: str = "", **span: Any) -> Iterator[None]:
         """Make a call, which is told alone if it is one that the recorder tells alone."""
         made = self._place(kind, place(at), name, self.under_way[-1].id)
         self.under_way.append(made)
@@ -131,14 +129,7 @@ class Run:
             self.python(seconds, at)
 
     def trace(
-        self,
-        seconds: float,
-        at: str,
-        name: str,
-        *,
-        trains: bool = False,
-        made: int = 1,
-        **stack: Any,
+        self, seconds: float, at: str, name: str, *, trains: bool = False, made: int = 1, **stack: Any
     ) -> None:
         """Call a function that is traced then; a training one is a step as well; ``stack`` as for python."""
         outer = RunCall.FUNCTION
@@ -156,9 +147,7 @@ class Run:
     def _trace(self, seconds: float, at: str, name: str, made: int, **stack: Any) -> None:
         with self.call(RunCall.TRACE, at, name):
             self.traces.append(
-                FunctionTrace(
-                    name, place(at), self.now, seconds * 1000, made, self.under_way[-1].id
-                )
+                FunctionTrace(name, place(at), self.now, seconds * 1000, made, self.under_way[-1].id)
             )
             self.python(seconds, at, **stack)
 
@@ -266,18 +255,14 @@ class Run:
             yield self._bucket(start, end, dict(ms), dict(counts))
             start = end
 
-    def _bucket(
-        self, start: float, end: float, stacks: dict[str, float], samples: dict[str, int]
-    ) -> Bucket:
+    def _bucket(self, start: float, end: float, stacks: dict[str, float], samples: dict[str, int]) -> Bucket:
         calls: dict[str, float] = defaultdict(float)
         for moment in _between(self.moments, start, end, lambda moment: moment.end):
             overlap = min(end, moment.end) - max(start, moment.start)
             if overlap > 0:
                 calls[str(moment.call)] += overlap * 1000
         entered = Counter(
-            str(call)
-            for at, call in _between(self.entered, start, end, lambda one: one[0])
-            if start <= at < end
+            str(call) for at, call in _between(self.entered, start, end, lambda one: one[0]) if start <= at < end
         )
         counters = [found for at, found in self.counters if start <= at < end]
         return Bucket(
@@ -324,9 +309,7 @@ class Run:
 T = TypeVar("T")
 
 
-def _between(
-    ordered: Sequence[T], start: float, end: float, time: Callable[[T], float]
-) -> Sequence[T]:
+def _between(ordered: Sequence[T], start: float, end: float, time: Callable[[T], float]) -> Sequence[T]:
     """Return what has its time from start to end, and what comes next, of entries in order."""
     return ordered[bisect_left(ordered, start, key=time) : bisect_right(ordered, end, key=time) + 1]
 

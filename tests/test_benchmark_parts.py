@@ -36,9 +36,7 @@ def test_calls_take_turns_and_the_first_ones_do_not_count() -> None:
     assert len(turns.typical(runs, 3)) == 2
 
 
-def test_only_the_marked_passage_of_a_page_is_filled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_marked_passage_of_a_page_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "EXPLANATIONS", tmp_path)
     page = tmp_path / "page.md"
     page.write_text("<!-- a -->\nold\n<!-- /a -->\n<!-- b -->\nold\n<!-- /b -->\n")

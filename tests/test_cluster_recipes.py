@@ -80,11 +80,7 @@ RECIPES: Mapping[str, tuple[list[str], list[dict[str, str]], tuple[str, ...]]] =
     "SageMaker": (
         ["sh", "-c", block("SageMaker"), "profile.sh", "--epochs", "2"],
         [
-            {
-                "TRAINING_JOB_NAME": "job",
-                "SM_HOSTS": '["algo-1", "algo-2"]',
-                "SM_CURRENT_HOST": f"algo-{n}",
-            }
+            {"TRAINING_JOB_NAME": "job", "SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": f"algo-{n}"}
             for n in (1, 2)
         ],
         ("worker-0", "worker-1"),

@@ -133,10 +133,7 @@ def test_the_installed_wheel_reports_as_the_checkout_does(installed: Path, tmp_p
         folder = tmp_path / name
         folder.mkdir()
         variables = {"PYTHONPATH": path} if path else {}
-        assert (
-            run(*command, "--version", cwd=folder, **variables)
-            == f"tfdoctor {tfdoctor.__version__}\n"
-        )
+        assert run(*command, "--version", cwd=folder, **variables) == f"tfdoctor {tfdoctor.__version__}\n"
         run(*command, "report", TRACE, "--out", "reports", cwd=folder, **variables)
         files = sorted((folder / "reports").iterdir())
         reports.append({file.name: file.read_text(encoding="utf-8") for file in files})
@@ -145,9 +142,7 @@ def test_the_installed_wheel_reports_as_the_checkout_does(installed: Path, tmp_p
 
 
 def test_the_installed_wheel_is_what_runs(installed: Path, tmp_path: Path) -> None:
-    shown = run(
-        installed / "python", "-c", "import tfdoctor; print(tfdoctor.__file__)", cwd=tmp_path
-    )
+    shown = run(installed / "python", "-c", "import tfdoctor; print(tfdoctor.__file__)", cwd=tmp_path)
     assert Path(shown.strip()).is_relative_to(installed.parent)
 
 
@@ -169,16 +164,7 @@ model.fit(x, x[:, :1], batch_size=8, epochs=1, verbose=0)
 @pytest.mark.tensorflow
 def test_the_installed_wheel_records(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
-    words = (
-        "profile",
-        "--python",
-        installed / "python",
-        "--out",
-        "out",
-        "--format",
-        "json",
-        "train.py",
-    )
+    words = ("profile", "--python", installed / "python", "--out", "out", "--format", "json", "train.py")
     run(installed / "tfdoctor", *words, cwd=tmp_path, CUDA_VISIBLE_DEVICES="")
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["steps"]["source"] == "keras-fit"

@@ -38,9 +38,7 @@ def test_the_generated_pages_are_fresh() -> None:
 def test_every_command_and_option_is_documented() -> None:
     page = read("docs/reference/cli.md")
 
-    assert {name for name, _ in COMMANDS} == set(
-        re.findall(r"^## tfdoctor (\w+)$", page, re.MULTILINE)
-    )
+    assert {name for name, _ in COMMANDS} == set(re.findall(r"^## tfdoctor (\w+)$", page, re.MULTILINE))
     for _, command in COMMANDS:
         for parameter in command.params:
             assert parameter.param_type_name == "argument" or f"`{parameter.opts[0]}" in page
@@ -158,9 +156,7 @@ def test_every_make_target_is_in_the_guide_for_contributors() -> None:
         assert target == "help" or f"`make {target}" in read("CONTRIBUTING.md")
 
 
-QUOTING = [
-    path for path in PAGES if re.search(r"<!-- (figure|sample|account) ", path.read_text("utf-8"))
-]
+QUOTING = [path for path in PAGES if re.search(r"<!-- (figure|sample|account) ", path.read_text("utf-8"))]
 """Pages with figures from the reports on samples."""
 
 MEASURED = re.compile(r"\d[\d,.]*(?=(?:\s(?:ms|s|%)|\N{MULTIPLICATION SIGN})(?!\w))")
@@ -170,9 +166,7 @@ quoting = pytest.mark.parametrize("page", QUOTING, ids=lambda path: path.name)
 
 
 def test_the_pages_that_quote_reports_are_known() -> None:
-    assert {"README.md", "tutorial.md", "how-a-figure-is-made.md"} <= {
-        page.name for page in QUOTING
-    }
+    assert {"README.md", "tutorial.md", "how-a-figure-is-made.md"} <= {page.name for page in QUOTING}
 
 
 @quoting
@@ -197,9 +191,7 @@ def test_a_figure_of_a_page_is_that_of_the_report() -> None:
     assert figures_filled(marked.format("1 ms")) == marked.format(f"{step:.1f} ms")
 
 
-@pytest.mark.parametrize(
-    "path", ["steps.missing_ms", "results.no-such-rule.saving", "results.idle-device.saving"]
-)
+@pytest.mark.parametrize("path", ["steps.missing_ms", "results.no-such-rule.saving", "results.idle-device.saving"])
 def test_a_figure_that_the_report_lacks_stops_the_build(path: str) -> None:
     with pytest.raises(QuotedError, match="cpu-input-bound"):
         figures_filled(f"<!-- figure cpu-input-bound {path} saves --><!-- /figure -->")

@@ -13,9 +13,7 @@ from benchmarks import alternating, gallery, trying
 
 
 def report_with(*rules: str) -> trying.Object:
-    findings = [
-        {"rule": rule, "outcome": "finding", "remedies": [{"edit": None}]} for rule in rules
-    ]
+    findings = [{"rule": rule, "outcome": "finding", "remedies": [{"edit": None}]} for rule in rules]
     return {"results": findings, "together": None}
 
 
@@ -36,11 +34,7 @@ def test_every_patch_applies_to_its_script(entry: gallery.Entry, tmp_path: Path)
 
 def test_a_change_that_tfdoctor_can_make_needs_no_patch(tmp_path: Path) -> None:
     (entry,) = (entry for entry in gallery.ENTRIES if entry.name == "Image folder")
-    found = {
-        "rule": gallery.PRECISION,
-        "outcome": "finding",
-        "remedies": [{"edit": {"after": "x"}}],
-    }
+    found = {"rule": gallery.PRECISION, "outcome": "finding", "remedies": [{"edit": {"after": "x"}}]}
     assert list(gallery.patches(entry, {"results": [found]}, tmp_path)) == []
 
 

@@ -68,11 +68,7 @@ def test_a_threshold_gives_its_reason() -> None:
 
 
 def test_an_ignored_type_error_has_a_code_and_a_reason() -> None:
-    files = [
-        path
-        for folder in ("src", "tests", "scripts", "benchmarks")
-        for path in (ROOT / folder).rglob("*.py")
-    ]
+    files = [path for folder in ("src", "tests", "scripts", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
     assert files
     assert [place for path in files for place in _unexplained_ignores(path)] == []
 
@@ -90,12 +86,8 @@ def _unexplained(module: ast.Module) -> Iterator[str]:
     """Yield the numeric constants of a module that no docstring follows."""
     for statement, following in zip(module.body, [*module.body[1:], None], strict=True):
         match statement:
-            case ast.Assign(
-                targets=[ast.Name(id=target)], value=ast.Constant(value=int() | float())
-            ):
-                explained = isinstance(following, ast.Expr) and isinstance(
-                    following.value, ast.Constant
-                )
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Constant(value=int() | float())):
+                explained = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
                 if target.isupper() and not explained:
                     yield target
             case _:

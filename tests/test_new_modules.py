@@ -62,9 +62,7 @@ def test_its_tests_pass(rule: ModuleType, tmp_path: Path) -> None:
         tests[name]()
 
 
-def test_a_fact_goes_where_its_room_is_and_its_tests_pass(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fact_goes_where_its_room_is_and_its_tests_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (module, text), (test, tests) = new_fact.files("queue-depth", "input").items()
     assert module.parts[-3:] == ("facts", "input", "queue_depth.py")
     assert test.parts[-4:] == ("tests", "facts", "input", "test_queue_depth.py")
@@ -78,9 +76,7 @@ def test_a_fact_goes_where_its_room_is_and_its_tests_pass(
 
 
 @pytest.mark.parametrize("name", ["Late-Shrink", "late_shrink", "../late", "input-bound"])
-def test_it_refuses_a_name_that_is_taken_or_no_name(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_refuses_a_name_that_is_taken_or_no_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["new_rule.py", name, "--topic", "input"])
 
     with pytest.raises(SystemExit) as refused:

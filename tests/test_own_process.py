@@ -37,9 +37,7 @@ def test_its_end_is_that_of_the_command(what: str, code: int, said: str) -> None
 def test_a_signal_to_the_command_ends_both(number: signal.Signals) -> None:
     """The child names itself before it waits."""
     with subprocess.Popen(
-        command("[print(os.getpid(), flush=True), time.sleep(60)]"),
-        stdout=subprocess.PIPE,
-        text=True,
+        command("[print(os.getpid(), flush=True), time.sleep(60)]"), stdout=subprocess.PIPE, text=True
     ) as running:
         assert running.stdout is not None
         child = int(running.stdout.readline())

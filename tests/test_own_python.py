@@ -15,9 +15,7 @@ from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.own_python import HOME, MARK, own, users
 from tfdoctor.rules import zero_factor
 
-SHOW = (
-    "import json, os, sys; print(json.dumps([dict(os.environ), sys.flags.optimize, sys.path[0]]))"
-)
+SHOW = "import json, os, sys; print(json.dumps([dict(os.environ), sys.flags.optimize, sys.path[0]]))"
 SHADOWS = ("json", "numpy", "profile", "typer", "re", "enum", "typing", "psutil")
 
 
@@ -107,11 +105,7 @@ def test_the_script_has_its_settings(tmp_path: Path) -> None:
     words = ("profile", "--no-report", "--out", "rec", str(script))
     seen, level, first = json.loads(tfdoctor(*words, cwd=tmp_path, **given))
     bare = subprocess.run(
-        [sys.executable, str(script)],
-        env=environment(**given),
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, str(script)], env=environment(**given), capture_output=True, text=True, check=True
     )
     assert [seen, level, first] == json.loads(bare.stdout)
     assert level == 2

@@ -104,9 +104,7 @@ def rule(*preconditions: Precondition) -> Rule:
     def check(known: Known) -> Verdict:  # noqa: ARG001 - it is asked for by its type
         return Healthy(summary="checked")
 
-    return replace(
-        Rule.from_module(slow_random), check=check, preconditions=preconditions, limits=None
-    )
+    return replace(Rule.from_module(slow_random), check=check, preconditions=preconditions, limits=None)
 
 
 def test_the_first_precondition_that_fails_decides() -> None:

@@ -11,11 +11,7 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 
-PAGES = (
-    DOCS.parent / "README.md",
-    DOCS / "tutorial.md",
-    DOCS / "gallery" / "index.md",
-)
+PAGES = (DOCS.parent / "README.md", DOCS / "tutorial.md", DOCS / "gallery" / "index.md")
 """Pages that explain the output that they show."""
 
 FILLED = re.compile(r"<!-- (\w[\w-]*)(?: [^>]*)?-->.*?<!-- /\1 -->", re.DOTALL)
@@ -24,9 +20,7 @@ FILLED = re.compile(r"<!-- (\w[\w-]*)(?: [^>]*)?-->.*?<!-- /\1 -->", re.DOTALL)
 OUTPUT = re.compile(r"```.*?```|<!-- [^/][^>]*-->\n\|.*?<!-- /", re.DOTALL)
 """Commands, output of them, and tables that are computed."""
 
-FIGURE = re.compile(
-    r"(?<![\w.,])(\d[\d.,]*)\s?(ms|µs|s|%|\N{MULTIPLICATION SIGN}(?!\s\d)|MB|GB)(?![\w/])"
-)
+FIGURE = re.compile(r"(?<![\w.,])(\d[\d.,]*)\s?(ms|µs|s|%|\N{MULTIPLICATION SIGN}(?!\s\d)|MB|GB)(?![\w/])")
 """A number with its unit; one of two that are multiplied is a size."""
 
 

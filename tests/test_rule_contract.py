@@ -24,19 +24,7 @@ RULES = all_rules()
 VERBS = ("add", "avoid", "check", "enable", "fix", "improve", "reduce", "set", "use")
 """A name that begins with one of these states a remedy; names state faults."""
 
-LEANING = (
-    "of",
-    "that",
-    "their",
-    "beside",
-    "its",
-    "the same",
-    "those",
-    "which",
-    "whose",
-    "it",
-    "this",
-)
+LEANING = ("of", "that", "their", "beside", "its", "the same", "those", "which", "whose", "it", "this")
 """A label that begins with one of these needs its neighbor to be understood."""
 
 MOST_WORDS = 9
@@ -117,9 +105,7 @@ def strings(expression: ast.expr) -> Iterator[str]:
 def has_a_bare_backslash(rule: Rule) -> bool:
     """Whether a text begins with a backslash: one that was to join lines of the source and was doubled."""
     return any(
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value.startswith("\\\n")
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("\\\n")
         for node in ast.walk(tree_of(rule))
     )
 
@@ -200,13 +186,10 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
         0.0 <= effect.scales <= 1.0
         for effect in chain[Effect | RunEffect](finding(rule).effects, finding(rule).run_effects)
     ),
-    "a summary is one plain line without full stop": lambda rule: all(
-        map(is_plain_line, examples(rule))
-    ),
+    "a summary is one plain line without full stop": lambda rule: all(map(is_plain_line, examples(rule))),
     "the examples say what they are": examples_say_what_they_are,
     "the name is in lower case and states a fault": lambda rule: (
-        bool(re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule.name))
-        and not rule.name.startswith(VERBS)
+        bool(re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rule.name)) and not rule.name.startswith(VERBS)
     ),
     "the title is a sentence of at most nine words": has_a_title,
     "the page has its sections and no other": lambda rule: tuple(rule.doc.sections) == SECTIONS,
@@ -236,9 +219,7 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
         and not any(map(leans, written_labels(rule)))
     ),
     "it says since when it exists": lambda rule: bool(re.fullmatch(r"\d+\.\d+\.\d+", rule.since)),
-    "it has tests": lambda rule: (
-        PRIVATE_TESTS / f"test_{rule.name.replace('-', '_')}.py"
-    ).is_file(),
+    "it has tests": lambda rule: (PRIVATE_TESTS / f"test_{rule.name.replace('-', '_')}.py").is_file(),
 }
 
 

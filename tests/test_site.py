@@ -18,16 +18,7 @@ ROOT = Path(__file__).parent.parent
 
 def build(docs: Path, out: Path) -> subprocess.CompletedProcess[str]:
     options = ["--fail-on-warning", "--keep-going", "--nitpicky", "--quiet", "-c", "scripts/site"]
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        *options,
-        "-d",
-        f"{out}.doctrees",
-        str(docs),
-        str(out),
-    ]
+    command = [sys.executable, "-m", "sphinx", *options, "-d", f"{out}.doctrees", str(docs), str(out)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 

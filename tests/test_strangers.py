@@ -48,9 +48,7 @@ def test_modules_are_written_beside_the_scripts_that_import_them(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("function", "steps"), [("train_function", 32), ("", 16)])
-def test_a_step_that_compile_makes_again_is_one_step_where_it_is_named(
-    function: str, steps: int
-) -> None:
+def test_a_step_that_compile_makes_again_is_one_step_where_it_is_named(function: str, steps: int) -> None:
     marks = Marks()
     marks.function = function
     call = marks.note("function", lambda _: None, lambda made: marks.key("train_function", made))
@@ -65,9 +63,7 @@ def named(rule: str, share: float | None = None, *, at_most: bool = False, line:
     return Named(rule, share, at_most, (line,))
 
 
-def test_a_fault_is_found_by_a_rule_that_names_it_or_a_general_one_on_its_line(
-    tmp_path: Path,
-) -> None:
+def test_a_fault_is_found_by_a_rule_that_names_it_or_a_general_one_on_its_line(tmp_path: Path) -> None:
     case = case_of(tmp_path, named_by=["small-files"], where=[20])
 
     assert Scored(case, {SICK: [named("small-files")]}).naming
@@ -77,9 +73,7 @@ def test_a_fault_is_found_by_a_rule_that_names_it_or_a_general_one_on_its_line(
 
 
 @pytest.mark.parametrize(("saving", "counted"), [(0.1, 1), (0.09, 0), (None, 1)])
-def test_a_fault_that_costs_nothing_here_does_not_count(
-    tmp_path: Path, saving: float | None, counted: int
-) -> None:
+def test_a_fault_that_costs_nothing_here_does_not_count(tmp_path: Path, saving: float | None, counted: int) -> None:
     case = case_of(tmp_path, named_by=["small-files"])
 
     assert totals([Scored(case, {SICK: []}, saving)]).cases == counted
@@ -112,9 +106,7 @@ def test_a_round_is_counted_again_from_what_was_stored(tmp_path: Path) -> None:
 
     write(scored, tmp_path)
 
-    assert [(one.case.name, one.found, one.saving) for one in read(tmp_path)] == [
-        (case.name, scored[0].found, 0.5)
-    ]
+    assert [(one.case.name, one.found, one.saving) for one in read(tmp_path)] == [(case.name, scored[0].found, 0.5)]
     assert totals(read(tmp_path)) == totals(scored)
 
 
@@ -153,9 +145,7 @@ def test_a_finding_that_saves_nothing_yet_and_doubts_on_the_recording_do_not_cou
     assert findings(report) == [named("input-bound", 0.3, line=7)]
 
 
-def test_findings_with_an_edit_are_counted_for_all_specific_and_naming_rules(
-    tmp_path: Path,
-) -> None:
+def test_findings_with_an_edit_are_counted_for_all_specific_and_naming_rules(tmp_path: Path) -> None:
     case = case_of(tmp_path, named_by=["small-files", "cache-order"])
     edited = Named("cache-order", None, at_most=False, lines=(1,), edit=True)
     said = [named("small-files"), edited, named("retracing"), named("hot-line")]

@@ -16,9 +16,7 @@ NAME = re.compile(r"[\w\-. :/]+")
 
 
 @pytest.mark.parametrize("sample", ["cpu-outside-steps", "cpu-input-bound"])  # of a traced window
-def test_the_page_reads_figures_of_any_report(
-    sample: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_reads_figures_of_any_report(sample: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "runs" / "train").mkdir(parents=True)
     (tmp_path / "runs" / "train" / "report.json").write_text(render("json", diagnosed(sample)))
     monkeypatch.chdir(tmp_path)

@@ -52,7 +52,5 @@ def test_a_program_is_written_where_it_can_run_and_can_be_read(tmp_path: Path) -
     assert twins.written(tmp_path, "healthy", tmp_path / "out").read_text() == "a\nc\n"
     assert twins.written(tmp_path, "sick", tmp_path / "out").read_text() == "a\nb\n"
     command = [sys.executable, "-m", "benchmarks.twins", str(tmp_path / "healthy.diff")]
-    shown = subprocess.run(
-        command, cwd=BENCHMARKS.parent, capture_output=True, text=True, check=True
-    )
+    shown = subprocess.run(command, cwd=BENCHMARKS.parent, capture_output=True, text=True, check=True)
     assert shown.stdout == "a\nc\n"

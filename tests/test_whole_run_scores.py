@@ -25,11 +25,7 @@ CASE = Case(
 
 
 def finding(
-    rule: str = "retracing",
-    line: int = 31,
-    severity: str = "critical",
-    own: int = 1,
-    share: float | None = 0.35,
+    rule: str = "retracing", line: int = 31, severity: str = "critical", own: int = 1, share: float | None = 0.35
 ) -> RunFinding:
     return RunFinding(rule, severity, "run", "It is so", (("sick.py", line),), own, share)
 
@@ -72,9 +68,7 @@ def test_the_saving_is_compared_as_shares_of_the_sick_run() -> None:
         (finding(rule="slow-start"), 0),  # declared
     ],
 )
-def test_loud_findings_of_a_healthy_program_are_false_unless_declared(
-    one: RunFinding, false: int
-) -> None:
+def test_loud_findings_of_a_healthy_program_are_false_unless_declared(one: RunFinding, false: int) -> None:
     assert len(scored([], [one]).false) == false
 
 

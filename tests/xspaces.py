@@ -73,10 +73,6 @@ def _any_stats(draw: st.DrawFn, owner: Any) -> None:
 TIMES = st.integers(0, 3) | st.integers(0, 10**15)
 STATS = st.dictionaries(
     st.sampled_from(["step_num", "flops"]), st.integers(-(2**40), 2**40), max_size=2
-) | st.dictionaries(
-    st.sampled_from(["name", "tf_op"]), st.text("abc:/", min_size=1, max_size=5), max_size=2
-)
-EVENTS = st.lists(
-    st.tuples(st.sampled_from(["a", "b:Mul", "Iterator::X"]), TIMES, TIMES, STATS), max_size=12
-)
+) | st.dictionaries(st.sampled_from(["name", "tf_op"]), st.text("abc:/", min_size=1, max_size=5), max_size=2)
+EVENTS = st.lists(st.tuples(st.sampled_from(["a", "b:Mul", "Iterator::X"]), TIMES, TIMES, STATS), max_size=12)
 """Events as a sane writer writes them: (name, offset, duration, stats)."""

@@ -85,9 +85,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--rounds", type=int, default=3, help="of timing both twins [default: 3]")
     parser.add_argument("--table", action="store_true", help="store the results")
-    parser.add_argument(
-        "--keep", type=Path, metavar="DIR", help="keep scripts, times and recordings here"
-    )
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep scripts, times and recordings here")
     options = parser.parse_args()
     if options.table and any("/" in name for name in options.only):
         parser.error("--table stores whole pairs: name no twin with --only")

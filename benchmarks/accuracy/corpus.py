@@ -59,9 +59,7 @@ COMPILED = "recompilation"
 CORPUS = (
     # Input
     Pair("augment_on_the_way", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP, TUNING), remedy=AHEAD),
-    Pair(
-        "loop_without_prefetch", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP, TUNING), remedy=AHEAD
-    ),
+    Pair("loop_without_prefetch", AHEAD, (AHEAD, INPUT), undecided=(INPUT, MAP, TUNING), remedy=AHEAD),
     Pair("random_crop_map", MAP, (MAP, INPUT), (INPUT, STARVED), remedy=MAP),
     Pair("spectrogram_map", MAP, (MAP, INPUT, AGAIN), (INPUT, AGAIN), (STARVED,), MAP),
     Pair("smoothing_in_numpy", PYTHON, (PYTHON, INPUT), (AGAIN,), (INPUT,), PYTHON),
@@ -79,13 +77,7 @@ CORPUS = (
         (INPUT, AGAIN, STARVED, SHUFFLED),
         remedy=TUNING,
     ),
-    Pair(
-        "photos_at_full_size",
-        STARVED,
-        (STARVED, INPUT),
-        undecided=(STARVED, INPUT),
-        remedy=STARVED,
-    ),
+    Pair("photos_at_full_size", STARVED, (STARVED, INPUT), undecided=(STARVED, INPUT), remedy=STARVED),
     Pair("photos_into_batches", COPIED, (COPIED, INPUT), (INPUT,), (STARVED,), COPIED),
     Pair("crops_after_the_buffer", LATE, (LATE, SHUFFLED), (SHUFFLED,), (WIDE, PADDED)),
     Pair("batches_shuffled_whole", SHUFFLED, (SHUFFLED,), undecided=(WIDE,)),
@@ -128,13 +120,7 @@ CORPUS = (
     Pair("ten_classes", PADDED, trap="10 classes and 3 colours are no multiples of 16"),
     Pair("batch_norm_by_name", NORM, trap="layers named batch_norm"),
     Pair("frozen_normalization", NORM, trap="batch normalization, in inference mode"),
-    Pair(
-        "depthwise_on_cpu",
-        "depthwise-convolution",
-        (),
-        (WIDE,),
-        trap="depthwise convolutions, on a CPU",
-    ),
+    Pair("depthwise_on_cpu", "depthwise-convolution", (), (WIDE,), trap="depthwise convolutions, on a CPU"),
     Pair(
         "clips_into_batches",
         COPIED,

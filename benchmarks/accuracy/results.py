@@ -36,9 +36,7 @@ def load(path: Path = RESULTS) -> list[Measured]:
 
 def judged_by(path: Path = RESULTS) -> frozenset[str]:
     """Return the rules by which all stored results were judged."""
-    return (
-        frozenset(json.loads(path.read_text("utf-8"))["rules"]) if path.is_file() else frozenset()
-    )
+    return frozenset(json.loads(path.read_text("utf-8"))["rules"]) if path.is_file() else frozenset()
 
 
 def save(measured: Sequence[Measured], path: Path = RESULTS) -> None:
@@ -56,10 +54,7 @@ def _by_name(measured: Iterable[Measured]) -> dict[str, Measured]:
 
 
 def _json(one: Measured) -> dict[str, Any]:
-    reports = {
-        twin: asdict(report) | {"found": sorted(report.found)}
-        for twin, report in one.reports.items()
-    }
+    reports = {twin: asdict(report) | {"found": sorted(report.found)} for twin, report in one.reports.items()}
     origins = {"timed": one.timed, "recorded": one.recorded}
     return {
         **{name: asdict(origin) if origin else None for name, origin in origins.items()},
@@ -71,9 +66,7 @@ def _json(one: Measured) -> dict[str, Any]:
 def _measured(name: str, stored: dict[str, Any]) -> Measured:
     pair = next(pair for pair in CORPUS if pair.name == name)
     reports = {twin: _report(report) for twin, report in stored["reports"].items()}
-    timed, recorded = (
-        Origin(**stored[key]) if stored[key] else None for key in ("timed", "recorded")
-    )
+    timed, recorded = (Origin(**stored[key]) if stored[key] else None for key in ("timed", "recorded"))
     rounds = [(fault, fixed) for fault, fixed in stored["rounds"]]
     return Measured(pair, reports, rounds, timed, recorded)
 

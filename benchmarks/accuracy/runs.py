@@ -108,9 +108,7 @@ class Report:
 
 def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
     """Return the findings of a JSON report that promise a saving."""
-    savings = {
-        result["rule"]: result["saving"] for result in results if result["outcome"] == "finding"
-    }
+    savings = {result["rule"]: result["saving"] for result in results if result["outcome"] == "finding"}
     return {
         rule: Promise(saving["share"], saving["bound"] == "at-most")
         for rule, saving in savings.items()
@@ -120,9 +118,5 @@ def promises(results: Sequence[Mapping[str, Any]]) -> dict[str, Promise]:
 
 def unpriced(results: Sequence[Mapping[str, Any]]) -> set[str]:
     """Return the findings of a JSON report with an unknown saving, without those about the recording."""
-    findings = [
-        result
-        for result in results
-        if result["outcome"] == "finding" and result["topic"] != "recording"
-    ]
+    findings = [result for result in results if result["outcome"] == "finding" and result["topic"] != "recording"]
     return {result["rule"] for result in findings if result["saving"] is None}

@@ -125,9 +125,7 @@ def errors(measured: Sequence[Measured], *, at_most: bool) -> Errors | None:
     off = [
         abs(measurement.error)
         for measurement in measured
-        if measurement.error is not None
-        and measurement.predicted
-        and measurement.predicted.at_most == at_most
+        if measurement.error is not None and measurement.predicted and measurement.predicted.at_most == at_most
     ]
     return summary(off)
 
@@ -158,8 +156,6 @@ HELD = 0.05
 
 def broken(measured: Iterable[Measured]) -> tuple[list[str], int]:
     """Return the pairs with exceeded ceilings, and the number of all ceilings."""
-    ceilings = {
-        one.pair.name: one.error for one in measured if one.predicted and one.predicted.at_most
-    }
+    ceilings = {one.pair.name: one.error for one in measured if one.predicted and one.predicted.at_most}
     known = {name: error for name, error in ceilings.items() if error is not None}
     return [name for name, error in known.items() if error < -HELD], len(known)

@@ -30,9 +30,7 @@ def markdown(measured: Sequence[Measured], later: Sequence[str] = ()) -> str:
         f"{_origins(measured)}{_later(later)}",
         "\n".join(f"- {line}" for line in summaries(measured)),
         _table(RULES, rule_rows(scores(measured))),
-        _table(
-            PAIRS, (pair_row(measurement) for measurement in measured if not measurement.pair.trap)
-        ),
+        _table(PAIRS, (pair_row(measurement) for measurement in measured if not measurement.pair.trap)),
         _table(TRAPS, (trap_row(measurement) for measurement in measured if measurement.pair.trap)),
     ]
     return "\n\n".join(parts)
@@ -48,9 +46,7 @@ def _origins(measured: Sequence[Measured]) -> str:
 def _when(origins: Iterable[Origin | None]) -> str:
     known = {origin for origin in origins if origin}
     days = sorted({origin.day for origin in known})
-    first_and_last = (
-        " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "on an unknown day"
-    )
+    first_and_last = " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "on an unknown day"
     machines = " and ".join(sorted({origin.machine for origin in known}))
     return f"{first_and_last} on {machines}" if machines else first_and_last
 
@@ -77,10 +73,7 @@ def rule_rows(counted: dict[str, Score]) -> Iterator[Row]:
     for rule, row in counted.items():
         yield rule, str(row.found), str(row.missed), str(row.falsely)
     total = counted.values()
-    yield (
-        "all",
-        *(str(sum(getattr(row, name) for row in total)) for name in ("found", "missed", "falsely")),
-    )
+    yield ("all", *(str(sum(getattr(row, name) for row in total)) for name in ("found", "missed", "falsely")))
 
 
 def pair_row(measurement: Measured) -> Row:
@@ -103,21 +96,14 @@ def pair_row(measurement: Measured) -> Row:
 
 def trap_row(measurement: Measured) -> Row:
     """Return the row of a pair with a trap, where the naive finding is wrong."""
-    return (
-        measurement.pair.name,
-        measurement.pair.trap,
-        *steps(measurement),
-        mistakes(measurement),
-    )
+    return (measurement.pair.name, measurement.pair.trap, *steps(measurement), mistakes(measurement))
 
 
 def steps(measurement: Measured) -> tuple[str, str]:
     """Return the median steps of both twins."""
     if not measurement.rounds:
         return "-", "-"
-    middle = sorted(measurement.rounds, key=lambda pair: pair[0] / pair[1])[
-        len(measurement.rounds) // 2
-    ]
+    middle = sorted(measurement.rounds, key=lambda pair: pair[0] / pair[1])[len(measurement.rounds) // 2]
     return f"{middle[0]:.1f} ms", f"{middle[1]:.1f} ms"
 
 
@@ -125,9 +111,7 @@ def predicted(measurement: Measured) -> str:
     """Return the predicted saving."""
     if measurement.predicted is None:
         return "-"
-    return ("at most " if measurement.predicted.at_most else "") + percent(
-        measurement.predicted.share
-    )
+    return ("at most " if measurement.predicted.at_most else "") + percent(measurement.predicted.share)
 
 
 def mistakes(measurement: Measured) -> str:
@@ -153,9 +137,7 @@ def summaries(measured: Sequence[Measured]) -> Iterator[str]:
             f"counted as falsely found, by rules that the corpus does not declare anywhere ({', '.join(rules)}), "
             f"so that it is unknown whether they are true: {number} of {falsely}"
         )
-    both = summary(
-        [abs(measurement.error) for measurement in measured if measurement.error is not None]
-    )
+    both = summary([abs(measurement.error) for measurement in measured if measurement.error is not None])
     yield _off("all predicted savings", both)
     yield _off("of these, expected savings", errors(measured, at_most=False))
     yield _off("of these, ceilings, as if they were expected", errors(measured, at_most=True))

@@ -39,10 +39,7 @@ def timed(case: Case, folder: Path, rounds: int) -> list[dict[str, dict[str, flo
     if not case.by_mean:  # what comes only at some steps needs the whole run
         options += ["--seconds", str(SECONDS)]
     return [
-        {
-            twin: _last_line(_run(folder, sys.executable, timer, *options, f"{twin}.py"))
-            for twin in case.twins
-        }
+        {twin: _last_line(_run(folder, sys.executable, timer, *options, f"{twin}.py")) for twin in case.twins}
         for _ in range(rounds)
     ]
 
@@ -75,9 +72,7 @@ def score(case: Case, options: argparse.Namespace) -> Scored:
     saving = None if case.trap else case.saving(times)
     if saving is None and declared is not None:
         saving = declared / 100
-    return Scored(
-        case, {twin: findings(one) if one else [] for twin, one in reports.items()}, saving, times
-    )
+    return Scored(case, {twin: findings(one) if one else [] for twin, one in reports.items()}, saving, times)
 
 
 def line(scored: Scored) -> str:
@@ -85,11 +80,7 @@ def line(scored: Scored) -> str:
     saving = "-" if scored.saving is None else f"{scored.saving:.0%}"
     naming = ", ".join(one.rule for one in scored.naming) or ("MISSED" if scored.slow else "-")
     predicted = scored.predicted
-    said = (
-        f"{'<' if predicted.at_most else ''}{predicted.share:.0%}"
-        if predicted and predicted.share
-        else "-"
-    )
+    said = f"{'<' if predicted.at_most else ''}{predicted.share:.0%}" if predicted and predicted.share else "-"
     false = ", ".join(f"{twin}: {rule}" for twin, rule in scored.false)
     others = ", ".join(
         f"{one.rule}{f' {one.share:.0%}' if one.share is not None else ''}"
@@ -106,13 +97,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these")
     parser.add_argument("--rounds", type=int, default=2, help="of timing by turns [default: 2]")
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument(
-        "--keep", type=Path, metavar="DIR", help="keep scripts, times and recordings here"
-    )
+    where.add_argument("--keep", type=Path, metavar="DIR", help="keep scripts, times and recordings here")
     where.add_argument("--again", type=Path, metavar="DIR", help="diagnose what was kept there")
-    parser.add_argument(
-        "--store", action="store_true", help="store the findings in the round's folder"
-    )
+    parser.add_argument("--store", action="store_true", help="store the findings in the round's folder")
     options = parser.parse_args()
     if options.store and options.names:
         parser.error("--store stores a whole round: name no cases")
@@ -127,9 +114,7 @@ def main() -> None:
     total = totals(scored)
     by_general = f"{total.found_by_general} by general rules alone"
     print(f"recall {total.recall:.2f} ({total.found} of {total.cases}, {by_general})")
-    print(
-        f"precision {total.precision:.2f} ({total.false} undeclared of {total.true + total.false})"
-    )
+    print(f"precision {total.precision:.2f} ({total.false} undeclared of {total.true + total.false})")
     print(f"savings: {total.errors}; ceilings exceeded {total.exceeded} of {total.ceilings}")
     print(EditCount.of(scored))
 

@@ -96,9 +96,7 @@ class Case:
     def shares(self, times: list[dict[str, dict[str, float]]], figure: str) -> list[float]:
         """Return the share of the step that the fix saves in each round by one of the timer's figures, sorted."""
         return sorted(
-            1.0
-            - self._per_unit(round_[HEALTHY][figure], HEALTHY)
-            / self._per_unit(round_[SICK][figure], SICK)
+            1.0 - self._per_unit(round_[HEALTHY][figure], HEALTHY) / self._per_unit(round_[SICK][figure], SICK)
             for round_ in times
             if all(round_.get(twin, {}).get(figure) for twin in (SICK, HEALTHY))
         )

@@ -96,10 +96,7 @@ class Scored:
         true = {twin: set(self.case.acceptable.get(twin, ())) for twin in (SICK, HEALTHY)}
         true[SICK] |= named | {one.rule for one in self.naming}
         return [
-            (twin, one.rule)
-            for twin, found in self.found.items()
-            for one in found
-            if one.rule not in true[twin]
+            (twin, one.rule) for twin, found in self.found.items() for one in found if one.rule not in true[twin]
         ]
 
     @property
@@ -148,11 +145,7 @@ def totals(scored: Sequence[Scored]) -> Totals:
     false = sum(len(one.false) for one in scored)
     said = sum(len(found) for one in scored for found in one.found.values())
     errors = [one.error for one in pairs if one.error is not None]
-    ceilings = [
-        one.error
-        for one in pairs
-        if one.error is not None and one.predicted and one.predicted.at_most
-    ]
+    ceilings = [one.error for one in pairs if one.error is not None and one.predicted and one.predicted.at_most]
     return Totals(
         cases=len(pairs),
         found=len(named),

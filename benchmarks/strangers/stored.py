@@ -66,8 +66,7 @@ def read(round_folder: Path) -> list[Scored]:
 def markdown() -> Iterator[str]:
     """Yield the table of all rounds, each as it was seen first but the one that was known."""
     counted = [
-        (f"{name}, without general rules", *cells)
-        for name, cells in json.loads(COUNTED.read_text("utf-8")).items()
+        (f"{name}, without general rules", *cells) for name, cells in json.loads(COUNTED.read_text("utf-8")).items()
     ]
     stored = {path.parent.name: read(path.parent) for path in ROUNDS.glob(f"*/{SAID}")}
     known = _row(f"{KNOWN}, known while rules were changed", stored.pop(KNOWN))

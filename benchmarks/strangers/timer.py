@@ -89,9 +89,7 @@ def install(marks: Marks) -> None:
 
     function = polymorphic_function.Function
     function.__call__ = marks.note(
-        "function",
-        function.__call__,
-        lambda this: marks.key(this.python_function.__name__, id(this)),
+        "function", function.__call__, lambda this: marks.key(this.python_function.__name__, id(this))
     )
     optimizer = keras.optimizers.Optimizer
     optimizer.apply = marks.note("update", optimizer.apply, lambda this: str(id(this)))
@@ -135,9 +133,7 @@ def finish(marks: Marks) -> None:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument(
-        "--function", default="", metavar="NAME", help="the function that is the step"
-    )
+    parser.add_argument("--function", default="", metavar="NAME", help="the function that is the step")
     parser.add_argument("--seconds", type=float, default=0.0, help="end the script after these")
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)

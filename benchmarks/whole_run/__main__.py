@@ -24,9 +24,7 @@ from benchmarks.whole_run.tables import RESULTS
 
 def measure(case: Case, keep: Path, twins: Sequence[str]) -> Scored:
     """Profile the programs of a pair; what the folder has is diagnosed again."""
-    reports = {
-        twin: RunReport.of(case.script(twin, keep), keep / f"{case.name}-{twin}") for twin in twins
-    }
+    reports = {twin: RunReport.of(case.script(twin, keep), keep / f"{case.name}-{twin}") for twin in twins}
     timed, seconds = _timed(case, keep) if case.is_timed else (None, {})
     return Scored(case, reports.get("sick"), reports.get("healthy"), timed, seconds)
 
@@ -79,9 +77,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--twin", choices=TWINS, action="append", help="run only this one")
-    parser.add_argument(
-        "--keep", type=Path, metavar="DIR", help="keep programs and recordings here"
-    )
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep programs and recordings here")
     parser.add_argument("--details", action="store_true", help="print all findings")
     parser.add_argument("--table", action="store_true", help="store the results")
     options = parser.parse_args()

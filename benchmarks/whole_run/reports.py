@@ -21,9 +21,7 @@ class RunFinding:
     severity: str
     topic: str
     summary: str
-    lines: tuple[
-        tuple[str, int], ...
-    ]  # first that of the finding itself, then those of its evidence
+    lines: tuple[tuple[str, int], ...]  # first that of the finding itself, then those of its evidence
     own: int = 0  # how many of them are its own or its remedies'
     share: float | None = None  # of the run, that its change saves
 
@@ -53,9 +51,7 @@ class RunReport:
             return cls.read(out)
         shutil.rmtree(out, ignore_errors=True)
         command = (*commands.TFDOCTOR, "profile", "-q", "--out", out, script.name)
-        profile = commands.ended(
-            *command, folder=script.parent, limit_s=LONGEST_S, variables=variables, read=False
-        )
+        profile = commands.ended(*command, folder=script.parent, limit_s=LONGEST_S, variables=variables, read=False)
         out.mkdir(parents=True, exist_ok=True)
         done.write_text(str(profile.returncode), encoding="utf-8")
         return cls.read(out)

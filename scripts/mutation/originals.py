@@ -36,9 +36,7 @@ GPU_SAMPLE = {
 
 PYTHON = {
     "inside": 3,
-    "places": [
-        {"at": ["/home/user/train/train.py", 9], "callback": None, "makes": True, "seen": 40}
-    ],
+    "places": [{"at": ["/home/user/train/train.py", 9], "callback": None, "makes": True, "seen": 40}],
     "fed": {
         "at": ["/home/user/train/train.py", 9],
         "arguments": [{"kind": "ndarray", "shape": [32, 10], "dtype": "float32", "anew": True}],
@@ -106,10 +104,7 @@ def _trimmed(name: str) -> bytes:
     end = _end_ps(space, STEPS[name])
     for plane in space.planes:
         for line in plane.lines:
-            keep(
-                line.events,
-                [e for e in line.events if line.timestamp_ns * 1000 + e.offset_ps < end],
-            )
+            keep(line.events, [e for e in line.events if line.timestamp_ns * 1000 + e.offset_ps < end])
     return bytes(space.SerializeToString())
 
 

@@ -25,9 +25,7 @@ from tfdoctor.stored.files import of_text
 from tfdoctor.stored.report import settled
 from tfdoctor.terms.errors import InputError
 
-HIDDEN = re.compile(
-    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+HIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, marks of direction, and halves of characters; Markdown has zero-width spaces of ours."""
 
 COMMAND = re.compile(r"^\s*::|##\[|##\w+\[", re.MULTILINE)

@@ -134,10 +134,7 @@ def _some_events(space: Message, random: Random) -> list[Message]:
 
 
 def _times(space: Message, random: Random) -> None:
-    field, value = (
-        random.choice(("offset_ps", "duration_ps", "metadata_id")),
-        random.choice(EXTREMES),
-    )
+    field, value = (random.choice(("offset_ps", "duration_ps", "metadata_id")), random.choice(EXTREMES))
     for event in _some_events(space, random):
         setattr(event, field, value)
 

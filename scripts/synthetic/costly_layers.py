@@ -114,12 +114,8 @@ def lstm(name: str, x: Shape, units: int, line: int, *, loop: bool) -> Layer:
     kind, result = Kind.MATMUL, (batch, units)
     if not loop:
         back = f"gradient_tape/{name}/CudnnRNNBackpropV3"
-        forward = Op(
-            f"{name}/CudnnRNNV3", "CudnnRNNV3", kind, (x, weights), result, steps * flops, line
-        )
-        return [forward], [
-            Op(back, "CudnnRNNBackpropV3", kind, (x, weights), weights, 2 * steps * flops, line)
-        ]
+        forward = Op(f"{name}/CudnnRNNV3", "CudnnRNNV3", kind, (x, weights), result, steps * flops, line)
+        return [forward], [Op(back, "CudnnRNNBackpropV3", kind, (x, weights), weights, 2 * steps * flops, line)]
     body = f"{name}/while/body/_1/{name}/while/lstm_cell"
     grad = f"gradient_tape/{name}/while/{name}/while_grad/body/_2/gradient_tape"
 
@@ -135,7 +131,5 @@ def _of_cell(name: str, op: str, gates: Shape, flops: int, line: int) -> Op:
     )
     if kind == "MatMul":
         inner = flops // (2 * gates[0] * gates[1])
-        return Op(
-            name, kind, Kind.MATMUL, ((gates[0], inner), (inner, gates[1])), gates, flops, line
-        )
+        return Op(name, kind, Kind.MATMUL, ((gates[0], inner), (inner, gates[1])), gates, flops, line)
     return Op(name, kind, Kind.ELEMENTWISE, (gates,), gates, gates[0] * gates[1], line)

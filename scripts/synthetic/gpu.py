@@ -96,9 +96,7 @@ def build(run: Run) -> Space:
         _plane(space, GPUS[run.device], number)
     host = Host(space, run.network.batch, run.replicas)
     for device in gpus if plan.lag else ():  # launched before the trace began
-        _run_step(
-            run, device, plan, plan.end, list(range(EARLIER, EARLIER + 1 + len(plan.kernels)))
-        )
+        _run_step(run, device, plan, plan.end, list(range(EARLIER, EARLIER + 1 + len(plan.kernels))))
     correlations = count(100)
     for number in range(run.steps):
         start = (number + 1) * plan.end  # the first batch was made before the first step
@@ -130,9 +128,7 @@ def _host_step(run: Run, host: Host, plan: Schedule, number: int, start: int) ->
     wait(number, start + HEAD, plan.ready - HEAD, run.network.image_bytes)
 
 
-def _detour(
-    device: Device, executor: Line, detour: tuple[int, int], start: int, correlation: int
-) -> None:
+def _detour(device: Device, executor: Line, detour: tuple[int, int], start: int, correlation: int) -> None:
     """Record an operation on the host, the copies before and after it, and who launches them."""
     first, last = start + detour[0], start + detour[1]
     ids = {"device_id": 0, "correlation_id": correlation}
@@ -143,9 +139,7 @@ def _detour(
     device.detour(first, last, correlation)
 
 
-def _launch_step(
-    run: Run, executor: Line, plan: Schedule, start: int, numbers: "count[int]"
-) -> list[int]:
+def _launch_step(run: Run, executor: Line, plan: Schedule, start: int, numbers: "count[int]") -> list[int]:
     """Record a step's launches; return their correlations: copy, kernels, all-reduce, loss."""
     length = round(run.dispatch_us * US) - US // 10
     correlations: list[int] = []

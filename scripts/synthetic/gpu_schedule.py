@@ -63,9 +63,7 @@ def schedule(run: Run) -> Schedule:
     call_end = loss + TAIL
     end = call_end + round(run.between_ms * MS)
     kernels = tuple(placed)
-    return Schedule(
-        ready, copy, tuple(launches), kernels, all_reduce, loss, call_end, end, detour=detour
-    )
+    return Schedule(ready, copy, tuple(launches), kernels, all_reduce, loss, call_end, end, detour=detour)
 
 
 def _ahead(run: Run, ready: int, copy: tuple[int, int], launches: tuple[int, ...]) -> Schedule:
@@ -83,9 +81,7 @@ def _ahead(run: Run, ready: int, copy: tuple[int, int], launches: tuple[int, ...
     between = round(run.between_ms * MS)
     if launches[-1] + TAIL + between > free:
         raise ValueError("a host that is slower than its GPU launches nothing ahead")
-    return Schedule(
-        ready, copy, launches, tuple(placed), (free, 0), free, free - between, free, lag=1
-    )
+    return Schedule(ready, copy, launches, tuple(placed), (free, 0), free, free - between, free, lag=1)
 
 
 def _copy_time(run: Run) -> int:

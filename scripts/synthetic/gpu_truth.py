@@ -89,9 +89,7 @@ def _launched_before(run: Run, plan: Schedule, idle: Ruler) -> Ruler:
     }
     after_all = plan.launches[-1] + length
     ready[plan.loss // NS] = after_all + US + length // 2
-    ready[plan.all_reduce[0] // NS] = max(
-        ready.get(plan.all_reduce[0] // NS, 0), after_all + length // 2
-    )
+    ready[plan.all_reduce[0] // NS] = max(ready.get(plan.all_reduce[0] // NS, 0), after_all + length // 2)
     queued = np.zeros_like(idle)
     for start, end in _runs(idle):
         if end in ready and ready[end] <= start * NS:

@@ -18,11 +18,7 @@ IDS |= {path.replace("::Prefetch", ""): number for path, number in IDS.items() i
 
 NAMES = {ROOT: "PrefetchDataset:4", PREFETCH: "PrefetchDataset:4", BATCH: "BatchDatasetV2:2",
          MAP: "MapDataset:1", SLICE: "TensorSliceDataset:0"}  # fmt: skip
-NAMES |= {
-    path.replace("::Prefetch", ""): name
-    for path, name in NAMES.items()
-    if path not in (ROOT, PREFETCH)
-}
+NAMES |= {path.replace("::Prefetch", ""): name for path, name in NAMES.items() if path not in (ROOT, PREFETCH)}
 
 RUN_ID = -5_558_148_104_225_379_935
 """The id of the first step's function call; half of all ids are negative."""
@@ -50,9 +46,7 @@ class Host:
         self.python.add("train", start, length, step_num=number, _r=1, steps=1)
         inner = length - 20 * US
         name = "multi_step_on_iterator"
-        self.python.add(
-            name, start + 5 * US, inner, tf_function_call=Ref("notTraced-nonXla"), tracing_count=1
-        )
+        self.python.add(name, start + 5 * US, inner, tf_function_call=Ref("notTraced-nonXla"), tracing_count=1)
         eager = Ref("__inference_multi_step_on_iterator_3296")
         self.python.add("EagerExecute", start + 7 * US, inner - 5 * US, eager_op=eager, is_func=1)
         self.python.add(
@@ -83,9 +77,7 @@ class Host:
             "IteratorGetNextOp::DoCompute", start, length, id=RUN_ID + number, iter_num=0,
             element_size=size,
         )  # fmt: skip
-        self.consumer.add(
-            ROOT, start + 2 * US, length - 4 * US, name=Ref(NAMES[BATCH]), id=_id(ROOT)
-        )
+        self.consumer.add(ROOT, start + 2 * US, length - 4 * US, name=Ref(NAMES[BATCH]), id=_id(ROOT))
         self._batch(self.consumer, direct(BATCH), number, start + 3 * US, length - 6 * US)
 
     def compile(self, start: int, length: int) -> None:
@@ -112,9 +104,7 @@ class Host:
                 self.producer.add("PrefetchProduce", start, work, element_id=number)
             self._batch(self.producer, BATCH, number, start + US, work - 2 * US, until=end)
 
-    def _batch(
-        self, line: Line, path: str, number: int, start: int, length: int, until: int = 2**63
-    ) -> None:
+    def _batch(self, line: Line, path: str, number: int, start: int, length: int, until: int = 2**63) -> None:
         """Record a batch and its elements on a thread, without work that ends after the trace."""
         if start + length + US <= until:
             _iterator(line, path, start, length, batch_size=self.batch)
@@ -130,9 +120,7 @@ class Host:
         _iterator(line, path, start, length - US // 2)
         _iterator(line, f"{path}::TensorSlice", start + US // 2, US // 2)
         line.add("InstantiatedCapturedFunction::Run", start + US, length - 2 * US, id=call)
-        self.functions.add(
-            "ExecutorState::Process", start + 2 * US, length - 4 * US, id=call, iter_num=0
-        )
+        self.functions.add("ExecutorState::Process", start + 2 * US, length - 4 * US, id=call, iter_num=0)
         self.functions.add("decode/DecodeJpeg:DecodeJpeg", start + 3 * US, length - 6 * US)
 
     def end(self, at: int) -> None:
@@ -164,9 +152,7 @@ def input_work(run: Run, step: int) -> int:
     """
     work = round(run.work_ms * MS)
     if work > step:
-        raise ValueError(
-            f"a step of {step / MS:.3f} ms waits for batches that take {run.work_ms} ms"
-        )
+        raise ValueError(f"a step of {step / MS:.3f} ms waits for batches that take {run.work_ms} ms")
     if work:
         return work
     return step - 20 * US if run.input_ms * MS > READY else step * 6 // 10
@@ -175,7 +161,5 @@ def input_work(run: Run, step: int) -> int:
 def environment(space: Space) -> None:
     """Add the plane with the absolute time."""
     space.plane(
-        "Task Environment",
-        profile_start_time=U64(STARTED_NS),
-        profile_stop_time=U64(STARTED_NS + 1_000_000_000),
+        "Task Environment", profile_start_time=U64(STARTED_NS), profile_stop_time=U64(STARTED_NS + 1_000_000_000)
     )

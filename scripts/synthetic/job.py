@@ -17,8 +17,7 @@ def in_step(runs: Mapping[str, Run]) -> dict[str, Run]:
     alone = {name: gpu.truth(run).step_ms for name, run in exchanging.items()}
     slowest = max(alone.values())
     return {
-        name: replace(run, all_reduce_ms=EXCHANGE_MS + slowest - alone[name])
-        for name, run in exchanging.items()
+        name: replace(run, all_reduce_ms=EXCHANGE_MS + slowest - alone[name]) for name, run in exchanging.items()
     }
 
 

@@ -108,9 +108,7 @@ def kernel(op: Op, gpu: str, precision: str) -> str:
         return (GEMM | SCALAR_GEMM)[gpu, precision]
     if op.kind is Kind.DEPTHWISE:
         part = op.type.removeprefix("DepthwiseConv2dNative")
-        return (
-            f"void tensorflow::DepthwiseConv2d{part}GPUKernelNHWC<{value}, 3, 3, 1>(DepthwiseArgs)"
-        )
+        return f"void tensorflow::DepthwiseConv2d{part}GPUKernelNHWC<{value}, 3, 3, 1>(DepthwiseArgs)"
     return (BATCH_NORM | OTHERS).get(op.type, EIGEN).format(value, op.type.lower())
 
 

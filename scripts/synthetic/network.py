@@ -95,9 +95,7 @@ class Network:
         if self.scale:
             yield costly.scale(f"scale_{number}", shape, line + 2, tiled=self.scale == "tiled")
         if self.pooling:
-            yield costly.pooling(
-                f"{self.pooling}_pooling2d_{number}", shape, line + 2, self.pooling
-            )
+            yield costly.pooling(f"{self.pooling}_pooling2d_{number}", shape, line + 2, self.pooling)
 
     def _activation(self, number: int, shape: Shape, line: int) -> Layer:
         if self.activation == "gelu":
@@ -110,7 +108,4 @@ class Network:
 def _update(values: int) -> list[Op]:
     weights = (values,)
     kinds = ("Mul", "AssignSubVariableOp")
-    return [
-        Op(f"adam/{kind}", kind, Kind.ELEMENTWISE, (weights,), weights, weights[0], 30)
-        for kind in kinds
-    ]
+    return [Op(f"adam/{kind}", kind, Kind.ELEMENTWISE, (weights,), weights, weights[0], 30) for kind in kinds]

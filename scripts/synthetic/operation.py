@@ -31,9 +31,7 @@ class Op:
     result: Shape
     flops: int
     line: int  # of train.py
-    source: str = (
-        ""  # the operation that makes its last operand; "" where the one before it makes the first
-    )
+    source: str = ""  # the operation that makes its last operand; "" where the one before it makes the first
 
     trial: int = 0  # of cuDNN's algorithms, this is only tried; 0: the one that is kept
 

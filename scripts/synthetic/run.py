@@ -30,18 +30,14 @@ class Run:
     hidden_ms: float = 0.0  # of it before the last kernel ends
     idle_gpus: int = 0  # that are visible and do nothing
     replicas: int = 1  # GPUs that train in step, each on a batch of the network's; GPU only
-    ahead: bool = (
-        False  # the host reads no loss, and launches a step while the GPU does the one before
-    )
+    ahead: bool = False  # the host reads no loss, and launches a step while the GPU does the one before
     detour_ms: float = 0.0  # of an operation on the host, between two copies in mid-step; GPU only
     compile_ms: float = 0.0  # that XLA compiles in every step, before it launches; GPU only
     clock: float = 1.0  # of the highest, at which the GPU is held
     memory: float = 0.0  # of the GPU's, that TensorFlow's allocator has handed out; 0: not recorded
     prefetch: bool = True  # else each step makes its own batch, in input_ms
     work_ms: float = 0.0  # that a batch takes to make beside the step; 0: as long as fits
-    searches: bool = (
-        False  # in every step, as if its shapes were new (which stay the same); GPU only
-    )
+    searches: bool = False  # in every step, as if its shapes were new (which stay the same); GPU only
     converts: bool = False  # convolutions turn their operands' layout around within them; GPU only
 
 

@@ -9,30 +9,12 @@ from xprof.protobuf import op_stats_pb2
 from scripts.synthetic.host import Host, environment, input_work
 from scripts.synthetic.operation import Op, Shape
 from scripts.synthetic.run import READY, Chip, Run, Truth, compute, duration, traffic
-from scripts.synthetic.tpu_instruction import (
-    CATEGORY,
-    PROGRAM_ID,
-    Instruction,
-    category,
-    hlo,
-    layout,
-)
+from scripts.synthetic.tpu_instruction import CATEGORY, PROGRAM_ID, Instruction, category, hlo, layout
 from scripts.synthetic.tpu_program import program
 from scripts.synthetic.xspace import MS, T0_NS, US, Line, Ref, Space
 from tfdoctor.trace.hlo import PROTO
 
-__all__ = [
-    "ALL",
-    "CATEGORY",
-    "TPUS",
-    "Recorded",
-    "build",
-    "chip",
-    "hlo",
-    "layout",
-    "schedule",
-    "truth",
-]
+__all__ = ["ALL", "CATEGORY", "TPUS", "Recorded", "build", "chip", "hlo", "layout", "schedule", "truth"]
 
 MODULE = f"cluster_train_step({PROGRAM_ID})"
 
@@ -161,12 +143,8 @@ class Core:
             core_details=details.SerializeToString(),
         )  # fmt: skip
         names = ("Steps", "XLA Modules", "XLA Ops", "Async XLA Ops")
-        self.steps, self.modules, self.ops, _ = (
-            self.plane.line(i, name) for i, name in enumerate(names, start=1)
-        )
-        self.types = [
-            self._type(i, op) for i, op in enumerate(run.network.training_step(), start=1)
-        ]
+        self.steps, self.modules, self.ops, _ = (self.plane.line(i, name) for i, name in enumerate(names, start=1))
+        self.types = [self._type(i, op) for i, op in enumerate(run.network.training_step(), start=1)]
         image = (run.network.batch, run.network.size, run.network.size, 3)
         self.infeed = self._feed("infeed", image, 10)
         self.outfeed = self._feed("outfeed", (), 30)
@@ -188,9 +166,7 @@ class Core:
         array = layout(shape, "fp32")
         text = f"%{kind}.1 = ({array}, token[]) {kind}(token[] %after-all)"
         name = "InfeedDequeueTuple" if kind == "infeed" else "OutfeedEnqueueTuple"
-        instruction = Instruction(
-            f"{kind}.1", text, f"{name}:{name}", kind, array, line, 0, prod(shape) * 4
-        )
+        instruction = Instruction(f"{kind}.1", text, f"{name}:{name}", kind, array, line, 0, prod(shape) * 4)
         return instruction.add(self.plane, 900 + line)
 
     def _copy(self, kind: str) -> int:
@@ -256,9 +232,7 @@ def build(run: Run, recorded: Recorded = ALL) -> Space:
     return space
 
 
-def _host_step(
-    run: Run, host: Host, plan: Schedule, number: int, start: int, recorded: Recorded
-) -> None:
+def _host_step(run: Run, host: Host, plan: Schedule, number: int, start: int, recorded: Recorded) -> None:
     """Enqueue the program and feed it; host and device wait for the pipeline at the same time."""
     if recorded.markers:
         host.call(number, start, plan.outfeed + OUTFEED)

@@ -36,18 +36,14 @@ def hlo(number: int, op: Op, precision: str) -> str:
 
 def category(op: Op) -> str:
     """Return the category in which a profile counts an operation."""
-    return (
-        SEARCHING if op.type == "MaxPoolGrad" else (CATEGORY | OTHERS).get(op.kind, "loop fusion")
-    )
+    return SEARCHING if op.type == "MaxPoolGrad" else (CATEGORY | OTHERS).get(op.kind, "loop fusion")
 
 
 def hbm_traffic(nbytes: int) -> bytes:
     """Return a serialized MemoryAccessBreakdown: half read, half written, all of it HBM."""
     breakdown = op_metrics_pb2.MemoryAccessBreakdown()
     for operation in (1, 2):  # read, write
-        breakdown.memory_accessed.add(
-            operation_type=operation, memory_space=1, bytes_accessed=nbytes // 2
-        )
+        breakdown.memory_accessed.add(operation_type=operation, memory_space=1, bytes_accessed=nbytes // 2)
     return bytes(breakdown.SerializeToString())
 
 

@@ -27,9 +27,7 @@ def program(name: str, operations: tuple[Op, ...], precision: str) -> bytes:
     dtype = _dtype(precision)
     element = next(n for n, name in types.element_types.items() if name.lower() == dtype)
     for number, op in enumerate(operations, start=1):
-        body = proto.hlo_module.computations.add(
-            name=f"fused_computation.{number}", id=100 + number
-        )
+        body = proto.hlo_module.computations.add(name=f"fused_computation.{number}", id=100 + number)
         _body(body, op, element)
         fusion = entry.instructions.add(name=f"fusion.{number}", opcode="fusion", id=1000 + number)
         fusion.called_computation_ids.append(body.id)
@@ -46,9 +44,7 @@ def _body(body: Any, op: Op, element: int) -> None:  # noqa: ANN401 - a message
     """Add the operands and the instruction that uses them."""
     left, right = factors(op)
     for position, shape in enumerate((left, right)):
-        operand = body.instructions.add(
-            name=f"param_{position}", opcode="parameter", id=position + 1
-        )
+        operand = body.instructions.add(name=f"param_{position}", opcode="parameter", id=position + 1)
         _shape(operand.shape, shape, element)
     opcode = OPCODES.get(op.kind, "add")
     instruction = body.instructions.add(name=f"{opcode}.1", opcode=opcode, id=3, operand_ids=[1, 2])
@@ -113,9 +109,7 @@ def _group(instruction: Any, op: Op) -> None:  # noqa: ANN401 - a message
     channels = factors(op)[0][-1]
     if direction(op) == BY_WEIGHTS:
         instruction.batch_group_count = channels
-        instruction.convolution_dimension_numbers.output_feature_dimension = (
-            2  # of (3, 3, channels, 1)
-        )
+        instruction.convolution_dimension_numbers.output_feature_dimension = 2  # of (3, 3, channels, 1)
     else:
         instruction.feature_group_count = channels
         instruction.convolution_dimension_numbers.kernel_input_feature_dimension = 3

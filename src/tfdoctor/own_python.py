@@ -62,11 +62,7 @@ def users(variables: "Mapping[str, str]") -> dict[str, str]:
     """Return an environment as the user has set it, for the script."""
     if MARK not in variables:
         return dict(variables)
-    kept = {
-        name: value
-        for name, value in variables.items()
-        if name not in OWN and not name.startswith(MARK)
-    }
+    kept = {name: value for name, value in variables.items() if name not in OWN and not name.startswith(MARK)}
     waiting = (name for name in variables if name.startswith(MARK) and name != MARK)
     return {**kept, **{name.removeprefix(PREFIX): variables[name] for name in waiting}}
 

@@ -61,12 +61,7 @@ def command(script: Path | str, out: Path, *args: str, **plan: object) -> list[s
 
 
 def profiled(
-    script: Path,
-    out: Path,
-    *args: str,
-    stdin: str = "",
-    env: Mapping[str, str] | None = None,
-    **plan: object,
+    script: Path, out: Path, *args: str, stdin: str = "", env: Mapping[str, str] | None = None, **plan: object
 ) -> Run:
     """Run a script under tfdoctor, in its own folder."""
     done = subprocess.run(
@@ -154,6 +149,4 @@ def fake_tensorflow(folder: Path) -> None:
 
 def own_lines(stderr: str) -> str:
     """Return a run's stderr without the sentence that tfdoctor adds."""
-    return "".join(
-        line for line in stderr.splitlines(keepends=True) if not line.startswith("tfdoctor: ")
-    )
+    return "".join(line for line in stderr.splitlines(keepends=True) if not line.startswith("tfdoctor: "))

@@ -48,10 +48,7 @@ def marks(trace: Path) -> list[Mark]:
             for event in line.events:
                 if names[event.metadata_id] in ("train", "test", "tfdoctor_end"):
                     values = tuple(
-                        sorted(
-                            (stats[s.metadata_id], s.int64_value or s.uint64_value)
-                            for s in event.stats
-                        )
+                        sorted((stats[s.metadata_id], s.int64_value or s.uint64_value) for s in event.stats)
                     )
                     if event.duration_ps and "_r" not in dict(values) and values:
                         continue  # a tf.function of the user's that is called train

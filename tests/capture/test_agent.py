@@ -13,9 +13,7 @@ from tests.capture import agent
 from tfdoctor.terms.kinds import StepSource
 
 FOLDER = Path(tfdoctor.capture.__file__).parent
-FILES = sorted(
-    [*FOLDER.glob("agent/*.py"), *FOLDER.glob("agent/run/*.py"), *FOLDER.glob("site/*.py")]
-)
+FILES = sorted([*FOLDER.glob("agent/*.py"), *FOLDER.glob("agent/run/*.py"), *FOLDER.glob("site/*.py")])
 
 LOADED_BY_TENSORFLOW = {
     "_posixsubprocess", "_signal", "_thread", "array", "atexit", "bisect", "builtins", "collections", "dis",
@@ -25,15 +23,7 @@ LOADED_BY_TENSORFLOW = {
 """Standard modules that a script with TensorFlow has loaded anyway: a user's file of such a name
 would have broken TensorFlow already."""
 
-WHEN_ASKED = {
-    "_tfdoctor_children",
-    "_tfdoctor_door",
-    "ast",
-    "ctypes",
-    "mmap",
-    "sitecustomize",
-    "tensorflow",
-}
+WHEN_ASKED = {"_tfdoctor_children", "_tfdoctor_door", "ast", "ctypes", "mmap", "sitecustomize", "tensorflow"}
 """Modules that are imported inside functions: ours, the user's, and what few runs need."""
 
 FOR_TYPES = "declared.py"
@@ -70,11 +60,7 @@ def test_it_is_python_3_9_and_imports_nothing_of_note(path: Path) -> None:
         return
     tree = Runs().visit(tree)
     at_once = set().union(*map(imported, (node for node in tree.body if not defines(node))))
-    assert at_once <= LOADED_BY_TENSORFLOW | BY_PYTHON | {
-        "_tfdoctor_children",
-        "_tfdoctor_door",
-        "sitecustomize",
-    }
+    assert at_once <= LOADED_BY_TENSORFLOW | BY_PYTHON | {"_tfdoctor_children", "_tfdoctor_door", "sitecustomize"}
     assert imported(tree) <= LOADED_BY_TENSORFLOW | BY_PYTHON | WHEN_ASKED
 
 
@@ -93,9 +79,7 @@ def test_its_types_cost_nothing_and_need_no_new_python(path: Path) -> None:
     assert ".declared import" not in ast.unparse(Runs().visit(ast.parse(text)))
 
 
-def test_hooks_act_after_the_import_and_leave_no_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hooks_act_after_the_import_and_leave_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "watched_module.py").write_text("value = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
@@ -134,9 +118,7 @@ def test_a_state_that_cannot_be_written_is_a_recorded_fault(tmp_path: Path) -> N
 
 
 def test_the_kinds_of_loops_are_those_that_facts_know() -> None:
-    assert {kind.value for kind in agent.load("window.steps").StepKind} <= {
-        kind.value for kind in StepSource
-    }
+    assert {kind.value for kind in agent.load("window.steps").StepKind} <= {kind.value for kind in StepSource}
 
 
 @pytest.mark.parametrize(

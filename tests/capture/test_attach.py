@@ -176,16 +176,7 @@ def test_an_unreachable_worker_costs_the_others_nothing(
 @pytest.mark.tensorflow
 def test_a_report_follows(jobs: tuple[Job, Job], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    arguments = [
-        "attach",
-        jobs[0].address,
-        "--for",
-        "500ms",
-        "--out",
-        str(out),
-        "--format",
-        "json,md",
-    ]
+    arguments = ["attach", jobs[0].address, "--for", "500ms", "--out", str(out), "--format", "json,md"]
     done = CliRunner().invoke(cli.app, arguments)
 
     assert done.exit_code == 0
@@ -254,9 +245,7 @@ def test_another_kind_of_server_is_told_from_a_profiler(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             _wait_for(port)
-            with pytest.raises(
-                CaptureError, match="no profiler server listens on this port: check the port"
-            ):
+            with pytest.raises(CaptureError, match="no profiler server listens on this port: check the port"):
                 attach(f"localhost:{port}", 0.2, tmp_path / "out")
         finally:
             server.kill()

@@ -27,20 +27,13 @@ def test_what_may_be_spent_grows_with_the_run_and_is_a_tenth_of_it(
 
 
 @given(cost_s=SECONDS, spent_s=SECONDS)
-def test_a_cost_is_allowed_from_the_moment_that_is_computed_for_it(
-    cost_s: float, spent_s: float
-) -> None:
+def test_a_cost_is_allowed_from_the_moment_that_is_computed_for_it(cost_s: float, spent_s: float) -> None:
     at = budget.affordable_at(cost_s, spent_s)
     assert budget.allowed(at, spent_s) >= cost_s * (1 - 1e-6) - 1e-6
     assert at == 0.0 or budget.allowed(at * 0.99, spent_s) < cost_s
 
 
-@given(
-    calls=st.integers(1, 1000),
-    each_s=st.floats(1e-6, 100),
-    run_s=SECONDS,
-    share=st.floats(0, 0.5),
-)
+@given(calls=st.integers(1, 1000), each_s=st.floats(1e-6, 100), run_s=SECONDS, share=st.floats(0, 0.5))
 def test_a_window_closes_once_it_has_cost_what_it_may(
     calls: int, each_s: float, run_s: float, share: float
 ) -> None:
@@ -150,12 +143,7 @@ def test_windows_take_a_small_part_of_the_run(
     ],
 )
 def test_the_notes_of_the_profiler_say_what_its_stop_takes(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    clock: Clock,
-    mb: float,
-    stop: float,
-    windows: list[int],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Clock, mb: float, stop: float, windows: list[int]
 ) -> None:
     monkeypatch.setattr(heap, "reader", lambda: lambda: mb * len(Session.marked))
     window = make(tmp_path, monkeypatch)

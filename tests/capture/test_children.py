@@ -78,20 +78,13 @@ def started(
         variables = agent_environment(variables, plan, hidden=followed == "hidden")
         variables["TFDOCTOR_PLAN"] = variables["TFDOCTOR_PLAN"].replace(f"{os.getpid()} ", "0 ", 1)
     return subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        env=variables,
-        timeout=60,
-        check=False,
+        [sys.executable, str(script)], capture_output=True, text=True, env=variables, timeout=60, check=False
     )
 
 
 @pytest.mark.parametrize("own", [None, "", "own"])
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
-def test_the_agent_is_in_every_child_and_hidden(
-    start: str, own: str | None, tmp_path: Path
-) -> None:
+def test_the_agent_is_in_every_child_and_hidden(start: str, own: str | None, tmp_path: Path) -> None:
     alone = started(start, tmp_path, own=own)
     below = started(start, tmp_path, own=own, followed="hidden")
     assert (alone.stderr, below.stderr) == ("False\n", "True\n")
@@ -118,9 +111,7 @@ def test_errors_are_those_of_the_functions_themselves(tmp_path: Path) -> None:
     assert (below.stderr, below.returncode) == ("", 0)
 
 
-def test_a_name_that_only_another_module_has_is_left_in_that(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_name_that_only_another_module_has_is_left_in_that(monkeypatch: pytest.MonkeyPatch) -> None:
     """`subprocess` calls `fork_exec` by a name of its own."""
     monkeypatch.setattr(subprocess, "length_of", len, raising=False)
     children.wrap(subprocess, "length_of", lambda original, *given: original(*given) + 1)

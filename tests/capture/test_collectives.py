@@ -64,9 +64,7 @@ def test_a_trace_that_could_crash_the_run_is_not_begun(monkeypatch: pytest.Monke
         collectives.Unnumbered().begin()
 
 
-def test_the_recording_says_why_there_is_no_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_recording_says_why_there_is_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch)
     monkeypatch.setattr(Session, "refuse", collectives.UnsafeError())
     window.open_for(None, 1.0)
@@ -79,15 +77,11 @@ def test_the_recording_says_why_there_is_no_trace(
 def test_activities_have_no_number_while_a_trace_is_open() -> None:
     root = str(Path(__file__).parents[2])
     env = environment(PYTHONPATH=root)
-    done = subprocess.run(
-        [sys.executable, "-c", ENTRY], env=env, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", ENTRY], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_no_window_opens_once_the_run_has_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_window_opens_once_the_run_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch)
     program = SimpleNamespace(end=lambda: None)
     installed = SimpleNamespace(window=window, log=window.log, program=program)
@@ -101,9 +95,7 @@ def test_an_interrupted_start_brings_the_function_back(monkeypatch: pytest.Monke
     profiler: Any = agent.load("window.profiler")
     monkeypatch.setattr(profiler.tensorflow_api, "trace_class", lambda: None)
     calls: list[str] = []
-    unnumbered = SimpleNamespace(
-        begin=lambda: calls.append("begin"), end=lambda: calls.append("end")
-    )
+    unnumbered = SimpleNamespace(begin=lambda: calls.append("begin"), end=lambda: calls.append("end"))
     monkeypatch.setattr(profiler.collectives, "Unnumbered", lambda: unnumbered)
 
     def interrupted(_: str) -> None:
@@ -115,9 +107,7 @@ def test_an_interrupted_start_brings_the_function_back(monkeypatch: pytest.Monke
     assert calls == ["begin", "end"]
 
 
-def test_a_fork_during_a_window_brings_its_function_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fork_during_a_window_brings_its_function_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch)
     calls: list[str] = []
     window.session = SimpleNamespace(unnumbered=SimpleNamespace(end=lambda: calls.append("end")))

@@ -20,9 +20,7 @@ class Callback:
 @pytest.fixture
 def aids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(__file__="/tf/__init__.py"))
-    return agent.load("program.debugging").DebugAids(
-        agent.load("process.journal").Journal(str(tmp_path))
-    )
+    return agent.load("program.debugging").DebugAids(agent.load("process.journal").Journal(str(tmp_path)))
 
 
 def modules(aids: Any) -> tuple[Any, Any, Any, Any]:
@@ -30,9 +28,7 @@ def modules(aids: Any) -> tuple[Any, Any, Any, Any]:
     kind = type("Own", (Callback,), {"callback": Callback.callback})
     made = (
         SimpleNamespace(
-            enable_check_numerics=lambda *_: "on",
-            disable_check_numerics=lambda: "off",
-            CheckNumericsCallback=kind,
+            enable_check_numerics=lambda *_: "on", disable_check_numerics=lambda: "off", CheckNumericsCallback=kind
         ),
         SimpleNamespace(run_functions_eagerly=lambda run_eagerly: run_eagerly),
         SimpleNamespace(enable_debug_mode=lambda: "debug"),
@@ -56,12 +52,7 @@ def test_an_aid_is_on_from_its_call_until_it_is_switched_off(aids: Any) -> None:
     assert functions.run_functions_eagerly(run_eagerly=True) is True
     assert data.enable_debug_mode() == "debug"
     assert config.enable_op_determinism() == "same"
-    assert named(aids) == [
-        "check_numerics",
-        "functions_eagerly",
-        "data_debug_mode",
-        "op_determinism",
-    ]
+    assert named(aids) == ["check_numerics", "functions_eagerly", "data_debug_mode", "op_determinism"]
     assert config.disable_op_determinism() == "any"
     assert numerics.disable_check_numerics() == "off"
     assert functions.run_functions_eagerly(run_eagerly=False) is False

@@ -33,9 +33,7 @@ train.main(4000)
 """
 
 
-def started(
-    script: Path, out: Path, words: list[str] | None = None, **plan: object
-) -> subprocess.Popen[str]:
+def started(script: Path, out: Path, words: list[str] | None = None, **plan: object) -> subprocess.Popen[str]:
     """Start a profiled script and wait until it says 'ready'."""
     process = subprocess.Popen(
         words or command(script, out, **{"sample_every_ms": 50, **plan}),
@@ -295,12 +293,8 @@ sys.exit(profile(Plan(sys.argv[1], out=Path(sys.argv[2]), sample_every_ms=50)).e
 def test_a_sampler_that_hangs_does_not_hold_the_run(tmp_path: Path) -> None:
     """An NVML call may never return when a device has fallen off the bus."""
     script = tmp_path / "train.py"
-    script.write_text(
-        "import time\nprint('ready', flush=True)\ntime.sleep(0.5)\nraise SystemExit(3)\n"
-    )
-    process = started(
-        script, tmp_path / "out", [sys.executable, "-c", HANGS, str(script), str(tmp_path / "out")]
-    )
+    script.write_text("import time\nprint('ready', flush=True)\ntime.sleep(0.5)\nraise SystemExit(3)\n")
+    process = started(script, tmp_path / "out", [sys.executable, "-c", HANGS, str(script), str(tmp_path / "out")])
     process.communicate(timeout=60)
     assert process.returncode == 3
     manifest = Recording.open(tmp_path / "out").manifest

@@ -43,12 +43,9 @@ def test_the_place_type_and_shape_of_arrays_in_structures(arguments: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    ("second", "anew", "same"),
-    [(BASE, False, True), (BASE.copy(), True, True), (BASE + 1, True, False)],
+    ("second", "anew", "same"), [(BASE, False, True), (BASE.copy(), True, True), (BASE + 1, True, False)]
 )
-def test_new_objects_are_told_from_new_values(
-    arguments: Any, second: Any, *, anew: bool, same: bool
-) -> None:
+def test_new_objects_are_told_from_new_values(arguments: Any, second: Any, *, anew: bool, same: bool) -> None:
     (found,) = noted(arguments, (BASE,), (second,))
     assert (found["anew"], found["same"]) == (anew, same)
 
@@ -133,17 +130,11 @@ for i in range(9):
     ("source", "line", "makers"),
     [
         (PLAYING, 7, {3, 4, 5, 6, 7}),
-        (
-            "for i in range(9):\n    rows[:] = load(i)\n    log.append(i)\n    step(rows)\n",
-            4,
-            {1, 2, 4},
-        ),
+        ("for i in range(9):\n    rows[:] = load(i)\n    log.append(i)\n    step(rows)\n", 4, {1, 2, 4}),
         ("for i in range(9):\n    fill(rows)\n    print(i)\n    step(rows)\n", 4, {2, 4}),
     ],
 )
-def test_lines_that_change_what_the_arguments_come_from_make_them(
-    source: str, line: int, makers: set[int]
-) -> None:
+def test_lines_that_change_what_the_arguments_come_from_make_them(source: str, line: int, makers: set[int]) -> None:
     """Trap: a replay buffer is filled by calls that assign nothing; logging and checkpoints fill nothing."""
     spans = agent.load("window.argument_lines").making(ast.parse(source), line)
     assert {one for first, last in spans for one in range(first, last + 1)} == makers

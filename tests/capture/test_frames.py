@@ -40,9 +40,7 @@ def names(error: BaseException) -> list[str]:
 
 
 @STRIPS
-@pytest.mark.parametrize(
-    "kind", [ValueError, KeyboardInterrupt, SystemExit, StopIteration, GeneratorExit]
-)
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit, StopIteration, GeneratorExit])
 def test_an_exception_carries_no_frame_of_ours(kind: type[BaseException]) -> None:
     cause = OSError("it")
     error = kind("x")

@@ -88,9 +88,7 @@ def test_of_an_unknown_build_no_library_is_claimed(tmp_path: Path) -> None:
     assert loading(tmp_path, {**BUILD, "cuda_version": "99.0"}) == {"missing": []}
 
 
-def test_device_files_count_only_where_they_can_be_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_device_files_count_only_where_they_can_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     access = agent.load("program.gpu_access")
     monkeypatch.setattr(access, "DEVICES", str(tmp_path / "none"))
     assert access.device_files() == (0, False)

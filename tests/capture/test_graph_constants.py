@@ -12,9 +12,7 @@ from tfdoctor.recording.typed import read
 
 
 def noted(stored: dict[str, list[float]], rank: int = 0) -> float | str | None:
-    empty: dict[str, list[float]] = {
-        name: [] for name in ("float_val", "double_val", "int_val", "int64_val")
-    }
+    empty: dict[str, list[float]] = {name: [] for name in ("float_val", "double_val", "int_val", "int64_val")}
     value = SimpleNamespace(**(empty | stored))
     op: Any = SimpleNamespace(
         outputs=[SimpleNamespace(shape=SimpleNamespace(rank=rank))], get_attr={"value": value}.get

@@ -47,13 +47,7 @@ def test_importing_tfdoctor_costs_and_brings_nothing(script: Path) -> None:
         "print(sorted({'tensorflow', 'keras'} & set(sys.modules)))\n"
         "try:\n    tfdoctor.nothing\nexcept AttributeError as error:\n    print(error)\n",
     )
-    assert done.stdout.splitlines() == [
-        "[]",
-        "[]",
-        "True",
-        "[]",
-        "module 'tfdoctor' has no attribute 'nothing'",
-    ]
+    assert done.stdout.splitlines() == ["[]", "[]", "True", "[]", "module 'tfdoctor' has no attribute 'nothing'"]
 
 
 def test_a_block_that_does_not_train_leaves_a_recording_that_says_so(script: Path) -> None:
@@ -78,18 +72,12 @@ def test_a_block_that_does_not_train_leaves_a_recording_that_says_so(script: Pat
 @pytest.mark.parametrize(
     ("source", "code", "said"),
     [
-        (
-            "raise ValueError('training broke with token=abc')",
-            1,
-            "ValueError: training broke with token=***",
-        ),
+        ("raise ValueError('training broke with token=abc')", 1, "ValueError: training broke with token=***"),
         ("raise SystemExit(7)", 7, "SystemExit: 7"),
         ("raise KeyboardInterrupt", 130, "KeyboardInterrupt: "),
     ],
 )
-def test_what_a_block_raises_is_recorded_and_passed_on(
-    script: Path, source: str, code: int, said: str
-) -> None:
+def test_what_a_block_raises_is_recorded_and_passed_on(script: Path, source: str, code: int, said: str) -> None:
     text = "{}\ntry:\n    with {}:\n        {}\nexcept BaseException as error:\n    print(repr(error))\n"
     alone = run(script, text.format("import contextlib", "contextlib.nullcontext()", source))
     done = run(script, text.format("", "tfdoctor.record('out')", source))
@@ -120,8 +108,7 @@ def test_an_argument_that_makes_no_sense_is_one_sentence_before_anything_starts(
     script: Path, call: str, said: str
 ) -> None:
     done = run(
-        script,
-        f"try:\n    tfdoctor.{call}\nexcept Exception as error:\n    print(type(error).__name__, error)\n",
+        script, f"try:\n    tfdoctor.{call}\nexcept Exception as error:\n    print(type(error).__name__, error)\n"
     )
     assert said in done.stdout
     assert done.stdout.startswith(("CaptureError ", "NotEmptyError ", "OutputError "))
@@ -179,9 +166,7 @@ def test_under_tfdoctor_profile_record_steps_aside(script: Path, tmp_path: Path)
     )
     found = profiled(script, tmp_path / "outer", sample_every_ms=0)
     assert found.code == 0
-    assert found.stdout.startswith(
-        "runs\nNone None <tfdoctor: `tfdoctor profile` already records this run"
-    )
+    assert found.stdout.startswith("runs\nNone None <tfdoctor: `tfdoctor profile` already records this run")
     said = "tfdoctor: `tfdoctor profile` already records this run, so record() does nothing.\n"
     assert found.stderr.count(said) == 1
     assert not (script.parent / "inner").exists()
@@ -208,11 +193,7 @@ def test_what_is_not_there_cannot_be_reported_on(script: Path) -> None:
 
 def beside(path: Path) -> list[psutil.Process]:
     """Return the processes that sample into a file."""
-    return [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if str(path) in (process.info["cmdline"] or ())
-    ]
+    return [process for process in psutil.process_iter(["cmdline"]) if str(path) in (process.info["cmdline"] or ())]
 
 
 def waiting(script: Path) -> subprocess.Popen[str]:
@@ -301,13 +282,8 @@ def test_a_block_has_an_account_of_its_own(script: Path) -> None:
     done = run(script, WORKING)
     lines = done.stderr.splitlines()
     assert lines[0].startswith("tfdoctor: recorded the block without a trace in ")
-    assert lines[1].startswith(
-        "tfdoctor: no training step was seen (ValueError: broken), recorded the block in "
-    )
-    for name, took, ending in (
-        ("first", 0.8, ("exit", "")),
-        ("second", 0.3, ("exception", "ValueError")),
-    ):
+    assert lines[1].startswith("tfdoctor: no training step was seen (ValueError: broken), recorded the block in ")
+    for name, took, ending in (("first", 0.8, ("exit", "")), ("second", 0.3, ("exception", "ValueError"))):
         log, times = Recording.open(script.parent / name).run, manifest(script.parent / name).times
         assert log is not None
         assert times is not None
@@ -344,9 +320,7 @@ for trace in (False, True):
 @pytest.mark.tensorflow
 def test_a_trace_after_a_block_without_one_has_its_graphs(script: Path) -> None:
     run(script, TWICE)
-    without, with_trace = (
-        Recording.open(script.parent / f"trace-{trace}").program for trace in (False, True)
-    )
+    without, with_trace = (Recording.open(script.parent / f"trace-{trace}").program for trace in (False, True))
     assert without is not None
     assert with_trace is not None
     assert without.graphs == ()

@@ -33,9 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("broken/lines.py", True),
     ],
 )
-def test_what_an_installer_lists_is_no_file_of_the_user(
-    folder: Path, name: str, users: object
-) -> None:
+def test_what_an_installer_lists_is_no_file_of_the_user(folder: Path, name: str, users: object) -> None:
     path = str(folder / name)
     assert agent.load("process.stack").user_file(path) == (path if users else None)
 

@@ -68,14 +68,7 @@ def test_a_double_is_not_called(name: str) -> None:
 
 def test_functions_of_python_call_none_of_the_doubles() -> None:
     """`os.path.exists` asks `os.stat`, `abspath` joins, `makedirs` asks `path.exists`."""
-    names = (
-        "os.stat",
-        "os.path.join",
-        "os.path.exists",
-        "os.path.isdir",
-        "posixpath.normpath",
-        "os.mkdir",
-    )
+    names = ("os.stat", "os.path.join", "os.path.exists", "os.path.isdir", "posixpath.normpath", "os.mkdir")
     doubles = [mock.patch(name) for name in names]
     begun = [double.start() for double in doubles]
     try:
@@ -133,9 +126,7 @@ def test_a_fork_of_another_thread_has_another_main_thread() -> None:
     os.wait()
 
 
-def test_the_account_goes_on_where_greenlets_replace_threads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_account_goes_on_where_greenlets_replace_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """`threading` then knows the main thread by another number, and no longer by its own."""
     clock = agent.load("run.clock").CallClock()
     clock.begin(threading.get_ident())
@@ -146,10 +137,7 @@ def test_the_account_goes_on_where_greenlets_replace_threads(
 
 
 def test_a_double_of_the_stacks_is_not_called() -> None:
-    with (
-        mock.patch("sys._current_frames") as double,
-        agent.load("process.other_threads").OtherThreads() as found,
-    ):
+    with mock.patch("sys._current_frames") as double, agent.load("process.other_threads").OtherThreads() as found:
         assert threading.get_ident() in found
     assert not double.called
 
@@ -166,9 +154,7 @@ def test_files_of_ours_have_the_permissions_of_their_folder(tmp_path: Path) -> N
     assert (tmp_path / "agent.json").stat().st_mode & 0o777 == 0o640
 
 
-def test_the_door_takes_what_is_kept_before_the_script_begins(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_door_takes_what_is_kept_before_the_script_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agent may come later, with TensorFlow."""
     monkeypatch.syspath_prepend(str(FOLDER.parent / "site"))
     door: Any = importlib.import_module("_tfdoctor_door")

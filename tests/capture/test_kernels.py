@@ -33,8 +33,7 @@ def described(values: Any, *, kind: str = "DepthwiseConv2dNative", captured: boo
     used = node("blur", kind, values, image.outputs[0], cast.outputs[0])
     outer = SimpleNamespace(dtype=SimpleNamespace(name="float32"), _numpy=lambda: values)
     graph = SimpleNamespace(
-        captures=[(outer, made.outputs[0])] if captured else [],
-        get_operations=lambda: [made, cast, image, used],
+        captures=[(outer, made.outputs[0])] if captured else [], get_operations=lambda: [made, cast, image, used]
     )
     return agent.load("program.kernels").describe(graph)
 

@@ -52,8 +52,7 @@ STARTS = {
     "execv": "os.execv(sys.executable, [sys.executable, 'child.py'])",
     "spawn": "multiprocessing.get_context('spawn').Process(target=runpy.run_path, args=('child.py',)).start()",
     "grandchild": (
-        "subprocess.run([sys.executable, '-c', "
-        "\"import os, sys; os.system(sys.executable + ' child.py')\"])"
+        "subprocess.run([sys.executable, '-c', \"import os, sys; os.system(sys.executable + ' child.py')\"])"
     ),
 }
 
@@ -62,16 +61,13 @@ STARTS = {
 def test_a_child_has_the_hook_and_does_not_see_it(folder: Path, tmp_path: Path, start: str) -> None:
     script = folder / "train.py"
     script.write_text(
-        "import multiprocessing, os, runpy, subprocess, sys\n"
-        f"if __name__ == '__main__':\n    {start}\n"
+        f"import multiprocessing, os, runpy, subprocess, sys\nif __name__ == '__main__':\n    {start}\n"
     )
     alone = plain(script)
     run = profiled(script, tmp_path / "out", sample_every_ms=0)
     assert (run.code, run.stdout, own_lines(run.stderr)) == (0, alone.stdout, alone.stderr)
     assert run.stdout.endswith("[]\nextra None\n")
-    found = [
-        process for process in run.manifest.processes if process.why == "it ran no training step"
-    ]
+    found = [process for process in run.manifest.processes if process.why == "it ran no training step"]
     assert len(found) == 1
     assert found[0].trained is False
     assert found[0].argv
@@ -122,28 +118,18 @@ def test_a_module_runs_as_a_module(tmp_path: Path) -> None:
     )
     words = ["package.train", "--out", "x", "--", "-m"]
     alone = subprocess.run(
-        [sys.executable, "-m", *words],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment(),
-        check=True,
+        [sys.executable, "-m", *words], capture_output=True, text=True, cwd=tmp_path, env=environment(), check=True
     )
     run = shell(words, tmp_path / "out", tmp_path, kind="module")
     assert (run.code, run.stdout) == (0, alone.stdout)
     assert "did not import TensorFlow" in run.missing()["trace"]
 
 
-@pytest.mark.parametrize(
-    "python", ["python2.7", "python3.6", "python3.8", "python3.9", "python3.13"]
-)
+@pytest.mark.parametrize("python", ["python2.7", "python3.6", "python3.8", "python3.9", "python3.13"])
 def test_any_python_may_come_by(tmp_path: Path, python: str) -> None:
     """A launcher's tools run in Pythons of their own: none of them may notice us."""
     found = shutil.which(python)
-    if (
-        found is None
-        or subprocess.run([found, "--version"], capture_output=True, check=False).returncode
-    ):
+    if found is None or subprocess.run([found, "--version"], capture_output=True, check=False).returncode:
         pytest.skip(f"there is no {python} here")
     extra = tmp_path / "extra"
     extra.mkdir()
@@ -161,9 +147,7 @@ def test_the_script_may_delete_the_folder_it_runs_in(tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
     script = tmp_path / "train.py"
-    script.write_text(
-        "import os, shutil, sys\nprint(sys.stdin.read())\nshutil.rmtree(os.getcwd())\nimport keras\n"
-    )
+    script.write_text("import os, shutil, sys\nprint(sys.stdin.read())\nshutil.rmtree(os.getcwd())\nimport keras\n")
     (tmp_path / "keras.py").write_text("import tensorflow\n")
     fake_tensorflow(tmp_path)
     done = subprocess.run(
@@ -258,9 +242,7 @@ def test_a_progress_bar_is_not_touched(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(BAR)
     alone = on_terminal([sys.executable, str(script)], tmp_path, b"typed\n")
-    code, shown = on_terminal(
-        command(script, tmp_path / "out", sample_every_ms=0), tmp_path, b"typed\n"
-    )
+    code, shown = on_terminal(command(script, tmp_path / "out", sample_every_ms=0), tmp_path, b"typed\n")
     shown, _, sentence = TITLES.sub(b"", shown).partition(b" " * 80 + b"\rtfdoctor: ")
     assert (code, shown) == alone  # what comes next begins on a line of its own
     assert sentence.startswith(b"no training step was seen, recorded the run in ")
@@ -273,9 +255,7 @@ def test_the_title_tells_how_far_it_is_and_quiet_nothing(tmp_path: Path) -> None
     _, shown = on_terminal(command(script, tmp_path / "out", sample_every_ms=0), tmp_path)
     assert b"\x1b]2;tfdoctor: warm-up\x07" in shown
     assert shown.index(b"\x1b[22;2t") < shown.index(b"\x1b[23;2t")
-    _, shown = on_terminal(
-        command(script, tmp_path / "quiet", sample_every_ms=0, quiet=True), tmp_path
-    )
+    _, shown = on_terminal(command(script, tmp_path / "quiet", sample_every_ms=0, quiet=True), tmp_path)
     assert b"\x1b" not in shown
 
 

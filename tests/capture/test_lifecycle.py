@@ -35,9 +35,7 @@ def words(out: Path, script: Path, *options: str, args: tuple[str, ...] = ()) ->
     return [sys.executable, *own, str(script), *args]
 
 
-def run(
-    script: Path, *options: str, args: tuple[str, ...] = ()
-) -> subprocess.CompletedProcess[str]:
+def run(script: Path, *options: str, args: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Profile a script from the command line."""
     return subprocess.run(
         words(script.parent / "out", script, *options, args=args),
@@ -83,9 +81,7 @@ def account(out: Path) -> RunLog:
 
 def lasted(log: RunLog) -> float:
     """Return until when the account goes, in s."""
-    return max(
-        [log.end.end if log.end else 0.0, *(one.end for one in log.buckets)],
-    )
+    return max([log.end.end if log.end else 0.0, *(one.end for one in log.buckets)])
 
 
 def seen(log: RunLog) -> set[int]:
@@ -146,9 +142,7 @@ def test_no_trace_is_said_and_is_nothing_missing(script: Path) -> None:
         ("raise KeyboardInterrupt", 130, "interrupt", 9),
     ],
 )
-def test_an_end_by_the_script_is_its_own(
-    script: Path, source: str, code: int, why: str, line: int | None
-) -> None:
+def test_an_end_by_the_script_is_its_own(script: Path, source: str, code: int, why: str, line: int | None) -> None:
     script.write_text(f"{BUSY}work(0.3)\nprint('begun', flush=True)\n{source}\n")
     alone, done = plain(script), run(script)
     assert (done.returncode, done.stdout) == (code, alone.stdout)
@@ -161,9 +155,7 @@ def test_an_end_by_the_script_is_its_own(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_script_leaves_its_account_up_to_its_last_second(
-    script: Path, number: signal.Signals
-) -> None:
+def test_a_killed_script_leaves_its_account_up_to_its_last_second(script: Path, number: signal.Signals) -> None:
     script.write_text(f"{BUSY}work(0.5)\nprint('ready', flush=True)\nwork(60)\n")
     process = started(script)
     time.sleep(1.5)
@@ -202,9 +194,7 @@ def test_ctrl_c_is_the_scripts(script: Path, times: int) -> None:
 
 def test_a_killed_tfdoctor_leaves_the_script_and_its_account(script: Path) -> None:
     over = script.parent / "over"
-    script.write_text(
-        f"{BUSY}print('ready', flush=True)\nwork(2)\nopen({str(over)!r}, 'x').close()\n"
-    )
+    script.write_text(f"{BUSY}print('ready', flush=True)\nwork(2)\nopen({str(over)!r}, 'x').close()\n")
     process = started(script)
     pid, until = child(script.parent / "out"), time.monotonic() + 60
     process.kill()
@@ -277,9 +267,7 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
     folder.mkdir()
     size = f"size={kilobytes}k"
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)],
-        capture_output=True,
-        check=False,
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip("only root may mount a file system")

@@ -167,9 +167,7 @@ def test_eager_gradients_are_steps(window: Any, calls: Any) -> None:
     assert (record["source"], record["first_step"], record["steps"]) == ("eager-gradient", 10, 20)
 
 
-def test_two_gradients_an_iteration_are_one_step(
-    window: Any, calls: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_gradients_an_iteration_are_one_step(window: Any, calls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(50):
         for model in ("discriminator", "generator"):
             monkeypatch.setattr(f"{__name__}.place", lambda model=model: model)
@@ -200,9 +198,7 @@ def test_calls_with_loops_inside_say_what_tracing_costs(
 ) -> None:
     clock = iter([0, 9_000, 9_010, 9_022, 9_034, 9_044, 9_054])  # ms at which each call begins
     monkeypatch.setattr(
-        agent.load("window.steps"),
-        "time",
-        SimpleNamespace(perf_counter_ns=lambda: next(clock) * 1_000_000 + 1),
+        agent.load("window.steps"), "time", SimpleNamespace(perf_counter_ns=lambda: next(clock) * 1_000_000 + 1)
     )
     for number in range(7):
         if number == 4:

@@ -49,16 +49,10 @@ from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
         (["https://h/x?sv=1&sig=a%2Fb&se=2"], ["https://h/x?sv=1&sig=***&se=2"]),
         (["GITHUB_PAT=a", "AZURE_SAS=b"], ["GITHUB_PAT=***", "AZURE_SAS=***"]),
         (["curl", "-u", "me:a/b", "h"], ["curl", "-u", "me:***", "h"]),
-        (
-            ["curl", "-ume:abc", "--proxy-user", "me:b"],
-            ["curl", "-ume:***", "--proxy-user", "me:***"],
-        ),
+        (["curl", "-ume:abc", "--proxy-user", "me:b"], ["curl", "-ume:***", "--proxy-user", "me:***"]),
         (["--conn=Server=h;Password=a b;X=1"], ["--conn=Server=h;Password=***;X=1"]),
         (["--header=Authorization: Bearer abc def"], ["--header=Authorization: Bearer ***"]),
-        (
-            ["--pwd", "a", "--signature", "b", "--cookie=c"],
-            ["--pwd", "***", "--signature", "***", "--cookie=***"],
-        ),
+        (["--pwd", "a", "--signature", "b", "--cookie=c"], ["--pwd", "***", "--signature", "***", "--cookie=***"]),
         (["--hf-tokens", "a", "--author-token=b"], ["--hf-tokens", "***", "--author-token=***"]),
         (["--max-pass", "3", "--pass", "3"], ["--max-pass", "3", "--pass", "***"]),
         (["x=hf_" + "a" * 30], ["x=***"]),
@@ -78,21 +72,10 @@ def test_values_of_credentials_are_masked(arguments: list[str], shown: list[str]
 LETTERS, DIGITS = "abcdefghijklmnopqrstuvwxyz", "0123456789"
 TOKENS = [  # made up here, so that no file contains one
     *(f"{prefix}_{LETTERS}{DIGITS}" for prefix in ("hf", "npm", "gho", "ghs", "ghu", "ghr", "gsk")),
-    *(
-        f"{prefix}_{DIGITS * 4}"
-        for prefix in ("github_pat", "dckr_pat", "sk_live", "rk_test", "dop_v1")
-    ),
-    *(
-        f"{prefix}-{LETTERS}"
-        for prefix in ("glpat", "nvapi", "xoxb", "xoxp", "sk", "sk-ant", "sk-proj")
-    ),
+    *(f"{prefix}_{DIGITS * 4}" for prefix in ("github_pat", "dckr_pat", "sk_live", "rk_test", "dop_v1")),
+    *(f"{prefix}-{LETTERS}" for prefix in ("glpat", "nvapi", "xoxb", "xoxp", "sk", "sk-ant", "sk-proj")),
     *("AKIA" + "A1B2" * 4, "ASIA" + "A1B2" * 4, f"AIza{LETTERS}{DIGITS}", f"ya29.a0{LETTERS}"),
-    *(
-        f"pypi-AgEI{LETTERS}",
-        f"SG.{LETTERS}.{LETTERS}",
-        f"hvs.{LETTERS}",
-        f"eyJ{LETTERS}.{DIGITS}.a-b_c",
-    ),
+    *(f"pypi-AgEI{LETTERS}", f"SG.{LETTERS}.{LETTERS}", f"hvs.{LETTERS}", f"eyJ{LETTERS}.{DIGITS}.a-b_c"),
 ]
 
 
@@ -101,9 +84,7 @@ def test_tokens_of_issuers_are_masked_wherever_they_stand(token: str) -> None:
     assert masked([token]) == ["***"]
     assert masked([f"--x={token}"]) == ["--x=***"]
     assert clean(f"cannot fetch '{token}': 401") == "cannot fetch '***': 401"
-    assert (
-        cleaned_begin(f"{'x' * 90}: {token}", 95) == f"{'x' * 90}: ***"
-    )  # cut after it was masked
+    assert cleaned_begin(f"{'x' * 90}: {token}", 95) == f"{'x' * 90}: ***"  # cut after it was masked
 
 
 KEY = "-----BEGIN {}PRIVATE KEY-----"
@@ -134,41 +115,17 @@ HASH = "0123456789abcdef" * 2 + "01234567"
         (["https://hooks.slack.com/services/T0/B0/abc"], ["https://hooks.slack.com/services/***"]),
     ],
 )
-def test_credentials_are_known_by_what_stands_before_them(
-    arguments: list[str], shown: list[str]
-) -> None:
+def test_credentials_are_known_by_what_stands_before_them(arguments: list[str], shown: list[str]) -> None:
     assert masked(arguments) == shown
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        *(
-            HASH,
-            f"/data/{HASH}/x.tfrecord",
-            f"--commit={HASH}",
-            f"git checkout {HASH}",
-            HASH + HASH,
-        ),
-        *(
-            "/cache/hf_transformers_cache_directory_v2",
-            "sk-learn-training-image-2024",
-            "npm_install.py",
-        ),
-        *(
-            "pypi-mirror-requirements-file.txt",
-            "gs://b/ghp_data",
-            "SG.model.h5",
-            "eyJ.txt",
-            "sk-25",
-        ),
-        *(
-            "models--bert-base-uncased",
-            "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
-            "xoxo",
-            "AKIA",
-            "hvs.py",
-        ),
+        *(HASH, f"/data/{HASH}/x.tfrecord", f"--commit={HASH}", f"git checkout {HASH}", HASH + HASH),
+        *("/cache/hf_transformers_cache_directory_v2", "sk-learn-training-image-2024", "npm_install.py"),
+        *("pypi-mirror-requirements-file.txt", "gs://b/ghp_data", "SG.model.h5", "eyJ.txt", "sk-25"),
+        *("models--bert-base-uncased", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "xoxo", "AKIA", "hvs.py"),
         *("x-axis: key", "login", "glossary-of-terms-and-names", "-----BEGIN CERTIFICATE-----MII"),
     ],
 )
@@ -193,16 +150,7 @@ def test_what_ordinary_scripts_are_given_is_shown() -> None:
     assert masked(ORDINARY.split()) == ORDINARY.split()
 
 
-@pytest.mark.parametrize(
-    "long",
-    [
-        "x" * 500_000,
-        "a_key-" * 50_000,
-        '"' * 9_000,
-        "-u" * 9_000,
-        "'a" * 9_000,
-    ],
-)
+@pytest.mark.parametrize("long", ["x" * 500_000, "a_key-" * 50_000, '"' * 9_000, "-u" * 9_000, "'a" * 9_000])
 def test_a_long_argument_is_read_once(long: str) -> None:
     assert masked([long, f"{long}; TOKEN=abc"])[1].endswith("; TOKEN=***")
 
@@ -254,10 +202,7 @@ def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
     ("agent", "said"),
     [
         ('{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}, "finished": true}', "--warmup 3"),
-        (
-            '{"steps": {"seen": 1}, "versions": {"tensorflow": "2"}, "finished": true}',
-            "train longer",
-        ),
+        ('{"steps": {"seen": 1}, "versions": {"tensorflow": "2"}, "finished": true}', "train longer"),
         (
             '{"steps": {"seen": 7}, "versions": {"tensorflow": "2"}}',
             "after at least 7 steps, before tracing started: let it finish, or trace fewer steps",
@@ -324,11 +269,7 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) 
                 "trace fewer steps with --steps, or end it with --stop-after"
             ),
         ),
-        (
-            1,
-            "{}",
-            "the script ended with exit code 1 before it imported TensorFlow: fix that first",
-        ),
+        (1, "{}", "the script ended with exit code 1 before it imported TensorFlow: fix that first"),
         (2, '{"versions": {"tensorflow": "2"}}', "exit code 2 before a training step: fix that"),
         (-11, '{"versions": {"tensorflow": "2"}}', "ended by SIGSEGV before a training step"),
         (
@@ -338,9 +279,7 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) 
         ),
     ],
 )
-def test_a_run_that_failed_is_to_be_mended_first(
-    tmp_path: Path, returned: int, agent: str, said: str
-) -> None:
+def test_a_run_that_failed_is_to_be_mended_first(tmp_path: Path, returned: int, agent: str, said: str) -> None:
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)
     (folder / "agent.json").write_text(agent)
@@ -387,16 +326,9 @@ def test_the_password_of_a_url_is_masked_wherever_it_stands() -> None:
         (27, "no loop trained for more than 5 steps, and the warm-up has 10: use --warmup 2"),
     ],
 )
-def test_a_run_of_many_short_loops_did_not_end_after_the_first(
-    tmp_path: Path, loops: int, said: str
-) -> None:
+def test_a_run_of_many_short_loops_did_not_end_after_the_first(tmp_path: Path, loops: int, said: str) -> None:
     loop = {"source": "session-run", "steps": 5, "calls": 5, "at": ["train.py", 34]}
-    steps = {
-        "seen": 5,
-        "source": "session-run",
-        "at": ["train.py", 34],
-        "candidates": [loop] * loops,
-    }
+    steps = {"seen": 5, "source": "session-run", "at": ["train.py", 34], "candidates": [loop] * loops}
     state = {"steps": steps, "versions": {"tensorflow": "2"}, "finished": True}
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)

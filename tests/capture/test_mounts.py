@@ -103,24 +103,18 @@ def test_reads_that_wait_for_a_server_are_found_in_a_run(tmp_path: Path) -> None
     if compiler is None:
         pytest.skip("no C compiler")
     library, folder = tmp_path / "slow.so", tmp_path / "data"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-o", str(library), str(stub), "-ldl"], check=True
-    )
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(stub), "-ldl"], check=True)
     folder.mkdir()
     write, train = tmp_path / "write.py", tmp_path / "train.py"
     write.write_text(WRITE)
     train.write_text(TRAIN)
     table = tmp_path / "mountinfo"
-    table.write_text(
-        f"1 0 0:1 / / rw - ext4 /dev/vda rw\n2 1 0:2 / {folder.resolve()} rw - nfs4 server:/data rw\n"
-    )
+    table.write_text(f"1 0 0:1 / / rw - ext4 /dev/vda rw\n2 1 0:2 / {folder.resolve()} rw - nfs4 server:/data rw\n")
     slow = {"LD_PRELOAD": str(library), "SLOW_MS": "20", "MOUNTINFO": str(table)}
     done = profiled(write, tmp_path / "written", str(folder), trace=False)
     assert done.code == 0, done.stderr
     env = environment(**slow, SLOW_FOLDER=str(folder.resolve()))
-    run = profiled(
-        train, tmp_path / "out", str(folder), env=env, steps=40, warmup=3, sample_every_ms=50
-    )
+    run = profiled(train, tmp_path / "out", str(folder), env=env, steps=40, warmup=3, sample_every_ms=50)
     assert run.code == 0, run.stderr
     kinds = {one["files"]["file_system"] for one in run.program["datasets"] if one["files"]}
     assert kinds == {"nfs4"}, json.dumps(run.program["datasets"])

@@ -32,10 +32,7 @@ print(json.dumps([asdict(sampling) for sampling in samples.stop()]))
 
 
 def sampled(
-    tmp_path: Path,
-    *flags: str,
-    seconds: float = 0.7,
-    extra: dict[str, str] | None = None,
+    tmp_path: Path, *flags: str, seconds: float = 0.7, extra: dict[str, str] | None = None
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Sample the stand-in, compiled with these flags, in a process of its own."""
     compiler = shutil.which("cc")
@@ -83,13 +80,7 @@ def test_every_gpu_tells_what_it_can(tmp_path: Path) -> None:
         "pcie_rx_bytes": 198000000,
         "pcie_gen": 5,
         "pcie_width": 16,
-        "processes": {
-            "run": 1,
-            "run_bytes": 3 << 30,
-            "others": 1,
-            "attribution": "by process",
-            "others_sm_pct": 0,
-        },
+        "processes": {"run": 1, "run_bytes": 3 << 30, "others": 1, "attribution": "by process", "others_sm_pct": 0},
         "board": {
             "persistence": True,
             "ecc": True,
@@ -133,9 +124,7 @@ def test_the_load_by_other_processes_is_told_apart(tmp_path: Path) -> None:
 def test_energy_is_counted_by_the_driver(tmp_path: Path) -> None:
     _, samples = sampled(tmp_path, seconds=2.5)
     told = [
-        (sample["unix_ns"], sample["gpu"][0]["energy_j"])
-        for sample in samples
-        if "energy_j" in sample["gpu"][0]
+        (sample["unix_ns"], sample["gpu"][0]["energy_j"]) for sample in samples if "energy_j" in sample["gpu"][0]
     ]
     (begin, before), *_, (end, after) = told
     assert 1e9 * (after - before) / (end - begin) == pytest.approx(412.5, rel=0.1)

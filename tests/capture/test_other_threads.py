@@ -61,11 +61,7 @@ def test_what_a_function_holds_is_gone_when_it_has_returned() -> None:
 def test_garbage_collection_does_not_break_the_stacks_that_are_read() -> None:
     """Without care, Python 3.11 crashes or hangs here within seconds."""
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(AGENT), "3"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        [sys.executable, str(SCRIPT), str(AGENT), "3"], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) > 100

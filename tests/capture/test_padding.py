@@ -119,7 +119,5 @@ def dataset(kept: int) -> Any:
 
 
 @pytest.mark.parametrize(("kept", "number"), [(20, 2), (10, 0)])
-def test_slices_count_if_the_batches_are_as_long(
-    lengths: SequenceLengths, kept: int, number: int
-) -> None:
+def test_slices_count_if_the_batches_are_as_long(lengths: SequenceLengths, kept: int, number: int) -> None:
     assert len(lengths.describe(dataset(kept))) == number

@@ -71,9 +71,7 @@ def test_the_padding_of_batches_that_fit_takes_is_seen(runs: tuple[Run, str, str
     assert all(4 <= length < 12 for batch in entry["lengths"] for length in batch)
 
 
-def test_training_and_the_users_generator_are_the_same_to_the_last_bit(
-    runs: tuple[Run, str, str],
-) -> None:
+def test_training_and_the_users_generator_are_the_same_to_the_last_bit(runs: tuple[Run, str, str]) -> None:
     _, seen, expected = runs
     assert seen == expected
 

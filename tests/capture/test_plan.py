@@ -58,14 +58,7 @@ def test_missing_interpreter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"steps": 0},
-        {"warmup": -1},
-        {"sample_every_ms": -1},
-        {"seconds": 0},
-        {"seconds": float("inf")},
-    ],
+    "options", [{"steps": 0}, {"warmup": -1}, {"sample_every_ms": -1}, {"seconds": 0}, {"seconds": float("inf")}]
 )
 def test_senseless_numbers(options: dict[str, Any]) -> None:
     with pytest.raises(CaptureError):
@@ -99,9 +92,7 @@ def test_an_empty_folder_is_used(tmp_path: Path) -> None:
     assert profiled(script, tmp_path / "out", sample_every_ms=0).code == 0
 
 
-def test_the_default_folder_is_named_after_the_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_folder_is_named_after_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "train.py"
     script.write_text("")
     monkeypatch.chdir(tmp_path)
@@ -111,9 +102,7 @@ def test_the_default_folder_is_named_after_the_script(
     assert outcome.recording.root.name.startswith("train-2")
 
 
-def test_runs_of_one_second_have_folders_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_one_second_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("time.strftime", lambda _: "20261129-040000")
     plan = Plan(script=f"{'long' * 99}.py")
@@ -123,9 +112,7 @@ def test_runs_of_one_second_have_folders_of_their_own(
     assert made == {first, *(f"{first}-{number}" for number in (2, 3, 4))}
 
 
-def test_a_link_to_nowhere_in_the_place_of_runs_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_to_nowhere_in_the_place_of_runs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").symlink_to(tmp_path / "nowhere")
     with pytest.raises(OutputError, match="cannot be written"):
@@ -149,11 +136,7 @@ def test_a_path_is_no_module(tmp_path: Path) -> None:
     ("plan", "command", "name"),
     [
         (Plan("a/train.py", ("--x",), python=sys.executable), ["a/train.py", "--x"], "train"),
-        (
-            Plan("pkg.train", ("x",), python=sys.executable, kind=Kind.MODULE),
-            ["-m", "pkg.train", "x"],
-            "pkg.train",
-        ),
+        (Plan("pkg.train", ("x",), python=sys.executable, kind=Kind.MODULE), ["-m", "pkg.train", "x"], "pkg.train"),
         (
             Plan("mpirun", ("-n", "2", "python", "a/train.py"), kind=Kind.COMMAND),
             ["mpirun", "-n", "2", "python", "a/train.py"],
@@ -201,9 +184,7 @@ def test_a_tfdoctor_that_is_named_takes_the_python_beside_it(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv(MARK, called)
     assert Plan("train.py").interpreter() == sys.executable
-    assert bool(notice(sys.executable)) == called.endswith(
-        "tfdoctor"
-    )  # said where PATH has another
+    assert bool(notice(sys.executable)) == called.endswith("tfdoctor")  # said where PATH has another
 
 
 @pytest.mark.parametrize(("mark", "takes"), [("pyvenv.cfg", True), ("conda-meta", False)])

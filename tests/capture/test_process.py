@@ -66,8 +66,7 @@ def test_pythonpath_of_the_user_is_kept(script: Path, tmp_path: Path) -> None:
     extra.mkdir()
     (extra / "mine.py").write_text("print('mine')\n")
     script.write_text(
-        "import mine\n"
-        + EVERYTHING.replace("import profile, utils", "import utils; profile = utils")
+        "import mine\n" + EVERYTHING.replace("import profile, utils", "import utils; profile = utils")
     )
     same(script, tmp_path, env=environment(PYTHONPATH=str(extra)))
 
@@ -107,9 +106,7 @@ def test_the_users_sitecustomize_still_runs(script: Path, tmp_path: Path) -> Non
     extra = tmp_path / "extra"
     extra.mkdir()
     (extra / "sitecustomize.py").write_text("import os; os.environ['FROM_SITE'] = 'yes'\n")
-    script.write_text(
-        "import os, sitecustomize; print(os.environ['FROM_SITE'], sitecustomize.__file__)"
-    )
+    script.write_text("import os, sitecustomize; print(os.environ['FROM_SITE'], sitecustomize.__file__)")
     same(script, tmp_path, env=environment(PYTHONPATH=str(extra)))
 
 
@@ -126,9 +123,7 @@ def test_a_broken_sitecustomize_breaks_as_it_would(script: Path, tmp_path: Path)
     assert own_lines(run.stderr) == alone.stderr * 2  # tfdoctor's own interpreter says it as well
 
 
-def test_the_environment_before_the_first_import_is_the_scripts(
-    script: Path, tmp_path: Path
-) -> None:
+def test_the_environment_before_the_first_import_is_the_scripts(script: Path, tmp_path: Path) -> None:
     script.write_text(
         "import sys\n"
         "early = [m for m in sys.modules if m.split('.')[0] in ('tensorflow', 'keras', 'numpy')]\n"
@@ -193,16 +188,12 @@ def test_sigterm_to_tfdoctor_is_passed_on(script: Path, tmp_path: Path) -> None:
 
 def test_a_killed_tfdoctor_leaves_a_recording_that_opens(script: Path, tmp_path: Path) -> None:
     over = tmp_path / "over"
-    script.write_text(
-        f"import time\nprint('ready', flush=True)\ntime.sleep(1)\nopen({str(over)!r}, 'x').close()\n"
-    )
+    script.write_text(f"import time\nprint('ready', flush=True)\ntime.sleep(1)\nopen({str(over)!r}, 'x').close()\n")
     process = started(script, tmp_path / "out")
     process.kill()
     process.communicate(timeout=30)
     until = time.monotonic() + 60
-    while (
-        not over.exists() and time.monotonic() < until
-    ):  # the script goes on to its end without us
+    while not over.exists() and time.monotonic() < until:  # the script goes on to its end without us
         time.sleep(0.05)
     recording = Recording.open(tmp_path / "out")
     assert recording.manifest is not None

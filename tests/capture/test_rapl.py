@@ -9,9 +9,7 @@ from tfdoctor.capture.sampler.rapl import RaplSampler
 from tfdoctor.capture.sampler.unavailable import NoDevice
 
 
-def zone(
-    root: Path, folder: str, name: str, energy: int = 1_000_000, most: int = 5_000_000
-) -> Path:
+def zone(root: Path, folder: str, name: str, energy: int = 1_000_000, most: int = 5_000_000) -> Path:
     path = root / folder
     path.mkdir(parents=True)
     for file, value in {"name": name, "energy_uj": energy, "max_energy_range_uj": most}.items():

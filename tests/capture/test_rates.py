@@ -26,9 +26,7 @@ def rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(__file__="/tf/__init__.py"))
     monkeypatch.setitem(sys.modules, "tensorflow.python", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "tensorflow.python.eager", SimpleNamespace(context=eager))
-    return agent.load("program.rates").ZeroRates(
-        agent.load("process.journal").Journal(str(tmp_path))
-    )
+    return agent.load("program.rates").ZeroRates(agent.load("process.journal").Journal(str(tmp_path)))
 
 
 def make(rates: Any, rate: object, name: str = "adam") -> None:

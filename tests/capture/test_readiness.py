@@ -68,12 +68,7 @@ def test_a_python_that_is_not_there_or_does_not_run_is_said(tmp_path: Path) -> N
     ],
 )
 def test_the_memory_limits_of_both_kinds_of_cgroup(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    mounts: str,
-    own: str,
-    files: dict[str, str],
-    limit: int | None,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mounts: str, own: str, files: dict[str, str], limit: int | None
 ) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -97,9 +92,7 @@ def test_a_gpu_is_seen_on_the_bus_without_a_driver(tmp_path: Path) -> None:
     assert not has_nvidia_gpu(tmp_path / "none")
 
 
-def test_a_driver_that_reserves_its_counters_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_that_reserves_its_counters_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     params = tmp_path / "params"
     assert gpu_kernels(params) is None
     params.write_text("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n")
@@ -114,9 +107,7 @@ def test_a_driver_that_reserves_its_counters_is_said(
     assert free.works
 
 
-def test_the_command_says_what_is_here_and_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_says_what_is_here_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["check"])
     lines = done.output.splitlines()

@@ -270,8 +270,7 @@ def test_operations_have_the_attributes_that_their_cost_depends_on(folder: Path)
         if op["type"] in kinds
     }
     straight, turned = (
-        ("MatMul", (("T", "float32"), ("transpose_a", side), ("transpose_b", False)))
-        for side in (False, True)
+        ("MatMul", (("T", "float32"), ("transpose_a", side), ("transpose_b", False))) for side in (False, True)
     )
     assert seen_attributes == {straight, turned, ("Mean", (("T", "float32"),))}
 

@@ -15,9 +15,7 @@ OF_CI = "3" * 40
 
 def git(folder: Path, *words: str) -> str:
     settings = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    done = subprocess.run(
-        ["git", "-C", str(folder), *settings, *words], check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "-C", str(folder), *settings, *words], check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 
@@ -67,9 +65,7 @@ def test_without_git_nothing_is_known(script: Path, monkeypatch: pytest.MonkeyPa
     assert revision(script.parent, script, {}) is None
 
 
-def test_the_manifest_has_the_commit_of_the_scripts_folder(
-    script: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_manifest_has_the_commit_of_the_scripts_folder(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
     begun = manifest.begin(Plan(str(script)), ["python", str(script)])
     assert begun.revision is not None

@@ -103,16 +103,7 @@ print([])
 @pytest.mark.parametrize(
     "script",
     [DOUBLES, STOPPED_CLOCK, TRACED, CLOSED_FILES, THREADS, BUILTINS, COLLECTOR, PATHS],
-    ids=[
-        "doubles",
-        "stopped clock",
-        "traced",
-        "closed files",
-        "threads",
-        "builtins",
-        "collector",
-        "paths",
-    ],
+    ids=["doubles", "stopped clock", "traced", "closed files", "threads", "builtins", "collector", "paths"],
 )
 def test_a_script_finds_nothing_of_ours(tmp_path: Path, script: str) -> None:
     fake_tensorflow(tmp_path)

@@ -105,9 +105,7 @@ class Hanging(Broken):
         return {}
 
 
-def test_a_sampler_that_hangs_is_left_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sampler_that_hangs_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampler, "PATIENCE_S", 0.2)
     hanging = Hanging()
     samples = SamplingThread(tmp_path / "samples.jsonl", 10, [hanging, HostSampler()])
@@ -161,18 +159,8 @@ def test_the_machine_is_described() -> None:
         ("cgroup2", "0::/job", {"job/cpu.max": "150000 100000"}, 1.5),
         ("cgroup2", "0::/job", {"job/cpu.max": "max 100000", "cpu.max": "300000 100000"}, 3.0),
         ("cgroup2", "0::/job", {"job/cpu.max": "max 100000"}, None),
-        (
-            "cgroup",
-            "4:cpu,cpuacct:/job",
-            {"job/cpu.cfs_quota_us": "50000", "job/cpu.cfs_period_us": "100000"},
-            0.5,
-        ),
-        (
-            "cgroup",
-            "4:cpu,cpuacct:/job",
-            {"job/cpu.cfs_quota_us": "-1", "job/cpu.cfs_period_us": "100000"},
-            None,
-        ),
+        ("cgroup", "4:cpu,cpuacct:/job", {"job/cpu.cfs_quota_us": "50000", "job/cpu.cfs_period_us": "100000"}, 0.5),
+        ("cgroup", "4:cpu,cpuacct:/job", {"job/cpu.cfs_quota_us": "-1", "job/cpu.cfs_period_us": "100000"}, None),
     ],
 )
 def test_quotas_of_both_kinds_of_cgroup(
@@ -193,9 +181,7 @@ def test_quotas_of_both_kinds_of_cgroup(
     assert cgroup.cpu_quota() == quota
 
 
-def test_throttling_is_read_from_the_nearest_cgroup(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_throttling_is_read_from_the_nearest_cgroup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "job").mkdir()
     (tmp_path / "job" / "cpu.stat").write_text("usage_usec 5\nthrottled_usec 1234\n")
     (tmp_path / "mountinfo").write_text(f"30 23 0:26 / {tmp_path} rw - cgroup2 cgroup rw\n")

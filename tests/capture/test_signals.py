@@ -92,18 +92,14 @@ def test_what_can_be_caught_is_watched() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGQUIT, signal.SIGRTMIN])
-def test_a_script_that_dies_of_a_signal_gives_the_code_of_a_shell(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+def test_a_script_that_dies_of_a_signal_gives_the_code_of_a_shell(tmp_path: Path, number: signal.Signals) -> None:
     process = started(tmp_path, "import time\nprint('ready', flush=True)\ntime.sleep(60)\n")
     os.killpg(process.pid, number)
     assert ended(process)[1] == 128 + number
 
 
 def test_ctrl_z_stops_the_job_and_fg_continues_it(tmp_path: Path) -> None:
-    process = started(
-        tmp_path, "import time\nprint('ready', flush=True)\ntime.sleep(0.5)\nprint('done')\n"
-    )
+    process = started(tmp_path, "import time\nprint('ready', flush=True)\ntime.sleep(0.5)\nprint('done')\n")
     os.killpg(process.pid, signal.SIGTSTP)
     _, status = os.waitpid(process.pid, os.WUNTRACED)  # as a shell waits
     assert os.WIFSTOPPED(status)

@@ -33,9 +33,7 @@ for epoch in range(3):
         ("step(x)\n", 1, None),
     ],
 )
-def test_the_lines_that_make_the_arguments(
-    source: str, line: int, expected: set[int] | None
-) -> None:
+def test_the_lines_that_make_the_arguments(source: str, line: int, expected: set[int] | None) -> None:
     found = agent.load("window.argument_lines").making(ast.parse(source), line)
     lines = found and {one for first, last in found for one in range(first, last + 1)}
     assert lines == expected
@@ -87,9 +85,7 @@ def test_it_leaves_python_as_it_was(sampler: Any) -> None:
 
 
 @pytest.mark.parametrize("closes", ["trainer", "another thread"])
-def test_the_loop_is_read_only_by_the_thread_that_trains(
-    tmp_path: Path, sampler: Any, closes: str
-) -> None:
+def test_the_loop_is_read_only_by_the_thread_that_trains(tmp_path: Path, sampler: Any, closes: str) -> None:
     """Trap: Python 3.11.7 fails in AutoGraph where another thread parses at the same moment."""
     script = tmp_path / "train.py"
     script.write_text("for x in data:\n    step(x)\n")
@@ -282,11 +278,7 @@ def elsewhere(sampler: Any, run: Callable[[Callable[[], None]], object]) -> list
 
 def test_a_thread_of_the_scripts_is_seen_with_its_line(sampler: Any) -> None:
     (place,) = [at for at in elsewhere(sampler, lambda make: make()) if at["at"][0] == __file__]
-    assert place["runs"] in {
-        "threading.Event.set",
-        "threading.Event.wait",
-        "threading.Condition.wait",
-    }
+    assert place["runs"] in {"threading.Event.set", "threading.Event.wait", "threading.Condition.wait"}
     assert (place["entry"], place["seen"]) == (None, 1)
 
 
@@ -311,9 +303,7 @@ def test_threads_without_code_of_the_script_are_left_out(sampler: Any) -> None:
 
 
 @pytest.mark.parametrize(("instruction", "line"), [(4, 11), (2, 11), (0, 9)])
-def test_an_instruction_without_a_line_counts_for_the_line_before(
-    instruction: int, line: int
-) -> None:
+def test_an_instruction_without_a_line_counts_for_the_line_before(instruction: int, line: int) -> None:
     lines = [(0, 2, None), (2, 4, 11), (4, 6, None), (6, 8, 12)]
     code = SimpleNamespace(co_lines=lambda: lines, co_firstlineno=9)
     frame = SimpleNamespace(f_lineno=None, f_code=code, f_lasti=instruction)

@@ -45,8 +45,7 @@ def run() -> "subprocess.Popen[bytes]":
 def sleeping(ports: str) -> "subprocess.Popen[bytes]":
     """Start a run whose runtime would listen at these ports."""
     child = subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(60)"],
-        env=environment(TPU_RUNTIME_METRICS_PORTS=ports),
+        [sys.executable, "-c", "import time; time.sleep(60)"], env=environment(TPU_RUNTIME_METRICS_PORTS=ports)
     )
     deadline = time.monotonic() + 10
     while not Path(f"/proc/{child.pid}/environ").read_bytes() and time.monotonic() < deadline:
@@ -99,9 +98,7 @@ def test_a_machine_without_a_tpu_is_not_asked(tmp_path: Path) -> None:
     assert samples == []
 
 
-def test_the_runtime_tells_each_device(
-    tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_runtime_tells_each_device(tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "https_proxy", "grpc_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")  # as many machines have
     with serve(chips=2, duty=37.5) as port:
@@ -166,9 +163,7 @@ def libtpu(tmp_path: Path, kind: str) -> Path:
     return sdk.parents[1]
 
 
-def asked(
-    tmp_path: Path, devices: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> tuple[str, str, list[str]]:
+def asked(tmp_path: Path, devices: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> tuple[str, str, list[str]]:
     """Sample by the SDK; return the status, the reason and the lines."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(libtpu(tmp_path, kind)), str(SOURCES)]))
     monkeypatch.setattr(tpu_sdk, "SILENT_S", 1.0)
@@ -177,9 +172,7 @@ def asked(
     samples.start(child.pid)
     deadline = time.monotonic() + 15
     while (time.monotonic() < deadline and samples.states[0].status == "off") or (
-        samples.states[0].status == "on"
-        and not samples.states[0].count
-        and time.monotonic() < deadline
+        samples.states[0].status == "on" and not samples.states[0].count and time.monotonic() < deadline
     ):
         time.sleep(0.05)
     (summary,) = samples.stop()
@@ -188,17 +181,13 @@ def asked(
     return summary.status, summary.reason, samples.path.read_text().splitlines()
 
 
-def test_the_sdk_tells_the_matrix_units_use(
-    tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sdk_tells_the_matrix_units_use(tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status, reason, lines = asked(tmp_path, v5e, monkeypatch, "answers")
     assert (status, reason) == ("on", "")
     assert json.loads(lines[0])["tpu_matrix_unit_pct"] == [12.5, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("kind", "said"), [("hangs", "did not answer"), ("crashes", "ended with exit code -6")]
-)
+@pytest.mark.parametrize(("kind", "said"), [("hangs", "did not answer"), ("crashes", "ended with exit code -6")])
 def test_an_sdk_that_fails_is_given_up(
     tmp_path: Path, v5e: Path, monkeypatch: pytest.MonkeyPatch, kind: str, said: str
 ) -> None:
@@ -208,9 +197,7 @@ def test_an_sdk_that_fails_is_given_up(
     assert lines == []
 
 
-def test_libtpu_is_not_loaded_where_no_tpu_is(
-    tmp_path: Path, run: "subprocess.Popen[bytes]"
-) -> None:
+def test_libtpu_is_not_loaded_where_no_tpu_is(tmp_path: Path, run: "subprocess.Popen[bytes]") -> None:
     with pytest.raises(SamplerUnavailable, match="no TPU"):
         TpuSdkSampler(machine(tmp_path)).start(run.pid)
     run.kill()
@@ -224,9 +211,7 @@ def test_a_python_without_libtpu_is_named(v5e: Path, run: "subprocess.Popen[byte
     run.wait()
 
 
-def test_a_runtime_that_is_never_there_is_not_asked_for_ever(
-    v5e: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_runtime_that_is_never_there_is_not_asked_for_ever(v5e: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tpu, "EVERY_S", 0.0)
     monkeypatch.setattr(tpu, "FAILURES", 2)
     sampler = TpuSampler(v5e)

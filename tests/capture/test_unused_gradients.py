@@ -34,9 +34,7 @@ class Tape:
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Any:
     """TensorFlow's functions that start operations: each makes a tensor."""
-    functions = SimpleNamespace(
-        TFE_Py_FastPathExecute=lambda *_: Tensor(), TFE_Py_Execute=lambda *_: [Tensor()]
-    )
+    functions = SimpleNamespace(TFE_Py_FastPathExecute=lambda *_: Tensor(), TFE_Py_Execute=lambda *_: [Tensor()])
     monkeypatch.setitem(sys.modules, "tensorflow.python.pywrap_tfe", functions)
     return functions
 
@@ -105,9 +103,7 @@ def test_too_few_calls_before_the_traced_steps_are_not_followed(noted: Any, star
 
 
 @pytest.mark.parametrize(("steps", "followed"), [(5, None), (6, True)])
-def test_six_calls_are_enough(
-    noted: Any, started: Any, steps: int, *, followed: bool | None
-) -> None:
+def test_six_calls_are_enough(noted: Any, started: Any, steps: int, *, followed: bool | None) -> None:
     """Of the third and the fourth call, two more calls show what becomes of their gradients."""
     train(noted, started, applied=1, steps=steps)
     assert noted.describe()[0].get("followed") is followed
@@ -260,15 +256,12 @@ def test_only_back_propagation_without_use_is_told(tmp_path: Path) -> None:
     told = [(source[line.at[1] - 1].strip(), line) for line in lines if line.at]
     assert len(told) == 13
     useless = [(text, line) for text, line in told if line.operations > FEW]
-    assert (
-        [text for text, _ in useless]
-        == [
-            "return tape.gradient(loss, body + head)",
-            "apply(tape.gradient(loss, head), head)",
-            "penalty = tf.reduce_sum(inner.gradient(loss, x) ** 2)",  # the inner tape follows all variables
-            "return tape.gradient(loss, body + head)",
-        ]
-    )
+    assert [text for text, _ in useless] == [
+        "return tape.gradient(loss, body + head)",
+        "apply(tape.gradient(loss, head), head)",
+        "penalty = tf.reduce_sum(inner.gradient(loss, x) ** 2)",  # the inner tape follows all variables
+        "return tape.gradient(loss, body + head)",
+    ]
     assert [line.returned for _, line in useless] == [2, 0, 0, 2]
     assert [line.unused for _, line in useless] == [2, 2, 4, 2]
     assert useless[-1][1].traced == 5

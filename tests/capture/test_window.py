@@ -46,9 +46,7 @@ def test_the_window_fits_the_job(window: Any, total: int | None, k: int, traced:
     assert window.log.state["window"]["contains_warmup"] == (traced[0] < 10)
 
 
-@pytest.mark.parametrize(
-    ("total", "k", "announced"), [(None, 1, [8]), (1000, 4, [4]), (21, 1, [0]), (2, 1, [0])]
-)
+@pytest.mark.parametrize(("total", "k", "announced"), [(None, 1, [8]), (1000, 4, [4]), (21, 1, [0]), (2, 1, [0])])
 def test_a_window_is_announced_two_calls_before_it_may_open(
     window: Any, total: int | None, k: int, announced: list[int]
 ) -> None:
@@ -62,9 +60,7 @@ def test_a_window_is_announced_two_calls_before_it_may_open(
     assert at == announced
 
 
-def test_a_window_without_warm_up_opens_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_without_warm_up_opens_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch, warmup=0)
     at: list[object] = []
     window.before_window.append(at.append)
@@ -88,10 +84,7 @@ def test_only_one_source_is_traced(window: Any) -> None:
     assert window.capture.source.kind == "keras-fit"
     window.save()
     candidates = window.log.state["steps"]["candidates"]
-    assert [(c["source"], c["steps"]) for c in candidates] == [
-        ("keras-fit", 12),
-        ("tf-data-loop", 15),
-    ]
+    assert [(c["source"], c["steps"]) for c in candidates] == [("keras-fit", 12), ("tf-data-loop", 15)]
 
 
 def test_a_call_that_was_no_step_is_taken_back(window: Any) -> None:
@@ -177,9 +170,7 @@ def test_a_run_of_short_fits_is_not_disturbed_for_ever(window: Any) -> None:
     assert window.captures == 4
 
 
-def test_stop_after_leaves_once_the_window_is_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_after_leaves_once_the_window_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch, stop_after=True)
     with pytest.raises(SystemExit) as left:
         run(window, 100)
@@ -216,14 +207,10 @@ def test_long_untraced_steps_are_told_by_number(window: Any) -> None:
     assert (told["total_ms"], told["long"]) == (118.0, [(30, 40.0)])
 
 
-def test_the_end_of_a_window_is_no_work_of_a_step(
-    window: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_of_a_window_is_no_work_of_a_step(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Writing the trace takes seconds."""
     loop, now = source(window, "keras-fit"), [0]
-    monkeypatch.setattr(
-        agent.load("window.steps"), "time", SimpleNamespace(perf_counter_ns=lambda: now[0])
-    )
+    monkeypatch.setattr(agent.load("window.steps"), "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
 
     def arrive(*_: object) -> None:
         now[0] += 5_000_000_000
@@ -292,9 +279,7 @@ def test_a_loop_that_ends_soon_is_not_sampled_later(window: Any, total: int, mor
     """Its samples are taken while its steps are measured."""
     window.announce(source(window, "keras-fit"), total)
     goes_on = []
-    window.after_open.append(
-        lambda source: goes_on.append(agent.load("window.planning").goes_on(window, source))
-    )
+    window.after_open.append(lambda source: goes_on.append(agent.load("window.planning").goes_on(window, source)))
     sampled(window, 9)
     run(window, total - 11)
     assert names().count("sampled") == more
@@ -325,9 +310,7 @@ def test_a_loop_that_is_left_while_it_is_sampled_is_closed(window: Any) -> None:
     assert window.log.state["window"]["stopped_by"] == "steps"
 
 
-def test_stop_after_leaves_when_the_samples_are_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stop_after_leaves_when_the_samples_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch, stop_after=True)
     window.announce(source(window, "keras-fit"), 100)
     sampled(window, 4)
@@ -380,9 +363,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_window_of_seconds_ends_by_the_clock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_of_seconds_ends_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch, seconds=2.0)
     now = clock(monkeypatch)
     run(window, 40)
@@ -402,9 +383,7 @@ def test_a_window_that_is_closed_early_marks_no_more_steps(window: Any) -> None:
     assert (window.captures, window.kept.calls, window.capture.calls) == (2, former, 1)
 
 
-def test_long_steps_are_no_sign_that_the_loop_was_left(
-    window: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_steps_are_no_sign_that_the_loop_was_left(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now = clock(monkeypatch)
     run(window, 11)
     for _ in range(3):
@@ -420,9 +399,7 @@ def test_long_steps_are_no_sign_that_the_loop_was_left(
     assert window.log.state["window"]["stopped_by"] == "idle"
 
 
-def test_a_loop_that_is_left_does_not_trace_for_ever(
-    window: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loop_that_is_left_does_not_trace_for_ever(window: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now = clock(monkeypatch)
     run(window, 15)
     watch(window).look()
@@ -461,9 +438,7 @@ def test_a_loop_inside_a_function_is_traced_once_it_has_run_for_a_while(
     assert (record["source"], record["stopped_by"], record["steps"]) == ("graph-loop", "time", 0)
 
 
-def test_a_job_without_steps_is_traced_by_time_when_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_without_steps_is_traced_by_time_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     window = make(tmp_path, monkeypatch, seconds=2.0)
     now = clock(monkeypatch)
     context = SimpleNamespace(_context=SimpleNamespace(_initialized=True))

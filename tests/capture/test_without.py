@@ -108,10 +108,7 @@ found["faults"] = log.state.get("faults")
 print(json.dumps(found))
 """
 
-EVERYWHERE = {
-    kinds.METRICS: "metrics",
-    kinds.SUMMARIES: "tf.summary",
-}
+EVERYWHERE = {kinds.METRICS: "metrics", kinds.SUMMARIES: "tf.summary"}
 
 
 def plan(part: str, name: str, at: tuple[str, int] | None = None) -> Mapping[str, object]:
@@ -155,18 +152,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     return result
 
 
-def test_the_first_batches_come_again_as_often_as_the_data_has_batches(
-    found: Mapping[str, Any],
-) -> None:
+def test_the_first_batches_come_again_as_often_as_the_data_has_batches(found: Mapping[str, Any]) -> None:
     assert found["passes"] == [40, 40, 40]
-    assert (
-        set(range(16)) <= set(found["drawn"]) <= set(range(24))
-    )  # eight, and what tf.data prefetches
+    assert set(range(16)) <= set(found["drawn"]) <= set(range(24))  # eight, and what tf.data prefetches
 
 
-def test_data_without_an_end_has_none_and_data_of_unknown_length_stays_as_it_is(
-    found: Mapping[str, Any],
-) -> None:
+def test_data_without_an_end_has_none_and_data_of_unknown_length_stays_as_it_is(found: Mapping[str, Any]) -> None:
     assert len(found["endless"]) == 2
     assert found["unknown"] == 30
     assert "unknown" in found["refused"][kinds.INPUT]
@@ -192,9 +183,7 @@ def test_evaluation_at_the_line_has_the_form_of_a_real_one(found: Mapping[str, A
     assert found["reached"][kinds.EVALUATION] == 2  # not the one of another line
 
 
-def test_a_prediction_of_the_same_shapes_is_a_copy_of_the_last_one(
-    found: Mapping[str, Any],
-) -> None:
+def test_a_prediction_of_the_same_shapes_is_a_copy_of_the_last_one(found: Mapping[str, Any]) -> None:
     assert found["predicted"] != 7
     assert found["fewer"] == [5, 1]
     assert found["reached"][kinds.PREDICTION] == 1

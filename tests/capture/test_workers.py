@@ -50,10 +50,7 @@ def cluster(kind: str, index: int, tasks: object = CLUSTER) -> str:
         ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, ("worker-2", 2, 4)),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, None),  # the batch script that starts them
         ({"HOROVOD_RANK": "1", "HOROVOD_SIZE": "2"}, ("worker-1", 1, 2)),
-        (
-            {"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-2"},
-            ("worker-1", 1, 2),
-        ),
+        ({"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-2"}, ("worker-1", 1, 2)),
         ({"SM_HOSTS": '["algo-1"]', "SM_CURRENT_HOST": "algo-1"}, None),
         ({"SM_HOSTS": '["algo-1", "algo-2"]', "SM_CURRENT_HOST": "algo-3"}, None),
         ({"SM_HOSTS": '{"algo-1": 0}', "SM_CURRENT_HOST": "algo-1"}, None),
@@ -70,21 +67,11 @@ def cluster(kind: str, index: int, tasks: object = CLUSTER) -> str:
         ({"TF_CONFIG": cluster("worker", 0, {"worker": ["a:1"]})}, None),
         ({"TF_CONFIG": cluster("../etc", 0)}, (".._etc-0", 4, 4)),
         # A TFJob with enableDynamicWorker.
-        (
-            {"TF_CONFIG": cluster("worker", 1, {"worker": {"1": "b:1"}, "ps": None})},
-            ("worker-1", 1, None),
-        ),
-        (
-            {"TF_CONFIG": cluster("ps", 0, {"worker": {}, "ps": ["d:1"]})},
-            ("ps-0", None, None),
-        ),
+        ({"TF_CONFIG": cluster("worker", 1, {"worker": {"1": "b:1"}, "ps": None})}, ("worker-1", 1, None)),
+        ({"TF_CONFIG": cluster("ps", 0, {"worker": {}, "ps": ["d:1"]})}, ("ps-0", None, None)),
         ({"CLUSTER_SPEC": cluster("worker", 0)}, ("worker-0", 1, 4)),
         (  # Vertex AI
-            {
-                "CLUSTER_SPEC": cluster(
-                    "workerpool1", 0, {"workerpool0": ["a"], "workerpool1": ["b"]}
-                )
-            },
+            {"CLUSTER_SPEC": cluster("workerpool1", 0, {"workerpool0": ["a"], "workerpool1": ["b"]})},
             ("workerpool1-0", 1, 2),
         ),
         ({"TF_CONFIG": "{", "RANK": "1", "WORLD_SIZE": "2"}, ("worker-1", 1, 2)),
@@ -116,9 +103,7 @@ def test_launchers_name_a_worker(given: dict[str, str], found: tuple[str, int, i
         ({"TF_CONFIG": cluster("worker", 0), "SM_HOSTS": '["a"]'}, []),
     ],
 )
-def test_what_no_launcher_sets_is_ignored_with_a_note(
-    given: dict[str, str], ignored: list[str]
-) -> None:
+def test_what_no_launcher_sets_is_ignored_with_a_note(given: dict[str, str], ignored: list[str]) -> None:
     assert unreadable(given) == ignored
 
 
@@ -165,11 +150,7 @@ def test_the_one_that_trained_is_the_recording(tmp_path: Path) -> None:
     leave(tmp_path, "vm.8", 30, trace=True)
     leave(tmp_path, "vm.9", versions={})
     end(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "plugins",
-        "samples.jsonl",
-        "tfdoctor.json",
-    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plugins", "samples.jsonl", "tfdoctor.json"]
     recording = Recording.open(tmp_path)
     assert recording.traces[0].read_bytes() == XSPACE + b"vm.8"
     assert recording.workers == ()
@@ -216,9 +197,7 @@ def test_without_ranks_the_most_steps_come_first(tmp_path: Path) -> None:
     leave(tmp_path, "vm.10", 40, trace=True)
     assert end(tmp_path).workers == ("vm-10", "vm-6", "vm-5")
     assert said(Recording.open(tmp_path)).steps.seen == 40
-    assert "trace" in {
-        each.what for each in said(Recording.open(tmp_path / "workers/vm-5")).missing
-    }
+    assert "trace" in {each.what for each in said(Recording.open(tmp_path / "workers/vm-5")).missing}
 
 
 def test_a_damaged_state_is_a_process_that_is_counted(tmp_path: Path) -> None:
@@ -226,10 +205,7 @@ def test_a_damaged_state_is_a_process_that_is_counted(tmp_path: Path) -> None:
     leave(tmp_path, "vm.6")
     (tmp_path / "processes" / "vm.6" / "agent.json").write_text("{")
     done = end(tmp_path)
-    assert [each.why for each in done.processes] == [
-        "",
-        "agent.json is damaged and was left out",
-    ]
+    assert [each.why for each in done.processes] == ["", "agent.json is damaged and was left out"]
 
 
 # What tfdoctor could not assemble is read as it lies
@@ -301,9 +277,7 @@ def test_a_worker_has_a_place_of_its_own(tmp_path: Path, monkeypatch: pytest.Mon
         claim(out, monkeypatch, 1)
 
 
-def test_a_job_does_not_write_into_another_recording(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_does_not_write_into_another_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tfdoctor.json").write_text("{}")
     with pytest.raises(OutputError, match="is not empty"):
         claim(tmp_path, monkeypatch, 0)

@@ -46,9 +46,7 @@ def test_in_a_large_folder_it_is_unknown(tmp_path: Path, monkeypatch: pytest.Mon
     assert written_since(tmp_path, 0, tmp_path / "out") is None
 
 
-def test_many_names_are_counted_and_a_few_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_names_are_counted_and_a_few_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(written_files, "NAMES", 2)
     for number in range(4):
         (tmp_path / str(number)).touch()

@@ -49,8 +49,7 @@ def test_a_full_matrix() -> None:
 
 
 @pytest.mark.parametrize(
-    "values",
-    [np.zeros((255, 256), "float32"), np.zeros(70_000, "float32"), np.zeros((300, 300), int)],
+    "values", [np.zeros((255, 256), "float32"), np.zeros(70_000, "float32"), np.zeros((300, 300), int)]
 )
 def test_what_is_small_or_no_matrix_of_floats_is_left_out(values: Any) -> None:
     assert described(values) == []
@@ -79,9 +78,7 @@ def constant(values: Any, *, stored: bool = True) -> Any:
     tensor = Tensor(values)
     content = values.tobytes() if stored else b""
     value = SimpleNamespace(tensor_content=content, float_val=[1.0])
-    op = SimpleNamespace(
-        name="adjacency", type="Const", outputs=[tensor], get_attr={"value": value}.get
-    )
+    op = SimpleNamespace(name="adjacency", type="Const", outputs=[tensor], get_attr={"value": value}.get)
     return SimpleNamespace(captures=[], get_operations=lambda: [op])
 
 

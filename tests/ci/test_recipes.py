@@ -137,9 +137,7 @@ def test_a_slower_run_fails_the_job_at_its_end(runner: Runner, tmp_path: Path) -
     assert runner.run("Pass or fail") == 1
 
 
-@pytest.mark.parametrize(
-    ("allowed", "why"), [("10 percent", "is not a percentage"), ("0", "is not")]
-)
+@pytest.mark.parametrize(("allowed", "why"), [("10 percent", "is not a percentage"), ("0", "is not")])
 def test_a_gate_that_makes_no_sense_fails_the_job(runner: Runner, allowed: str, why: str) -> None:
     runner.words["inputs.max-regression"] = allowed
     runner.outputs["steps.base.outputs.path"] = str(SAMPLES / "cpu-input-bound")
@@ -150,10 +148,7 @@ def test_a_gate_that_makes_no_sense_fails_the_job(runner: Runner, allowed: str, 
 
 
 def test_an_event_without_a_base_commit_compares_nothing(base_of: Runner) -> None:
-    base_of.words |= {
-        "inputs.base": "record",
-        "github.event.pull_request.base.sha || github.event.before": "",
-    }
+    base_of.words |= {"inputs.base": "record", "github.event.pull_request.base.sha || github.event.before": ""}
     assert base_of.run(STEP) == 0
     assert "::notice title=tfdoctor::This event has no base commit" in base_of.printed
 
@@ -181,9 +176,7 @@ def test_a_later_report_takes_the_place_of_the_comment(runner: Runner) -> None:
     assert calls(runner)[-1][2:5] == ["--method", "PATCH", "repos/owner/name/issues/comments/4711"]
 
 
-def test_a_comparison_too_long_for_a_comment_is_left_to_the_files(
-    runner: Runner, tmp_path: Path
-) -> None:
+def test_a_comparison_too_long_for_a_comment_is_left_to_the_files(runner: Runner, tmp_path: Path) -> None:
     (tmp_path / "report" / "tfdoctor-diff.md").write_text("x" * 64_000)
     assert runner.run("Comment on the pull request") == 0
     body = (runner.state / "body").read_text()
@@ -215,12 +208,9 @@ def test_the_report_of_the_base_branch_is_taken(base_of: Runner, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("run", "notice"),
-    [("", "No successful run on main yet"), ("123", "The last run on main has no report")],
+    ("run", "notice"), [("", "No successful run on main yet"), ("123", "The last run on main has no report")]
 )
-def test_without_a_report_of_the_base_branch_nothing_is_compared(
-    base_of: Runner, run: str, notice: str
-) -> None:
+def test_without_a_report_of_the_base_branch_nothing_is_compared(base_of: Runner, run: str, notice: str) -> None:
     (base_of.state / "run").write_text(run)
     assert base_of.run(STEP) == 0
     assert "steps.base.outputs.path" not in base_of.outputs
@@ -257,8 +247,6 @@ def test_an_undecided_budget_is_a_warning_and_a_scripts_own_4_fails(
         "GITHUB_OUTPUT": str(outputs),
     }
     script = ROOT / "scripts" / "ci" / "profile.sh"
-    done = subprocess.run(
-        ["bash", script], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(["bash", script], env=environment, capture_output=True, text=True, check=True)
     assert f"code={code}\n" in outputs.read_text()
     assert ("::warning title=tfdoctor::A budget is undecided" in done.stdout) == warned

@@ -65,9 +65,7 @@ def test_an_unknown_format_is_refused_and_the_known_ones_are_named() -> None:
     code, output = run("report", "trace", "--format", "html,pdf")
 
     assert code == 2
-    assert "'pdf' is not one of github, gitlab, html, json, llm, md, sarif" in " ".join(
-        output.split()
-    )
+    assert "'pdf' is not one of github, gitlab, html, json, llm, md, sarif" in " ".join(output.split())
 
 
 def test_the_page_is_opened_in_the_browser(tmp_path: Path) -> None:
@@ -90,9 +88,7 @@ def opened(folder: Path, environment: dict[str, str]) -> "subprocess.CompletedPr
     """Report on a sample with --open, in a process of its own."""
     sample = str(SAMPLES / "cpu-input-bound")
     command = [sys.executable, "-m", "tfdoctor", "report", sample, "--out", str(folder), "--open"]
-    return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
 
 
 def test_a_page_that_is_not_written_cannot_be_opened() -> None:
@@ -112,14 +108,7 @@ def test_the_markdown_report_links_to_the_page(tmp_path: Path) -> None:
     """Trap: a bracket in the address would end the link."""
     url = "https://ci.test/a(b)/report.html?x=1"
     code, _ = run(
-        "report",
-        str(SAMPLES / "cpu-input-bound"),
-        "--link",
-        url,
-        "--format",
-        "md",
-        "--out",
-        str(tmp_path),
+        "report", str(SAMPLES / "cpu-input-bound"), "--link", url, "--format", "md", "--out", str(tmp_path)
     )
     assert code == 0
     assert "(https://ci.test/a%28b%29/report.html?x=1)" in (tmp_path / "report.md").read_text()
@@ -151,15 +140,9 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> No
         (("--nope",), "no such option: --nope (see `tfdoctor --help`)."),
         (("nope",), "no such command 'nope' (see `tfdoctor --help`)."),
         (("report",), "missing argument 'PATH' (see `tfdoctor report --help`)."),
-        (
-            ("report", "a", "b"),
-            "got unexpected extra argument(s) (b) (see `tfdoctor report --help`).",
-        ),
+        (("report", "a", "b"), "got unexpected extra argument(s) (b) (see `tfdoctor report --help`)."),
         (("profile", "--zzzz", "x"), "no such option: --zzzz (see `tfdoctor profile --help`)."),
-        (
-            ("profile", "--out"),
-            "option '--out' requires an argument (see `tfdoctor profile --help`).",
-        ),
+        (("profile", "--out"), "option '--out' requires an argument (see `tfdoctor profile --help`)."),
         (
             ("profile", "--steps", "abc", "t.py"),
             f"invalid value for '--steps': 'abc' is not a whole number of at least 1 {HELP}",
@@ -179,10 +162,7 @@ def test_what_cannot_be_meant_is_a_usage_error(arguments: tuple[str, ...]) -> No
     ids=lambda given: " ".join(given) if isinstance(given, tuple) else "",
 )
 def test_a_usage_error_is_one_sentence(
-    arguments: tuple[str, ...],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["tfdoctor", *arguments])
 
@@ -242,9 +222,7 @@ finally:
 @pytest.mark.parametrize("file_format", ["json", "html"])
 def test_a_report_imports_what_it_needs_when_it_needs_it(tmp_path: Path, file_format: str) -> None:
     words = ("report", str(SAMPLES / "cpu-input-bound"), "--format", file_format, "--out", tmp_path)
-    child = subprocess.run(
-        [sys.executable, "-c", REPORTED, *words], capture_output=True, text=True, check=True
-    )
+    child = subprocess.run([sys.executable, "-c", REPORTED, *words], capture_output=True, text=True, check=True)
     lines = dict(line.split(": ", 1) for line in child.stdout.splitlines() if ": " in line)
     asked, done = set(lines["asked"].split()), set(lines["done"].split())
     page = {"plotly", "jinja2"}
@@ -362,9 +340,7 @@ def test_a_full_disk_behind_the_output_is_one_sentence(tmp_path: Path) -> None:
 def test_a_remark_on_the_recording_is_no_finding(topic: Topic, code: int, tmp_path: Path) -> None:
     """No gate, no format for reviews, no baseline, no comparison and no report of an earlier version has it."""
     at = Location("input_bound.py", 47)
-    fault = Finding(
-        summary="x", evidence=(), remedies=(Remedy("y", at=at),), severity=Severity.CRITICAL
-    )
+    fault = Finding(summary="x", evidence=(), remedies=(Remedy("y", at=at),), severity=Severity.CRITICAL)
     rule = replace(next(iter(all_rules())), topic=topic, own=True, check=lambda: fault, limits=None)
     recording = Recording.open(SAMPLES / "cpu-input-bound")
     diagnosis = diagnose(recording, [replace(rule, preconditions=())], "x", ask_xprof=False)
@@ -388,24 +364,15 @@ def test_shells_complete_commands_and_options(shell: str) -> None:
     asked = {
         "bash": {"COMP_WORDS": "tfdoctor rep", "COMP_CWORD": "1"},
         "zsh": {"_TYPER_COMPLETE_ARGS": "tfdoctor rep"},
-        "fish": {
-            "_TYPER_COMPLETE_ARGS": "tfdoctor rep",
-            "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-        },
+        "fish": {"_TYPER_COMPLETE_ARGS": "tfdoctor rep", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }[shell]
     environment = {**os.environ, **asked, "_TFDOCTOR_COMPLETE": f"complete_{shell}"}
-    program = [
-        sys.executable,
-        "-c",
-        "import sys; sys.argv[0] = 'tfdoctor'; from tfdoctor.cli import main; main()",
-    ]
+    program = [sys.executable, "-c", "import sys; sys.argv[0] = 'tfdoctor'; from tfdoctor.cli import main; main()"]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert "report" in done.stdout
 
 
-def test_a_report_in_a_named_folder_is_called_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_in_a_named_folder_is_called_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trap: the name followed what was read and not where it is written, so that --out could have either."""
     monkeypatch.chdir(tmp_path)
     (trace,) = (SAMPLES / "cpu-input-bound").rglob("*.xplane.pb")

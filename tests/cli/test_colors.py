@@ -51,9 +51,7 @@ def report(folder: Path, asked: Mapping[str, str], *, terminal: bool) -> str:
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
     ],
 )
-def test_colors_are_as_asked(
-    asked: dict[str, str], *, terminal: bool, colored: bool, tmp_path: Path
-) -> None:
+def test_colors_are_as_asked(asked: dict[str, str], *, terminal: bool, colored: bool, tmp_path: Path) -> None:
     shown = report(tmp_path, asked, terminal=terminal)
     assert "What to change" in ESCAPE.sub("", shown)
     assert bool(ESCAPE.search(shown)) == colored

@@ -33,15 +33,12 @@ def completed(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("tfdoctor explain no-such", []),
     ],
 )
-def test_rules_and_formats_are_completed(
-    line: str, offered: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_and_formats_are_completed(line: str, offered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert completed(line, monkeypatch) == offered
 
 
 @pytest.mark.parametrize(
-    "command",
-    [[str(Path(sys.executable).with_name("tfdoctor"))], [sys.executable, "-m", "tfdoctor"]],
+    "command", [[str(Path(sys.executable).with_name("tfdoctor"))], [sys.executable, "-m", "tfdoctor"]]
 )
 def test_a_shell_gets_its_function_of_the_name_of_the_program(command: list[str]) -> None:
     environment = {**os.environ, "_TFDOCTOR_COMPLETE": "source_bash"}

@@ -36,9 +36,7 @@ def answered(recording: Path, answer: bytes) -> tuple[int, str]:
             if select.select([terminal], [], [], 2.0)[0]:
                 shown += os.read(terminal, 4096)
             elif answer == CTRL_C and sleeps(child):
-                os.write(
-                    terminal, answer
-                )  # came before Python waited for input, which does not look again
+                os.write(terminal, answer)  # came before Python waited for input, which does not look again
     except OSError:  # the terminal of a process that has ended
         pass
     _, status = os.waitpid(child, 0)

@@ -24,9 +24,7 @@ def run(*words: str) -> tuple[int, str]:
 
 
 def test_a_run_and_its_report_are_the_same(tmp_path: Path) -> None:
-    reported = CliRunner().invoke(
-        cli.app, ["report", SLOW, "--format", "json", "--out", str(tmp_path)]
-    )
+    reported = CliRunner().invoke(cli.app, ["report", SLOW, "--format", "json", "--out", str(tmp_path)])
     assert reported.exit_code == 0
     code, output = run(SLOW, str(tmp_path / "report.json"), "--max-regression", "1%")
     assert code == 4
@@ -88,10 +86,7 @@ def test_several_recordings_of_each_side(tmp_path: Path) -> None:
         ((SLOW, SLOW), "is given twice"),
         ((SLOW, FIXED, "--before", f"{SLOW}/", "--anyway"), "is given twice"),
         ((SLOW, SLOW, "--format", "pdf"), "'pdf' is not one of html, json, md"),
-        (
-            (SLOW, SLOW, "--max-regression", "much"),
-            "'much' is not a percentage above 0% and below 100%: write 10%",
-        ),
+        ((SLOW, SLOW, "--max-regression", "much"), "'much' is not a percentage above 0% and below 100%: write 10%"),
         ((SLOW, SLOW, "--shares", "--max-regression", "5%"), "needs times"),
         ((SLOW, SLOW, "--shares", "--anyway"), "exclude each other"),
         ((SLOW, SLOW, "--max-regression", "0.1"), "'0.1' may mean 0.1% or 10%"),

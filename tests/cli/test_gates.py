@@ -29,9 +29,7 @@ def report(*arguments: str, sample: Path = SLOW, formats: str = "json") -> tuple
     result = CliRunner().invoke(cli.app, command)
     error = str(result.exception or "") if result.exit_code == 1 else ""
     assert not error or "Error" in type(result.exception).__name__
-    return (getattr(result.exception, "exit_code", 1) if error else result.exit_code), (
-        error or result.output
-    )
+    return (getattr(result.exception, "exit_code", 1) if error else result.exit_code), (error or result.output)
 
 
 def contract() -> dict[str, Any]:
@@ -66,12 +64,9 @@ def test_a_budget_decides_the_exit_code(budget: str, state: str, code: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("share", "state", "code"),
-    [("5%", "met", 0), ("40%", "unclear", 4), ("95%", "exceeded", 3)],
+    ("share", "state", "code"), [("5%", "met", 0), ("40%", "unclear", 4), ("95%", "exceeded", 3)]
 )
-def test_the_distance_to_the_hardware_decides_the_exit_code(
-    share: str, state: str, code: int
-) -> None:
+def test_the_distance_to_the_hardware_decides_the_exit_code(share: str, state: str, code: int) -> None:
     """8 to 85 % of the step: without the CPU's peak FLOP/s, matmuls need between none and all of their time."""
     settings('[budget]\nroofline = "99%"\n')  # the command line wins
     assert report("--fail-on-roofline", share, sample=CONVNET)[0] == code
@@ -128,10 +123,7 @@ def test_known_findings_do_not_fail_and_new_ones_do() -> None:
 def test_the_settings_name_the_baseline_which_may_not_exist_when_it_is_written() -> None:
     settings('fail-on = "note"\nbaseline = "known.json"')
     code, said = report()
-    assert (code, said) == (
-        2,
-        "the baseline known.json does not exist: write it with --write-baseline known.json.",
-    )
+    assert (code, said) == (2, "the baseline known.json does not exist: write it with --write-baseline known.json.")
     assert not Path("out").exists()
     assert report("--write-baseline", "./known.json")[0] == 0
     assert report()[0] == 0
@@ -199,9 +191,7 @@ def test_an_empty_budget_is_refused_before_anything_is_written() -> None:
         (("--no-report", "--write-baseline", "x"), "--write-baseline needs the report"),
     ],
 )
-def test_a_script_does_not_run_for_a_baseline_that_cannot_be_used(
-    arguments: tuple[str, ...], said: str
-) -> None:
+def test_a_script_does_not_run_for_a_baseline_that_cannot_be_used(arguments: tuple[str, ...], said: str) -> None:
     Path("train.py").write_text("open('ran', 'w').close()")
     command = [sys.executable, "-m", "tfdoctor", "profile", *arguments, "train.py"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)

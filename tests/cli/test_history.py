@@ -20,9 +20,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The report of a sample."""
     out = tmp_path_factory.mktemp("report")
     command = ["report", str(SAMPLE), "--out", str(out), "--format", "json"]
-    done = CliRunner().invoke(
-        cli.app, [*command, "--select", "slow-preparation,retracing,input-bound"]
-    )
+    done = CliRunner().invoke(cli.app, [*command, "--select", "slow-preparation,retracing,input-bound"])
     assert done.exit_code == 0, done.output
     report: dict[str, Any] = json.loads((out / "report.json").read_text())
     return report
@@ -84,14 +82,10 @@ def test_runs_in_a_bucket_are_read(stored: dict[str, Any]) -> None:
     bucket.put("runs", "/ci", recursive=True)
     bucket.put(str(SAMPLE), "/ci/recording", recursive=True)
     try:
-        code, output = history(
-            "memory://ci", "--select", "input-bound", "--format", "md", "--out", "pages"
-        )
+        code, output = history("memory://ci", "--select", "input-bound", "--format", "md", "--out", "pages")
         assert code == 0
         assert output.startswith("three runs of two programs")
-        assert (
-            "///ci/train.py/00/report.json" in Path("pages/tfdoctor-history-report.md").read_text()
-        )
+        assert "///ci/train.py/00/report.json" in Path("pages/tfdoctor-history-report.md").read_text()
     finally:
         bucket.rm("/ci", recursive=True)
 
@@ -122,9 +116,7 @@ def test_a_recording_is_read_beside_reports(stored: dict[str, Any]) -> None:
     assert output.startswith("two runs of two programs")
 
 
-def test_a_report_that_cannot_be_read_is_told_and_the_others_are_shown(
-    stored: dict[str, Any],
-) -> None:
+def test_a_report_that_cannot_be_read_is_told_and_the_others_are_shown(stored: dict[str, Any]) -> None:
     runs(stored, [1.0, 1.0])
     Path("runs/bad").mkdir()
     Path("runs/bad/report.json").write_text("{")

@@ -16,10 +16,7 @@ def test_only_changes_that_are_edits_count() -> None:
     full = diagnoses.full()
     assert next_steps(replace(full, results=()), Path("run")) == ""
     first, second, *rest = full.results
-    ready, missing = (
-        Edit(at=None, before="a", after="b"),
-        Edit(at=None, missing="it is code of a library"),
-    )
+    ready, missing = (Edit(at=None, before="a", after="b"), Edit(at=None, missing="it is code of a library"))
     both = tuple(replace(one, edits=(missing, ready)) for one in (first, second))
     none = tuple(replace(one, edits=(missing,)) for one in rest)
     assert next_steps(replace(full, results=(*both, *none)), Path("my run")) == (
@@ -31,9 +28,7 @@ def test_only_changes_that_are_edits_count() -> None:
     )
 
 
-def test_a_recording_at_a_url_is_named_there_and_not_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recording_at_a_url_is_named_there_and_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its folder on this machine is gone when the user reads it, and a trial needs one."""
     sent = Uploads()
     monkeypatch.setattr(outcome, "UPLOADS", sent)

@@ -36,10 +36,7 @@ def profile(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("arguments", "given"),
     [
-        (
-            ["train.py", "--out", "x", "-q", "--", "-m"],
-            "['--out', 'x', '-q', '--', '-m'] __main__ 0",
-        ),
+        (["train.py", "--out", "x", "-q", "--", "-m"], "['--out', 'x', '-q', '--', '-m'] __main__ 0"),
         (["--sample-every", "0", "train.py", "-m", "x"], "['-m', 'x'] __main__ 0"),
         (["-m", "pkg.mod", "a", "b"], "['a', 'b'] __main__ 0"),
         (["-m", "pkg.mod"], "[] __main__ 0"),
@@ -93,15 +90,7 @@ def test_quiet_says_nothing_of_a_run_that_trains_nothing(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [
-        ("2", 2.0),
-        ("2s", 2.0),
-        ("500ms", 0.5),
-        ("1m", 60.0),
-        ("1.5 min", 90.0),
-        ("1h", 3600.0),
-        (".5", 0.5),
-    ],
+    [("2", 2.0), ("2s", 2.0), ("500ms", 0.5), ("1m", 60.0), ("1.5 min", 90.0), ("1h", 3600.0), (".5", 0.5)],
 )
 def test_times_are_read_as_people_write_them(text: str, seconds: float) -> None:
     assert parse_seconds(text) == seconds

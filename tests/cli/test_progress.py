@@ -36,10 +36,7 @@ def on_terminal(*command: str, answer_to: str = "") -> str:
     ours, theirs = pty.openpty()
     shown = b""
     with subprocess.Popen(
-        [sys.executable, *command],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=theirs,
+        [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=theirs
     ) as process:
         os.close(theirs)
         assert process.stdin is not None
@@ -73,9 +70,7 @@ def test_without_a_terminal_there_is_no_line() -> None:
     assert ran.stderr == "done\n"
 
 
-@pytest.mark.parametrize(
-    "words", [["report", str(SAMPLE)], ["diff", str(SAMPLE), "{copy}", "--anyway"]]
-)
+@pytest.mark.parametrize("words", [["report", str(SAMPLE)], ["diff", str(SAMPLE), "{copy}", "--anyway"]])
 def test_commands_say_what_they_read(words: list[str], tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.symlink_to(SAMPLE.with_name("cpu-input-bound-fixed"))

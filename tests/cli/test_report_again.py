@@ -35,7 +35,7 @@ def test_it_has_all_formats_beside_it_and_stays_as_it_is(stored: Path) -> None:
     done = report(stored, "--format", "html,json,md,sarif")
     assert done.exit_code == 0, done.output
     assert {path.name for path in stored.parent.iterdir()} == {
-        *("report.html", "report.json", "report.md", "report.sarif"),
+        *("report.html", "report.json", "report.md", "report.sarif")
     }
     assert stored.read_bytes() == before
     found = read(json.loads(before), [])
@@ -84,8 +84,7 @@ def test_it_has_its_patch(stored: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "option",
-    ["--select=retracing", "--scrub", "--usd-per-hour=3", "--for-epochs=9", "--usd-per-kwh=0"],
+    "option", ["--select=retracing", "--scrub", "--usd-per-hour=3", "--for-epochs=9", "--usd-per-kwh=0"]
 )
 def test_what_needs_the_recording_says_so(stored: Path, option: str) -> None:
     done = report(stored, option)
@@ -105,19 +104,13 @@ def test_a_damaged_one_is_named_with_the_field(stored: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "why"),
     [
-        (
-            "saving",
-            {"ms_per_step": "much"},
-            'saving.ms_per_step: expected a number or null, not "much"',
-        ),
+        ("saving", {"ms_per_step": "much"}, 'saving.ms_per_step: expected a number or null, not "much"'),
         ("topic", "nonsense", "topic: expected one of input, precision, operations"),
         ("remedies", {}, "remedies: expected a list, not an object"),
         ("rule", "python-input", "results[1]: a second result of the rule python-input"),
     ],
 )
-def test_a_field_is_named_as_the_file_does(
-    stored: Path, field: str, value: object, why: str
-) -> None:
+def test_a_field_is_named_as_the_file_does(stored: Path, field: str, value: object, why: str) -> None:
     content = json.loads(stored.read_text("utf-8"))
     first = content["results"][0]
     first[field] = first[field] | value if isinstance(value, dict) and value else value
@@ -170,9 +163,7 @@ def test_a_report_is_a_baseline_and_has_one(stored: Path, tmp_path: Path) -> Non
     options = ("--format", "md", "--fail-on", "note")
     assert report(stored, *options).exit_code == 3
     assert report(stored, *options, "--baseline", stored).exit_code == 0
-    assert (
-        report(stored, "--format", "md", "--write-baseline", tmp_path / "known.json").exit_code == 0
-    )
+    assert report(stored, "--format", "md", "--write-baseline", tmp_path / "known.json").exit_code == 0
     assert report(stored, *options, "--baseline", tmp_path / "known.json").exit_code == 0
     other = json.loads(stored.read_text("utf-8"))
     other["subject"]["command"] = ["python", "other.py"]

@@ -34,9 +34,7 @@ def test_a_reader_who_leaves_changes_nothing(which: str, tmp_path: Path) -> None
     assert (tmp_path / "b.json").exists() == (which == "stderr")
 
 
-def shell(
-    redirected: str, cwd: Path, *words: str, **variables: str
-) -> "subprocess.CompletedProcess[bytes]":
+def shell(redirected: str, cwd: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[bytes]":
     """Run `python -m tfdoctor WORDS` with its streams redirected by a shell."""
     return subprocess.run(
         ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "tfdoctor", *words],
@@ -55,15 +53,12 @@ def test_what_is_printed_commands_nothing_but_what_is_ours() -> None:
     print("tfdoctor: a\x1b[31m\n ::error::x\u202e\ud800", file=stream)
     draw("\x1b[1mbold\x1b[0m\n::notice title=tfdoctor::x", stream)
     assert printed.getvalue() == (
-        "tfdoctor: a\\x1b[31m\n \\::error::x\\u202e\\ud800\n"
-        "\x1b[1mbold\x1b[0m\n::notice title=tfdoctor::x\n"
+        "tfdoctor: a\\x1b[31m\n \\::error::x\\u202e\\ud800\n\x1b[1mbold\x1b[0m\n::notice title=tfdoctor::x\n"
     )
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-", "2>/dev/full"])
-def test_the_script_has_the_same_streams_and_gives_the_exit_code(
-    closed: str, tmp_path: Path
-) -> None:
+def test_the_script_has_the_same_streams_and_gives_the_exit_code(closed: str, tmp_path: Path) -> None:
     """A closed stream is closed for the script too, and no file gets its number."""
     script = tmp_path / "train.py"
     script.write_text(
@@ -89,9 +84,7 @@ def test_output_to_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_characters_that_the_output_lacks_are_replaced(encoding: str) -> None:
     text = "4.0\N{MULTIPLICATION SIGN} \N{FULL BLOCK} \udce4"
-    code = (
-        f"import typer; from tfdoctor.cli.streams import prepare; prepare(); typer.echo({text!r})"
-    )
+    code = f"import typer; from tfdoctor.cli.streams import prepare; prepare(); typer.echo({text!r})"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environment(PYTHONPATH=str(SOURCES), PYTHONIOENCODING=encoding),

@@ -181,17 +181,13 @@ def test_a_recording_that_cannot_be_written_is_refused_before_any_run(
 def test_a_file_to_keep_that_cannot_be_written_is_refused_before_any_run(tmp_path: Path) -> None:
     recording = made(tmp_path)
     before = content(tmp_path)
-    code, output = run(
-        str(recording), "--no-layer", "--yes", "--env", "A=1", "--keep", "/proc/kept.diff"
-    )
+    code, output = run(str(recording), "--no-layer", "--yes", "--env", "A=1", "--keep", "/proc/kept.diff")
     assert code != 0
     assert "/proc/kept.diff cannot be written" in output
     assert content(tmp_path) == before
 
 
-def test_a_file_that_cannot_be_written_loses_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_written_loses_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder for the kept diff goes away meanwhile, and the reports cannot be written."""
     recording, kept = made(tmp_path), tmp_path / "gone" / "kept.diff"
     kept.parent.mkdir()
@@ -220,9 +216,7 @@ def test_a_trial_without_figures_says_that_the_earlier_one_stays(
     assert earlier is not None
     stored.keep(earlier, Recording.open(recording))
     before = (recording / stored.FILE).read_text()
-    none = of_recording.Tried(
-        replace(tried(), trials=replace(earlier, rows=())), (), Originals.of([])
-    )
+    none = of_recording.Tried(replace(tried(), trials=replace(earlier, rows=())), (), Originals.of([]))
     monkeypatch.setattr(of_recording, "conduct", lambda *_: none)
     code, output = run(str(recording), "--env", "A=1")
     assert code == 0
@@ -230,9 +224,7 @@ def test_a_trial_without_figures_says_that_the_earlier_one_stays(
     assert (recording / stored.FILE).read_text() == before
 
 
-def test_a_damaged_earlier_trial_does_not_stop_a_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_earlier_trial_does_not_stop_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`tfdoctor report` refuses it, and says that a new trial replaces it."""
     recording = made(tmp_path)
     (recording / stored.FILE).write_text("{")
@@ -243,9 +235,7 @@ def test_a_damaged_earlier_trial_does_not_stop_a_new_one(
     assert stored.with_last(full(), Recording.open(recording)) == tried()
 
 
-def test_a_kept_change_that_is_not_in_the_diff_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kept_change_that_is_not_in_the_diff_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "jobs"
     folder.mkdir()
     script = tmp_path / "train.py"

@@ -39,7 +39,4 @@ def made(folder: Path, **changes: Any) -> Path:
 def content(folder: Path) -> dict[str, str]:
     """Return a digest of every file below a folder."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in files
-    }
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -35,17 +35,13 @@ SUBJECT = Subject(
 )
 
 
-def series(
-    seed: int, jitter: float = 0.01, *, step_ms: float = 20.0, steps: int = 60
-) -> list[float]:
+def series(seed: int, jitter: float = 0.01, *, step_ms: float = 20.0, steps: int = 60) -> list[float]:
     """Return steps whose times depend on those before, with a long one now and then; ms."""
     rng = np.random.default_rng(seed)
     return [float(value) for value in step_series(rng, jitter, step_ms, steps)]
 
 
-def run(
-    seed: int, jitter: float = 0.01, *, step_ms: float = 20.0, steps: int = 60
-) -> ComparedSteps:
+def run(seed: int, jitter: float = 0.01, *, step_ms: float = 20.0, steps: int = 60) -> ComparedSteps:
     """Return a run as its step times."""
     times = np.array(series(seed, jitter, step_ms=step_ms, steps=steps))
     return ComparedSteps(times, float(np.median(times)))
@@ -87,9 +83,7 @@ def report(
     )
 
 
-def finding(
-    name: str, path: str, saves_ms: float, line: int = 3, topic: Topic = Topic.INPUT
-) -> Result:
+def finding(name: str, path: str, saves_ms: float, line: int = 3, topic: Topic = Topic.INPUT) -> Result:
     """Return a finding with a place and a saving."""
     remedy = Remedy("change it", at=Location(path, line))
     saving = Saving(per_step=ms(saves_ms), share=saves_ms / 20, bound=Bound.EXPECTED, how="")
@@ -111,9 +105,7 @@ def cured(result: Result) -> Result:
     return with_outcome(result, Healthy(summary="nothing"))
 
 
-def with_work(
-    made: Diagnosis, operations: Mapping[str, float], stages: Mapping[str, float]
-) -> Diagnosis:
+def with_work(made: Diagnosis, operations: Mapping[str, float], stages: Mapping[str, float]) -> Diagnosis:
     """Return a report with operations of one layer and stages of the pipeline, ms per step."""
     return replace(
         made,

@@ -11,15 +11,7 @@ from tfdoctor.compare import baseline
 from tfdoctor.diagnosis import Diagnosis, HostFinding, KnownFinding, Off, Settings
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.terms.errors import InputError, OutputError, TfdoctorError
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Remedy,
-    Severity,
-)
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Severity
 
 REPORT = {"schema": 1, "tfdoctor": "0.1.0", "steps": {}, "results": []}
 
@@ -86,9 +78,7 @@ def test_gone_is_only_what_was_checked(tmp_path: Path) -> None:
     base = diagnoses.full()
     first, *others = base.results
     healthy = replace(base, results=(replace(first, outcome=Healthy(summary="ok")), *others))
-    unchecked = replace(
-        base, results=(replace(first, outcome=NotApplicable(reason="no trace")), *others)
-    )
+    unchecked = replace(base, results=(replace(first, outcome=NotApplicable(reason="no trace")), *others))
     off = Settings(off=(Off("input-bound", "The step waits", "ignored by --ignore"),))
     ignored = replace(base, results=tuple(others), settings=off)
     removed = replace(base, results=tuple(others))
@@ -168,15 +158,10 @@ def test_findings_of_other_hosts_are_known_too(tmp_path: Path) -> None:
         (b'{"schema": 2, "program": "", "findings": []}', "has schema 2, and this tfdoctor reads"),
         (b'{"schema": "x", "program": "", "findings": []}', "has schema x"),
         (b'{"schema": 1, "program": "", "findings": []}', "is damaged: write it again"),
-        (
-            b'{"schema": 1, "tfdoctor": "0", "program": "", "findings": [{"rule": 3}]}',
-            "is damaged (findings",
-        ),
+        (b'{"schema": 1, "tfdoctor": "0", "program": "", "findings": [{"rule": 3}]}', "is damaged (findings"),
     ],
 )
-def test_what_is_no_baseline_is_one_sentence(
-    content: bytes | None, said: str, tmp_path: Path
-) -> None:
+def test_what_is_no_baseline_is_one_sentence(content: bytes | None, said: str, tmp_path: Path) -> None:
     path = tmp_path / "b.json"
     if content is not None:
         path.write_bytes(content)
@@ -190,9 +175,7 @@ def test_the_baseline_of_another_program_is_refused(tmp_path: Path) -> None:
     known = written(diagnoses.full(), tmp_path / "b.json")
     baseline.must_be_of(known, "train.py", tmp_path / "b.json")
     baseline.must_be_of(known, "", tmp_path / "b.json")  # a trace that does not name its program
-    with pytest.raises(
-        InputError, match=r"is the baseline of train\.py, and this is a run of x\.py"
-    ):
+    with pytest.raises(InputError, match=r"is the baseline of train\.py, and this is a run of x\.py"):
         baseline.must_be_of(known, "x.py", tmp_path / "b.json")
 
 
@@ -205,9 +188,7 @@ def test_nothing_else_is_overwritten(content: str, tmp_path: Path) -> None:
     assert path.read_text() == content
 
 
-def test_a_baseline_can_be_written_again_but_not_over_that_of_another_program(
-    tmp_path: Path,
-) -> None:
+def test_a_baseline_can_be_written_again_but_not_over_that_of_another_program(tmp_path: Path) -> None:
     path = tmp_path / "b.json"
     baseline.must_be_writable(path, "train.py")
     baseline.write(diagnoses.full(), "train.py", path)

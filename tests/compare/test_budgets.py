@@ -42,9 +42,7 @@ UNITS = {
 }
 ORDER = (BudgetState.EXCEEDED, BudgetState.UNCLEAR, BudgetState.MET)
 
-CONDITIONS = Conditions(
-    batch_size=32, host_bytes=3e9, device_bytes=5e9, matrix_unit=0.4, least_ms=13.0
-)
+CONDITIONS = Conditions(batch_size=32, host_bytes=3e9, device_bytes=5e9, matrix_unit=0.4, least_ms=13.0)
 
 
 ACCOUNT = RunAccount(
@@ -123,9 +121,7 @@ def test_examples_are_those_of_a_batch_over_the_step() -> None:
     assert value(rate.high) == pytest.approx(32_000 / value(step.low))
 
 
-@pytest.mark.parametrize(
-    ("device", "used"), [(DeviceKind.GPU, 5e9), (DeviceKind.TPU, 5e9), (DeviceKind.CPU, 3e9)]
-)
+@pytest.mark.parametrize(("device", "used"), [(DeviceKind.GPU, 5e9), (DeviceKind.TPU, 5e9), (DeviceKind.CPU, 3e9)])
 def test_memory_is_that_of_the_device(device: DeviceKind, used: float) -> None:
     diagnosis = replace(run(), subject=replace(run().subject, device=device))
     memory = check(diagnosis, "memory-gb", 8e9)
@@ -174,9 +170,7 @@ def test_a_figure_of_the_run_is_measured_once(key: str, measured: float) -> None
         ("memory-peak-gb", replace(ACCOUNT, peak_bytes=None), "the memory of the run"),
     ],
 )
-def test_a_figure_of_a_run_that_is_not_known(
-    key: str, account: RunAccount | None, why: str
-) -> None:
+def test_a_figure_of_a_run_that_is_not_known(key: str, account: RunAccount | None, why: str) -> None:
     result = check(replace(run(), run=account), key, 10.0)
     assert (result.state, result.value) == (BudgetState.UNKNOWN, None)
     assert why in result.why
@@ -199,8 +193,7 @@ def test_the_least_time_of_the_operations_is_compared_with_the_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "state"),
-    [(0.15, BudgetState.MET), (0.4, BudgetState.UNCLEAR), (0.9, BudgetState.EXCEEDED)],
+    ("limit", "state"), [(0.15, BudgetState.MET), (0.4, BudgetState.UNCLEAR), (0.9, BudgetState.EXCEEDED)]
 )
 def test_operations_of_unknown_least_time_need_between_none_and_all_of_theirs(
     limit: float, state: BudgetState
@@ -211,9 +204,7 @@ def test_operations_of_unknown_least_time_need_between_none_and_all_of_theirs(
     assert (found.state, found.value) == (state, None)
     assert value(found.low) < 0.25
     assert 0.75 < value(found.high) < 0.9
-    assert found.why == (
-        "the least time is unknown of operations that take 50 % of the step (peak FLOP/s unknown)"
-    )
+    assert found.why == ("the least time is unknown of operations that take 50 % of the step (peak FLOP/s unknown)")
 
 
 def test_a_share_that_the_interval_decides_is_not_called_undecided_for_its_unknown_part() -> None:
@@ -258,12 +249,8 @@ def test_a_step_of_twice_its_budget_exceeds_it_though_some_steps_were_slow() -> 
     times = 113.0 * np.random.default_rng(0).normal(1.0, 0.01, 40)
     times[7:14] *= 2.2
     base = run(cores_usable=2.0, cores_run=1.2, cores_other=0.8)
-    rows = tuple(
-        StepRow(number=n, total_ms=ms, parts_ms={}, steady=True) for n, ms in enumerate(times)
-    )
-    summary = StepsSummary(
-        source=base.steps.source, rows=rows, count=40, median_ms=113.0, step_ms=113.0
-    )
+    rows = tuple(StepRow(number=n, total_ms=ms, parts_ms={}, steady=True) for n, ms in enumerate(times))
+    summary = StepsSummary(source=base.steps.source, rows=rows, count=40, median_ms=113.0, step_ms=113.0)
     found = check(replace(base, steps=summary), "step-ms", 50)
     assert found.state is BudgetState.EXCEEDED
     assert 60 < value(found.low) < 113

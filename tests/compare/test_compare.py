@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.compare.made import (
-    MACHINE,
-    SUBJECT,
-    cured,
-    finding,
-    report,
-    series,
-    with_outcome,
-    with_work,
-)
+from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.parts import carried
 from tfdoctor.diagnosis import Diagnosis, Order, Relation, Relationship, Result, Takes
@@ -111,9 +102,7 @@ def test_load_of_other_programs_widens_the_side_that_it_slows() -> None:
     assert loaded.step is not None
     assert loaded.step.low == pytest.approx((1 + alone.low) * 0.75 - 1)
     assert loaded.step.high == pytest.approx(alone.high)
-    assert loaded.wider == (
-        "Other programs used 25 % of the cores while the steps after the change were traced.",
-    )
+    assert loaded.wider == ("Other programs used 25 % of the cores while the steps after the change were traced.",)
 
 
 def test_programs_on_spare_cores_widen_nothing() -> None:
@@ -124,10 +113,7 @@ def test_programs_on_spare_cores_widen_nothing() -> None:
 
 def test_a_lower_clock_widens_the_interval() -> None:
     fast, slow = replace(MACHINE, gpu_mhz=1980.0), replace(MACHINE, gpu_mhz=1500.0)
-    before, after = (
-        report(series(0), conditions=fast),
-        report(series(1, step_ms=26.4), conditions=slow),
-    )
+    before, after = (report(series(0), conditions=fast), report(series(1, step_ms=26.4), conditions=slow))
     result = compared(before, after)
     assert result.step is not None
     assert result.step.direction is Direction.UNKNOWN
@@ -198,10 +184,7 @@ def test_what_the_other_run_did_not_check_is_neither_new_nor_gone(outcome: Outco
     unchecked = report(series(1), results=results)
     (gone,) = compared(found, unchecked).findings
     (new,) = compared(unchecked, found).findings
-    assert (gone.state, new.state) == (
-        FindingState.UNCHECKED_AFTER,
-        FindingState.UNCHECKED_BEFORE,
-    )
+    assert (gone.state, new.state) == (FindingState.UNCHECKED_AFTER, FindingState.UNCHECKED_BEFORE)
 
 
 def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run() -> None:
@@ -213,8 +196,7 @@ def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run() -> No
         report(series(1), results=[cured(cause), symptom]),
     )
     shown = [
-        {change.rule: change.shown_by for change in compared(both, after).findings}
-        for after in (neither, alone)
+        {change.rule: change.shown_by for change in compared(both, after).findings} for after in (neither, alone)
     ]
     assert shown[0] == {"python-input": "", "input-bound": "python-input"}
     assert shown[1] == {"python-input": "", "input-bound": ""}
@@ -223,9 +205,7 @@ def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run() -> No
 def test_a_saving_is_not_compared_with_a_cost() -> None:
     saves = finding("hot-operation", "a.py", 3.0)
     takes = replace(saves, saving=None, takes=Takes(ms(9.0), 0.45))
-    (change,) = compared(
-        report(series(0), results=[saves]), report(series(1), results=[takes])
-    ).findings
+    (change,) = compared(report(series(0), results=[saves]), report(series(1), results=[takes])).findings
     assert change.state is FindingState.SAME
     assert (change.before_kind, change.after_kind) == (AmountKind.SAVING, AmountKind.COST)
 
@@ -242,10 +222,7 @@ def test_shares_are_compared_where_times_cannot_be() -> None:
     after = report(series(1, step_ms=200.0), {"input": 0.1, "device": 0.9})
     result = compare(Sides.of([before], [after]), in_ms=False)
     assert result.step is None
-    assert {part.part: round(part.after, 3) for part in result.parts} == {
-        "input": 0.1,
-        "device": 0.9,
-    }
+    assert {part.part: round(part.after, 3) for part in result.parts} == {"input": 0.1, "device": 0.9}
 
 
 def test_the_run_in_the_middle_stands_for_its_side() -> None:
@@ -300,10 +277,7 @@ def test_a_gate_that_the_steps_cannot_decide_says_so() -> None:
 def test_the_profilers_cost_is_left_out_where_the_report_leaves_it_out() -> None:
     traced = report(series(0))
     corrected = replace(
-        traced,
-        steps=replace(
-            traced.steps, step_ms=20.0, untraced_ms=10.0, untraced_breakdown_ms={"device": 10.0}
-        ),
+        traced, steps=replace(traced.steps, step_ms=20.0, untraced_ms=10.0, untraced_breakdown_ms={"device": 10.0})
     )
     result = compared(corrected, corrected)
     assert result.before.step_ms == pytest.approx(10.0)
@@ -355,9 +329,7 @@ def test_verdict_interval_and_parts_never_contradict(
 
 @settings(max_examples=40)
 @given(st.integers(0, 20), st.floats(1.03, 100.0), st.floats(0.01, 1.5), st.floats(1.0, 20.0))
-def test_steps_that_do_not_overlap_are_a_change(
-    seed: int, gap: float, jitter: float, burst: float
-) -> None:
+def test_steps_that_do_not_overlap_are_a_change(seed: int, gap: float, jitter: float, burst: float) -> None:
     first = np.array(series(seed, jitter, steps=40))
     first[:15] *= burst
     last = np.array(series(seed + 1, jitter, steps=40))
@@ -393,9 +365,7 @@ def test_a_step_four_times_as_long_is_slower_on_a_machine_that_others_use() -> N
 
 def test_load_takes_no_more_than_a_run_computes() -> None:
     """A step that sleeps does not wait for the cores, however busy they are."""
-    asleep, at_work = (
-        compared(report(series(0)), loaded(series(1), run, 10.0)).step for run in (0.02, 1.0)
-    )
+    asleep, at_work = (compared(report(series(0)), loaded(series(1), run, 10.0)).step for run in (0.02, 1.0))
     assert asleep is not None
     assert at_work is not None
     assert asleep.low > -0.12
@@ -415,8 +385,7 @@ def test_a_change_of_a_part_is_one_of_the_step_though_the_step_varies() -> None:
     wait = np.zeros(60)
     wait[5:13] = wait[40:49] = 80.0
     before, after = (
-        with_parts([float(time) for time in device_ms + wait], float(device_ms))
-        for device_ms in (106.0, 77.1)
+        with_parts([float(time) for time in device_ms + wait], float(device_ms)) for device_ms in (106.0, 77.1)
     )
     result = compared(before, after)
     assert result.step is not None
@@ -467,16 +436,10 @@ def test_a_renamed_script_has_the_findings_it_had() -> None:
         subject = replace(SUBJECT, command=("python", script))
         return report(series(seed), results=results, subject=subject)
 
-    before = of(
-        "runs/train.py", 0, finding("slow", "runs/train.py", 3.0), finding("a", "x.py", 3.0)
-    )
+    before = of("runs/train.py", 0, finding("slow", "runs/train.py", 3.0), finding("a", "x.py", 3.0))
     after = of("train2.py", 1, finding("slow", "train2.py", 3.0), finding("a", "y.py", 3.0))
     states = [(change.rule, change.state) for change in compared(before, after).findings]
-    assert states == [
-        ("a", FindingState.NEW),
-        ("slow", FindingState.SAME),
-        ("a", FindingState.GONE),
-    ]
+    assert states == [("a", FindingState.NEW), ("slow", FindingState.SAME), ("a", FindingState.GONE)]
 
 
 @pytest.mark.parametrize(("text", "same"), [("aa", True), ("bb", False)])
@@ -489,9 +452,7 @@ def test_a_line_in_a_renamed_module_is_the_same_by_its_text(text: str, *, same: 
 
     states = [change.state for change in compared(before, after).findings]
 
-    assert (
-        states == [FindingState.SAME] if same else states == [FindingState.NEW, FindingState.GONE]
-    )
+    assert states == [FindingState.SAME] if same else states == [FindingState.NEW, FindingState.GONE]
 
 
 def test_lines_of_unknown_text_are_not_the_same() -> None:
@@ -516,9 +477,7 @@ def test_the_change_of_all_steps_is_told_in_their_milliseconds() -> None:
 @pytest.mark.parametrize(
     ("device", "carries"), [(9.0, False), (5.0, True), (7.5, True)], ids=["as much", "not", "less"]
 )
-def test_work_that_moves_to_another_part_is_no_change_of_the_step(
-    device: float, *, carries: bool
-) -> None:
+def test_work_that_moves_to_another_part_is_no_change_of_the_step(device: float, *, carries: bool) -> None:
     parts = (
         PartChange(part="input", before=5.0, after=1.0, changed=True),
         PartChange(part="device", before=5.0, after=device, changed=device != 5.0),

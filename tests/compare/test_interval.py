@@ -40,9 +40,7 @@ def test_runs_that_differ_more_need_several_recordings() -> None:
 
     def side(first: int, slower: float) -> list[ComparedSteps]:
         speeds = np.exp(0.02 * rng.normal(size=5))
-        return [
-            run(first + at, 0.05, step_ms=20 * slower * speed) for at, speed in enumerate(speeds)
-        ]
+        return [run(first + at, 0.05, step_ms=20 * slower * speed) for at, speed in enumerate(speeds)]
 
     alike = [step_interval(side(10 * k, 1.0), side(10 * k + 5, 1.0)) for k in range(12)]
     slower = [step_interval(side(10 * k, 1.0), side(10 * k + 5, 1.1)) for k in range(12)]
@@ -55,9 +53,7 @@ def test_runs_that_differ_more_need_several_recordings() -> None:
 def test_the_interval_turns_round_when_the_runs_are_exchanged(factor: float, seed: int) -> None:
     first, second = run(seed), run(seed + 1, step_ms=20 * factor)
     there, back = step_interval([first], [second]), step_interval([second], [first])
-    assert (there.middle, there.low, there.high) == pytest.approx(
-        (-back.middle, -back.high, -back.low)
-    )
+    assert (there.middle, there.low, there.high) == pytest.approx((-back.middle, -back.high, -back.low))
 
 
 @settings(max_examples=20)
@@ -67,10 +63,7 @@ def test_the_unit_of_time_does_not_matter(unit: float, seed: int) -> None:
         return ComparedSteps(made.times_ms * unit, made.step_ms * unit)
 
     first, second = run(seed), run(seed + 1)
-    there, other = (
-        step_interval([first], [second]),
-        step_interval([scaled(first)], [scaled(second)]),
-    )
+    there, other = (step_interval([first], [second]), step_interval([scaled(first)], [scaled(second)]))
     assert (other.low, other.high) == pytest.approx((there.low, there.high), abs=1e-9)
 
 

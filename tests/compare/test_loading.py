@@ -43,10 +43,7 @@ STEPS = contract(report([1.0]))["steps"]
             json.dumps(REPORT | {"steps": STEPS | {"rows": [STEPS["rows"][0] | {"total_ms": 0}]}}),
             r"\(steps.rows\[0\].total_ms: expected a number > 0",
         ),
-        (
-            json.dumps(REPORT | {"operations": [{"operation": 1}]}),
-            r"\(operations\[0\].layer: it is missing\)",
-        ),
+        (json.dumps(REPORT | {"operations": [{"operation": 1}]}), r"\(operations\[0\].layer: it is missing\)"),
     ],
 )
 def test_what_is_no_report_is_refused_in_one_sentence(text: str, why: str) -> None:

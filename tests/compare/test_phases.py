@@ -37,9 +37,7 @@ times = st.dictionaries(st.sampled_from(Phase), st.floats(0.0, 1e8))
 
 
 @given(times, times)
-def test_phases_sum_to_the_runs_without_our_own_work(
-    before: dict[Phase, float], after: dict[Phase, float]
-) -> None:
+def test_phases_sum_to_the_runs_without_our_own_work(before: dict[Phase, float], after: dict[Phase, float]) -> None:
     change = run_change(whole(before), whole(after))
     assert change
     assert sum(one.before_ms for one in change.phases) == pytest.approx(change.before_ms)
@@ -87,9 +85,7 @@ def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
 
 
 def test_runs_of_unlike_length_are_said_to_be() -> None:
-    comparison = compare(
-        Sides.of([whole({Phase.STEPS: 1.0})], [whole({Phase.STEPS: 2.0}, epochs=20)])
-    )
+    comparison = compare(Sides.of([whole({Phase.STEPS: 1.0})], [whole({Phase.STEPS: 2.0}, epochs=20)]))
     assert any("have 10 and 20 epochs" in note for note in words.notes(comparison))
 
 
@@ -110,8 +106,7 @@ def of_run(time: float, share: float) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("share", "state"),
-    [(0.7, FindingState.SAME), (0.5, FindingState.BETTER), (0.9, FindingState.WORSE)],
+    ("share", "state"), [(0.7, FindingState.SAME), (0.5, FindingState.BETTER), (0.9, FindingState.WORSE)]
 )
 def test_a_finding_about_the_run_changes_with_its_share(share: float, state: FindingState) -> None:
     before = report(series(0), results=[of_run(70_000.0, 0.69)])

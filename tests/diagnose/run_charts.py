@@ -57,10 +57,7 @@ def step_model(**parts: float) -> StepModel:
 
 
 def run_chart(
-    phases: RunPhases | None,
-    steps: RunSteps | None = None,
-    step: StepModel | None = None,
-    *more: object,
+    phases: RunPhases | None, steps: RunSteps | None = None, step: StepModel | None = None, *more: object
 ) -> Chart:
     """The chart of a run; what is not given is unavailable."""
     given = [part for part in (phases, steps, step, *more) if part is not None]

@@ -23,17 +23,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    PartTime,
-    Severity,
-    Stage,
-    StepWork,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, PartTime, Severity, Stage, StepWork, Verdict
 
 
 def chart_of(*given: object, **parts: float) -> Chart:
@@ -67,8 +57,7 @@ def test_a_tenth_of_the_step_needs_an_account(time: float, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "state", "left"),
-    [(90.1, AccountState.NAMED, 0.0), (89.9, AccountState.UNEXPLAINED, 10.1)],
+    ("of", "state", "left"), [(90.1, AccountState.NAMED, 0.0), (89.9, AccountState.UNEXPLAINED, 10.1)]
 )
 def test_a_finding_names_no_more_than_its_time(of: float, state: AccountState, left: float) -> None:
     found = account(chart_of(device=100.0), states("slow", device(of)))
@@ -102,10 +91,7 @@ def test_a_finding_without_an_effect_may_name_its_part() -> None:
 
 def test_necessary_work_says_why() -> None:
     found = account(chart_of(device=100.0), needs("device", 95.0))
-    assert (found.state, found.why) == (
-        AccountState.NECESSARY,
-        ("Matmuls run at 80 % of the peak",),
-    )
+    assert (found.state, found.why) == (AccountState.NECESSARY, ("Matmuls run at 80 % of the peak",))
     assert account(chart_of(device=100.0), needs("device", 80.0)).unexplained_ms == 20.0
     assert account(chart_of(host=100.0), needs("device", 95.0)).why == ()
 

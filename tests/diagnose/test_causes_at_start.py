@@ -11,13 +11,7 @@ from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
-from tfdoctor.recording.program import (
-    GpuAccess,
-    KernelCache,
-    MissingLibrary,
-    ProgramRecord,
-    RunSettings,
-)
+from tfdoctor.recording.program import GpuAccess, KernelCache, MissingLibrary, ProgramRecord, RunSettings
 from tfdoctor.recording.samples import GpuSample, MachineSample
 from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.rules import all_rules

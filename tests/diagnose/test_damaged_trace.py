@@ -30,9 +30,7 @@ def test_the_run_is_judged_without_its_trace(tmp_path: Path, size: int) -> None:
     assert found.run is not None
     assert found.run.of(Phase.PREDICTION) > 0
     assert not found.steps.rows
-    assert any(
-        "is damaged, so the report has no traced steps" in text for text in found.trust.reasons
-    )
+    assert any("is damaged, so the report has no traced steps" in text for text in found.trust.reasons)
 
 
 @pytest.mark.parametrize("size", [0, 5000], ids=["empty", "cut off"])

@@ -35,8 +35,7 @@ def break_(monkeypatch: pytest.MonkeyPatch, fact: type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fact", "sample"),
-    [(Padding, "synthetic-tpu-v5e-padded"), (OneDnn, "cpu-float32-convnet")],
+    ("fact", "sample"), [(Padding, "synthetic-tpu-v5e-padded"), (OneDnn, "cpu-float32-convnet")]
 )
 def test_a_defect_in_a_fact_that_no_rule_uses_is_shown_once(
     monkeypatch: pytest.MonkeyPatch, fact: type, sample: str
@@ -52,9 +51,7 @@ def test_a_defect_in_a_fact_that_no_rule_uses_is_shown_once(
 
 
 @pytest.mark.parametrize("fact", measured(), ids=lambda fact: fact.__name__)
-def test_no_defect_of_a_fact_takes_the_report_down(
-    monkeypatch: pytest.MonkeyPatch, fact: type
-) -> None:
+def test_no_defect_of_a_fact_takes_the_report_down(monkeypatch: pytest.MonkeyPatch, fact: type) -> None:
     break_(monkeypatch, fact)
     broken = report("synthetic-gpu-a100-fp32")
     assert md.render(broken)

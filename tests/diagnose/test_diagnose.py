@@ -114,8 +114,7 @@ def test_float32_on_a_v100_is_found_and_on_a_p4_is_not() -> None:
 
 @real
 @pytest.mark.parametrize(
-    "name",
-    ["tf24-v100-resnet50-fp32", "tf23-p4-alexnet-fp32", "tf24-t4-lenet", "tf2-macos-cpu-lenet"],
+    "name", ["tf24-v100-resnet50-fp32", "tf23-p4-alexnet-fp32", "tf24-t4-lenet", "tf2-macos-cpu-lenet"]
 )
 def test_compute_bound_steps_are_not_called_input_bound(name: str) -> None:
     assert isinstance(result(name, "input-bound").outcome, Healthy)
@@ -149,11 +148,7 @@ def test_kernels_that_were_not_recorded_are_said_to_be_missing_and_how_to_get_th
 
 @real
 def test_without_kernels_nobody_claims_that_they_are_healthy() -> None:
-    needing = {
-        r.rule.name
-        for r in of("tf24-laptop-gpu-no-cupti").results
-        if isinstance(r.outcome, Healthy)
-    }
+    needing = {r.rule.name for r in of("tf24-laptop-gpu-no-cupti").results if isinstance(r.outcome, Healthy)}
     of_the_host = {"between-steps", "eager-step", "memory-headroom", "recompilation", "retracing"}
     assert needing - of_the_host <= {
         "hot-stage",
@@ -214,11 +209,6 @@ def test_hosts_are_compared_where_there_are_several(hosts: int, tmp_path: Path) 
         path = tmp_path / f"host{n}.xplane.pb"
         path.write_bytes(b"\x0a\x0d\x08\x01\x12\x09/host:CPU")
         traces.append(path)
-    found = diagnose(
-        Recording(None, None, tuple(traces), None, (), ("a note",)),
-        all_rules(),
-        "t",
-        ask_xprof=False,
-    )
+    found = diagnose(Recording(None, None, tuple(traces), None, (), ("a note",)), all_rules(), "t", ask_xprof=False)
     assert found.unrecorded[0] == "a note"
     assert (found.hosts is not None) is (hosts == 2)

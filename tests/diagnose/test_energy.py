@@ -12,15 +12,7 @@ from tfdoctor.facts.savings.energy import Energy, EnergyMeter
 from tfdoctor.facts.savings.price import EnergyPrices
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Recurrence,
-    RunEffect,
-    Stage,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Recurrence, RunEffect, Stage
 
 BOARD = EnergyMeter(
     source=EnergySource.GPU,
@@ -35,9 +27,7 @@ BOARD = EnergyMeter(
 )
 """Kernels run for 80 % of the time, at 350 W."""
 
-PACKAGES = EnergyMeter(
-    source=EnergySource.CPU, devices=2, without=0, power_w=200.0, seconds=60.0, run_j=24_000.0
-)
+PACKAGES = EnergyMeter(source=EnergySource.CPU, devices=2, without=0, power_w=200.0, seconds=60.0, run_j=24_000.0)
 
 
 NO_PRICES = EnergyPrices()
@@ -53,9 +43,7 @@ def measured(
     return MeasuredEnergy(Energy(meters), prices, device, step_ms, epoch)
 
 
-def saving_of(
-    energy: MeasuredEnergy, *effects: Effect, per_step: float = 10.0, **more: Any
-) -> EnergySaving | None:
+def saving_of(energy: MeasuredEnergy, *effects: Effect, per_step: float = 10.0, **more: Any) -> EnergySaving | None:
     found = Finding(summary="x", evidence=(), remedies=(), effects=effects, **more)
     saved = Saving(per_step=ms(per_step), share=0.1, bound=Bound.EXPECTED, how="")
     run = RunSaving(

@@ -252,10 +252,7 @@ def test_a_grave_fault_without_a_figure_stands_before_a_small_one_with_a_figure(
 @pytest.mark.parametrize(
     ("effect", "words"),
     [
-        (
-            Effect(Stage.DEVICE, 0.76),
-            "the step model shortens the device work by 24 % and predicts",
-        ),
+        (Effect(Stage.DEVICE, 0.76), "the step model shortens the device work by 24 % and predicts"),
         (Effect(Stage.DEVICE, 0.0), "the step model removes the device work and predicts"),
         (Effect(Stage.DEVICE, 0.5, why="it shares 2 cores"), "by 50 % (it shares 2 cores) and"),
     ],
@@ -323,9 +320,7 @@ def test_a_trifle_stays_one_after_the_others() -> None:
 
 def test_only_what_hides_a_saving_is_named() -> None:
     elsewhere = states("between-steps", Effect(Stage.BETWEEN, 0.0))
-    chart = chart_of(
-        PipelineSegment({"map": 50.0}, overlapped=True), input=40.0, device=9.0, between=1.0
-    )
+    chart = chart_of(PipelineSegment({"map": 50.0}, overlapped=True), input=40.0, device=9.0, between=1.0)
     found = examine(INPUT, MATMUL, elsewhere, chart=chart)["float32-matmul"]
     assert found.saving
     assert found.saving.after == ("input-bound",)
@@ -487,8 +482,7 @@ def module(**parts: Any) -> ModuleType:
     sections = "".join(f"## {name}\n\nText.\n\n" for name in SECTIONS)
     made.__doc__ = f"The thing is slow.\n\n{sections}"
     vars(made).update(
-        {"TOPIC": Topic.INPUT, "SINCE": "0.1.0", "check": missing, "sick": fine, "healthy": fine}
-        | parts
+        {"TOPIC": Topic.INPUT, "SINCE": "0.1.0", "check": missing, "sick": fine, "healthy": fine} | parts
     )
     return made
 
@@ -498,11 +492,7 @@ SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sour
 
 def test_a_rule_is_read_out_of_its_module() -> None:
     read = Rule.from_module(module())
-    assert (read.name, read.needs, read.doc.title) == (
-        "slow-thing",
-        ("Breakdown",),
-        "The thing is slow",
-    )
+    assert (read.name, read.needs, read.doc.title) == ("slow-thing", ("Breakdown",), "The thing is slow")
     assert read.doc.sections["How to fix"] == "Text."
 
 
@@ -567,9 +557,7 @@ def test_a_bound_of_a_whole_stage_is_no_lower_than_that_of_its_parts() -> None:
     part = Effect(Stage.INPUT, 0.1, "a", ms(40.0), bound=Bound.AT_MOST)
     beside = Effect(Stage.HOST, 0.5, StepWork.INTERPRETER, ms(20.0), bound=Bound.AT_MOST)
     whole = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
-    chart = chart_of(
-        PipelineSegment({"a": 100.0}, overlapped=True), input=60.0, host=20.0, device=20.0
-    )
+    chart = chart_of(PipelineSegment({"a": 100.0}, overlapped=True), input=60.0, host=20.0, device=20.0)
     found = examine(states("cause", part, beside), states("whole", whole), chart=chart)
     assert found["whole"].saving
     assert found["cause"].saving

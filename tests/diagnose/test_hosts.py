@@ -68,10 +68,7 @@ def test_a_slower_device_is_named_with_the_host(tmp_path: Path) -> None:
     other = replace(FAST, device="v100", precision="fp32")
     found = compared({"vm0": other, "vm1": FAST, "vm2": FAST}, tmp_path)
     assert (found.straggler, found.stage) == ("vm0", "device")
-    assert [row.device for row in found.rows] == [
-        "Tesla V100-SXM2-16GB",
-        *["NVIDIA A100-SXM4-40GB"] * 2,
-    ]
+    assert [row.device for row in found.rows] == ["Tesla V100-SXM2-16GB", *["NVIDIA A100-SXM4-40GB"] * 2]
 
 
 def test_equal_hosts_accuse_nobody_and_the_first_is_shown(tmp_path: Path) -> None:

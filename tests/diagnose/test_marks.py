@@ -22,9 +22,7 @@ def test_a_whole_stage_is_all_of_its_work_and_its_part_of_the_step() -> None:
 
 def test_an_operation_is_known_by_its_name_or_as_one_of_several() -> None:
     norm = Effect(Stage.DEVICE, 0.5, "bn", ms(2.0), parts=("bn/mul", "bn/sub"))
-    marks = WorkMarks.of(
-        [found("unfused-batch-norm", norm), found("hot", Effect(Stage.DEVICE, 0.0))]
-    )
+    marks = WorkMarks.of([found("unfused-batch-norm", norm), found("hot", Effect(Stage.DEVICE, 0.0))])
     assert marks.of_work(Stage.DEVICE, "bn/mul") == ("hot", "unfused-batch-norm")
     assert marks.of_work(Stage.DEVICE, "conv", "kernel") == marks.of_part("device") == ("hot",)
 

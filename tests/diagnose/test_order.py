@@ -56,13 +56,8 @@ def test_changes_that_do_not_bear_on_each_other_have_no_order() -> None:
 
 
 def test_first_the_input_then_the_batch_size() -> None:
-    chart = chart_of(
-        PipelineSegment({"map": 50.0}, overlapped=True), input=40.0, device=6.0, host=4.0
-    )
-    assert turns(follow(BATCH, MAP, chart=chart)) == [
-        ("sequential-map", 40.0),
-        ("small-batch", 2.0),
-    ]
+    chart = chart_of(PipelineSegment({"map": 50.0}, overlapped=True), input=40.0, device=6.0, host=4.0)
+    assert turns(follow(BATCH, MAP, chart=chart)) == [("sequential-map", 40.0), ("small-batch", 2.0)]
 
 
 def test_first_the_input_then_the_precision() -> None:
@@ -80,9 +75,7 @@ def test_of_two_changes_to_one_stage_the_larger_leaves_little_or_nothing() -> No
     found = follow(cache, threads, chart=bound_by_input())
     assert turns(found) == [("uncached-preprocessing", 40.0)]
     assert told(found, Relationship.UNNEEDED) == [("sequential-map", ("uncached-preprocessing",))]
-    assert sentences(found) == (
-        "Once uncached-preprocessing is fixed, sequential-map saves nothing more.",
-    )
+    assert sentences(found) == ("Once uncached-preprocessing is fixed, sequential-map saves nothing more.",)
 
 
 def test_what_a_change_saves_is_told_as_it_is_after_the_others() -> None:
@@ -112,10 +105,7 @@ def test_a_ceiling_for_a_whole_stage_gives_way_to_what_is_about_its_parts() -> N
 
 
 def test_a_ceiling_alone_has_its_turn() -> None:
-    assert turns(follow(INPUT, MATMUL, chart=bound_by_input())) == [
-        ("input-bound", 40.0),
-        ("float32-matmul", 4.0),
-    ]
+    assert turns(follow(INPUT, MATMUL, chart=bound_by_input())) == [("input-bound", 40.0), ("float32-matmul", 4.0)]
 
 
 # By what edits do
@@ -158,8 +148,7 @@ def test_one_finding_with_both_edits_does_not_contradict_itself() -> None:
 def test_findings_that_each_have_both_sides_do_not_contradict_each_other() -> None:
     """Both are about the time between steps, and both propose several steps in one call."""
     one, other = (
-        edit(name, "steps-per-execution", Effect(Stage.BETWEEN, 0.5, name, ms(10)))
-        for name in ("one", "other")
+        edit(name, "steps-per-execution", Effect(Stage.BETWEEN, 0.5, name, ms(10))) for name in ("one", "other")
     )
     assert follow(one, other, chart=chart_of(device=50.0, between=20.0)) is None
 
@@ -176,17 +165,13 @@ def test_several_that_go_first_are_named_in_one_sentence() -> None:
 
 
 def test_edits_have_an_order_also_where_no_saving_can_be_computed() -> None:
-    found = follow(
-        edit("eager-step", "run-eagerly-off"), edit("other", "jit-compile"), chart=Chart([])
-    )
+    found = follow(edit("eager-step", "run-eagerly-off"), edit("other", "jit-compile"), chart=Chart([]))
     assert turns(found) == []
     assert told(found, Relationship.FIRST) == [("other", ("eager-step",))]
 
 
 def test_nothing_is_promised_of_distorted_steps() -> None:
-    model = StepModel(
-        device=DeviceKind.GPU, exposed=bound_by_input().fact(StepModel).exposed, slowdown=2.0
-    )
+    model = StepModel(device=DeviceKind.GPU, exposed=bound_by_input().fact(StepModel).exposed, slowdown=2.0)
     assert follow(INPUT, MATMUL, chart=Chart([model])) is None
 
 
@@ -215,25 +200,18 @@ effects = st.builds(
     subject=st.sampled_from(["", "a", "b"]),
     of=st.floats(0, 40).map(lambda time: ms(round(time, 3))),
     bound=st.sampled_from(Bound),
-) | st.builds(
-    Effect, stage=st.just(Stage.INPUT), scales=shares, subject=st.sampled_from(["", "map"])
-)
+) | st.builds(Effect, stage=st.just(Stage.INPUT), scales=shares, subject=st.sampled_from(["", "map"]))
 
 
 @given(
     made=st.floats(0, 60).map(lambda time: round(time, 3)),
     stated=st.lists(
-        st.tuples(
-            effects, st.sampled_from(["", "jit-compile", "run-eagerly-off", "fused-batch-norm"])
-        ),
-        max_size=5,
+        st.tuples(effects, st.sampled_from(["", "jit-compile", "run-eagerly-off", "fused-batch-norm"])), max_size=5
     ),
 )
 def test_turns_add_up_and_no_advice_is_lost(made: float, stated: list[tuple[Effect, str]]) -> None:
     """Turns save what all of them save together, never less than nothing, and each rule has one at most."""
-    chart = chart_of(
-        PipelineSegment({"map": made}, overlapped=True), device=40.0, host=10.0, input=10.0
-    )
+    chart = chart_of(PipelineSegment({"map": made}, overlapped=True), device=40.0, host=10.0, input=10.0)
     rules = [edit(f"rule-{n}", edit_id, effect) for n, (effect, edit_id) in enumerate(stated)]
     results = engine.examine(chart, rules)
     found = order(chart, results)
@@ -241,11 +219,7 @@ def test_turns_add_up_and_no_advice_is_lost(made: float, stated: list[tuple[Effe
     assert len(names) == len(set(names))
     assert all(saves >= 0 for _, saves in turns(found))
     model = chart.fact(StepModel)
-    together = model.saving(
-        [effect for n, (effect, _) in enumerate(stated) if f"rule-{n}" in names]
-    )
+    together = model.saving([effect for n, (effect, _) in enumerate(stated) if f"rule-{n}" in names])
     assert sum(saves for _, saves in turns(found)) == pytest.approx(together, abs=1e-4)
-    assert sorted(r.rule.name for r in in_order(results, found)) == sorted(
-        r.rule.name for r in results
-    )
+    assert sorted(r.rule.name for r in in_order(results, found)) == sorted(r.rule.name for r in results)
     assert all("\n" not in sentence for sentence in sentences(found))

@@ -54,8 +54,7 @@ KERNEL = "/usr/lib/python3/dist-packages/ipykernel_launcher.py"
 
 
 @pytest.mark.parametrize(
-    "described",
-    [None, manifest(command=("train-model", "--fast")), manifest(command=("python", KERNEL))],
+    "described", [None, manifest(command=("train-model", "--fast")), manifest(command=("python", KERNEL))]
 )
 def test_where_no_program_is_known_the_trace_is_the_place(described: Manifest | None) -> None:
     assert [place.kind for place in places(described)] == [PlaceKind.TRACE]
@@ -70,9 +69,7 @@ def test_a_trace_without_a_program_loses_no_finding(monkeypatch: pytest.MonkeyPa
     assert names
     assert [one["ruleId"] for one in run["results"]] == names
     assert [one["check_name"] for one in gitlab] == names
-    assert render("github", found).count(f"file=sample_traces/{SYNTHETIC.name}/plugins/") == len(
-        names
-    )
+    assert render("github", found).count(f"file=sample_traces/{SYNTHETIC.name}/plugins/") == len(names)
     assert {one["location"]["path"].partition("/plugins")[0] for one in gitlab} == {
         f"sample_traces/{SYNTHETIC.name}"
     }

@@ -110,10 +110,7 @@ def test_stages_that_no_step_waits_for_work_beside_it(wait: float, beside: list[
     ahead = StageTime(path="Root::Prefetch", kind="Prefetch", asynchronous=True)
     slow = StageTime.of("Root::Prefetch::Map", 40.0)
     other = StageTime.of("Root::Prefetch::ParallelMapV2", 9.0)
-    pipeline, breakdown = (
-        InputPipeline.of(ahead, slow, other),
-        Breakdown.of(input=wait, device=45.0),
-    )
+    pipeline, breakdown = (InputPipeline.of(ahead, slow, other), Breakdown.of(input=wait, device=45.0))
     model = StepModel(device=DeviceKind.GPU, exposed=breakdown.median, segments=pipeline.segments)
     found = profile(Chart([breakdown, model, pipeline]))
     assert [row.beside for row in found.rows] == beside

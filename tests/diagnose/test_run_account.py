@@ -37,10 +37,7 @@ def test_rows_are_in_the_order_of_phases_and_sum_to_the_run(times: dict[Phase, f
 def test_a_line_is_named_by_enough_samples_only() -> None:
     lines = tuple(
         RunLine(phase=Phase.PREPARING, at=AT, ms=ms, samples=samples, calls=calls)
-        for ms, samples, calls in (
-            (900.0, 18, "pandas.DataFrame.iterrows"),
-            (200.0, 4, "json.loads"),
-        )
+        for ms, samples, calls in ((900.0, 18, "pandas.DataFrame.iterrows"), (200.0, 4, "json.loads"))
     )
     phases = RunPhases(total_ms=1100.0, times={Phase.PREPARING: 1100.0}, lines=lines)
     account = run_account(run_chart(phases))
@@ -50,15 +47,10 @@ def test_a_line_is_named_by_enough_samples_only() -> None:
 
 def test_segments_are_in_ms() -> None:
     spans = (PhaseSpan(Phase.START, 0.0, 0.5), PhaseSpan(Phase.STEPS, 0.5, 2.0, AT))
-    phases = RunPhases(
-        total_ms=2000.0, times={Phase.START: 500.0, Phase.STEPS: 1500.0}, spans=spans
-    )
+    phases = RunPhases(total_ms=2000.0, times={Phase.START: 500.0, Phase.STEPS: 1500.0}, spans=spans)
     account = run_account(run_chart(phases))
     assert account
-    assert [(s.start_ms, s.end_ms, s.at) for s in account.segments] == [
-        (0.0, 500.0, None),
-        (500.0, 2000.0, AT),
-    ]
+    assert [(s.start_ms, s.end_ms, s.at) for s in account.segments] == [(0.0, 500.0, None), (500.0, 2000.0, AT)]
 
 
 def epochs(asked: int | None, calls: RunCalls | None) -> int | None:
@@ -90,9 +82,7 @@ def test_without_an_epoch_nothing_is_extrapolated() -> None:
     assert epochs(90, RunCalls((), epochs=0)) is None
 
 
-@pytest.mark.parametrize(
-    ("process", "machine", "peak"), [(3e9, 2e9, 3e9), (None, 2e9, 2e9), (None, None, None)]
-)
+@pytest.mark.parametrize(("process", "machine", "peak"), [(3e9, 2e9, 3e9), (None, 2e9, 2e9), (None, None, None)])
 def test_the_peak_of_memory_is_the_most_that_was_seen(
     process: float | None, machine: float | None, peak: float | None
 ) -> None:
@@ -118,26 +108,18 @@ def test_long_steps_without_samples_have_an_unknown_cause() -> None:
     assert long_account() == (10_000.0, 10_000.0, [])
 
 
-@given(
-    st.lists(
-        st.tuples(st.floats(1.0, 1e5), st.integers(1, 500), st.sampled_from((AT, None))), min_size=1
-    )
-)
+@given(st.lists(st.tuples(st.floats(1.0, 1e5), st.integers(1, 500), st.sampled_from((AT, None))), min_size=1))
 def test_the_time_of_long_steps_has_its_lines_or_an_unknown_cause(
     seen: list[tuple[float, int, Location | None]],
 ) -> None:
-    lines = [
-        LongLine(at=at, ms=ms, samples=samples, work=RunWork.OTHER) for ms, samples, at in seen
-    ]
+    lines = [LongLine(at=at, ms=ms, samples=samples, work=RunWork.OTHER) for ms, samples, at in seen]
     beyond, unknown, named = long_account(*lines)
     assert sum(named) + unknown == pytest.approx(beyond)
     assert bool(named) == any(line.sure for line in lines)
 
 
 @pytest.mark.parametrize(("wait_longer", "unknown"), [(True, 0.0), (False, 10_000.0)])
-def test_long_steps_where_traced_ones_wait_have_a_cause(
-    unknown: float, *, wait_longer: bool
-) -> None:
+def test_long_steps_where_traced_ones_wait_have_a_cause(unknown: float, *, wait_longer: bool) -> None:
     at = LongLine(at=AT, ms=3_000.0, samples=60, trains=True)
     assert long_account(at, wait_longer=wait_longer)[1] == unknown
 

@@ -106,9 +106,7 @@ def test_what_comes_once_is_rated_by_the_whole_run() -> None:
 
 def test_what_comes_with_each_epoch_is_told_by_epoch() -> None:
     effect = of(Phase.BOUNDARIES, 20_000.0, recurs=Recurrence.PER_EPOCH, times=10)
-    saving = priced(chart(boundaries=25_000.0), states("epoch-boundary", effect))[
-        "epoch-boundary"
-    ].run
+    saving = priced(chart(boundaries=25_000.0), states("epoch-boundary", effect))["epoch-boundary"].run
     assert saving
     assert saving.each.value == pytest.approx(2_000.0)
     assert saving.times == 10
@@ -117,8 +115,7 @@ def test_what_comes_with_each_epoch_is_told_by_epoch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "severity"),
-    [(None, Severity.WARNING), (Severity.NOTE, Severity.WARNING), (Severity.CRITICAL,) * 2],
+    ("own", "severity"), [(None, Severity.WARNING), (Severity.NOTE, Severity.WARNING), (Severity.CRITICAL,) * 2]
 )
 def test_a_price_is_the_least_severity(own: Severity | None, severity: Severity) -> None:
     """A rule may state that a fault is worse than its time, and not that it is less."""
@@ -156,17 +153,13 @@ def test_a_trifle_of_the_step_may_be_much_of_the_run() -> None:
 
 def test_a_ceiling_stays_one() -> None:
     effect = of(Phase.PREPARING, 50_000.0, bound=Bound.AT_MOST)
-    saving = priced(chart(preparing=50_000.0), states("slow-preparation", effect))[
-        "slow-preparation"
-    ].run
+    saving = priced(chart(preparing=50_000.0), states("slow-preparation", effect))["slow-preparation"].run
     assert saving
     assert saving.bound is Bound.AT_MOST
 
 
 def test_a_trifle_of_the_run_is_healthy_with_its_summary() -> None:
-    found = priced(chart(imports=400.0), states("slow-start", of(Phase.IMPORTS, 400.0)))[
-        "slow-start"
-    ]
+    found = priced(chart(imports=400.0), states("slow-start", of(Phase.IMPORTS, 400.0)))["slow-start"]
     assert isinstance(found.outcome, Healthy)
     assert found.outcome.summary.startswith("Something is slow; fixing it would save less than")
     assert (found.run, found.severity) == (None, None)
@@ -180,9 +173,7 @@ def test_little_of_the_run_may_be_much_of_what_recurs() -> None:
 
 
 def test_a_fault_that_states_its_severity_is_no_trifle() -> None:
-    grave = states(
-        "out-of-memory", of(Phase.END, 1.0), severity=Severity.CRITICAL, concern=Concern.RUN
-    )
+    grave = states("out-of-memory", of(Phase.END, 1.0), severity=Severity.CRITICAL, concern=Concern.RUN)
     assert priced(chart(end=1.0), grave)["out-of-memory"].severity is Severity.CRITICAL
 
 
@@ -196,11 +187,7 @@ def test_a_step_that_is_little_of_the_run_has_notes_only() -> None:
 
 
 def test_a_start_that_dominates_a_short_run_changes_no_severity() -> None:
-    found = priced(
-        chart(start=500_000.0, imports=500_000.0),
-        states("slow", part(40.0)),
-        states("less", part(6.0)),
-    )
+    found = priced(chart(start=500_000.0, imports=500_000.0), states("slow", part(40.0)), states("less", part(6.0)))
     assert found["slow"].severity is Severity.CRITICAL
     assert found["less"].severity is Severity.WARNING
 
@@ -233,9 +220,7 @@ def test_what_the_run_fails_by_comes_before_what_saves_time() -> None:
 def test_a_general_finding_states_no_saving_of_the_run() -> None:
     found = priced(chart(evaluation=900_000.0), states("hot", part(40.0), general=True))["hot"]
     assert (found.run, found.severity) == (None, Severity.NOTE)
-    assert priced(chart(), states("hot", part(40.0), general=True))["hot"].severity is (
-        Severity.CRITICAL
-    )
+    assert priced(chart(), states("hot", part(40.0), general=True))["hot"].severity is (Severity.CRITICAL)
 
 
 def test_a_finding_about_money_stays_as_it_is() -> None:
@@ -341,23 +326,17 @@ def test_no_second_is_saved_twice(changes: list[list[Effect | RunEffect]]) -> No
 def test_a_longer_run_has_more_of_what_recurs() -> None:
     """Two epochs of 50 s after a start of 100 s: of 90 epochs the start is little."""
     of_run = chart(RunCalls((), epochs=2), start=100_000.0)
-    found = priced(
-        of_run, states("step", part(20.0)), states("start", of(Phase.START, 50_000.0)), epochs=90
-    )
+    found = priced(of_run, states("step", part(20.0)), states("start", of(Phase.START, 50_000.0)), epochs=90)
     step, start = found["step"].run, found["start"].run
     assert step
     assert start
     whole = 100_000 + 45 * 100_000
     assert step.extrapolated == pytest.approx(45 * 20_000 / whole)
     assert start.extrapolated == pytest.approx(50_000 / whole)
-    assert (
-        start.rated == start.extrapolated
-    )  # a quarter of the recorded run, and little of the real one
+    assert start.rated == start.extrapolated  # a quarter of the recorded run, and little of the real one
     assert found["start"].severity is Severity.NOTE
     assert step.rated == pytest.approx(0.2)
-    both = together(
-        of_run, states("step", part(20.0)), states("start", of(Phase.START, 50_000.0)), epochs=90
-    )
+    both = together(of_run, states("step", part(20.0)), states("start", of(Phase.START, 50_000.0)), epochs=90)
     assert both
     assert both.extrapolated == pytest.approx((45 * 20_000 + 50_000) / whole)
 

@@ -51,9 +51,7 @@ def test_samples_between_calls_say_nothing_of_the_host_part() -> None:
     """Trap: a callback runs between two calls, and the trace has no time of its samples."""
     events = PartEvents({Stage.HOST: (PartEvent("Execute", "python", 8.0),)})
     assert places(account(chart_of(untimed(), events, between=100.0)))[0][1:] == (CALLBACK, 1.0)
-    assert places(account(chart_of(untimed(), events, host=100.0))) == [
-        ("Execute (thread python)", None, 8.0)
-    ]
+    assert places(account(chart_of(untimed(), events, host=100.0))) == [("Execute (thread python)", None, 8.0)]
 
 
 @pytest.mark.parametrize(("seen", "shown"), [(FEW, 1), (FEW - 1, 0)])
@@ -62,9 +60,7 @@ def test_a_few_samples_give_no_share(seen: int, shown: int) -> None:
 
 
 def operations(**times: float) -> Operations:
-    return Operations(
-        tuple(OperationTime(name=name, type=name, ms=time) for name, time in times.items())
-    )
+    return Operations(tuple(OperationTime(name=name, type=name, ms=time) for name, time in times.items()))
 
 
 def test_an_operation_that_a_change_cannot_shorten_is_not_named() -> None:
@@ -92,11 +88,5 @@ def test_the_seen_times_never_exceed_the_unexplained(part: Stage) -> None:
 
 def test_times_beyond_a_part_are_noticed() -> None:
     seen = (Seen("Mul", ms(43.0)),)
-    odd = Account(
-        part="device",
-        total_ms=100.0,
-        state=AccountState.UNEXPLAINED,
-        unexplained_ms=40.0,
-        seen=seen,
-    )
+    odd = Account(part="device", total_ms=100.0, state=AccountState.UNEXPLAINED, unexplained_ms=40.0, seen=seen)
     assert list(agreement.seen_beyond([odd]))

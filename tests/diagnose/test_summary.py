@@ -126,9 +126,7 @@ def failing(kind: Any, call: Callable[..., Any]) -> Callable[..., Any]:
 
 def test_the_subject_is_what_was_run_and_where() -> None:
     beside = manifest(
-        command=("python", "train.py"),
-        versions={"tensorflow": "2.21.0", "cuda": None},
-        outcome=Ending(exit_code=3),
+        command=("python", "train.py"), versions={"tensorflow": "2.21.0", "cuda": None}, outcome=Ending(exit_code=3)
     )
     gpu = v100(line("Stream #1", ("k", 0, 1)))
     found = run.subject(chart(trace([], gpus=[gpu, v100()]), recording(manifest=beside)), "t")
@@ -203,11 +201,7 @@ def test_without_a_pipeline_there_is_nothing_to_list() -> None:
 
 def test_operations_are_grouped_by_layer_and_type_the_heaviest_first() -> None:
     found = run.operations(on_cpu(record=RECORD))
-    assert [(row.layer, row.operation) for row in found] == [
-        ("c", "Conv2D"),
-        ("c", "BiasAdd"),
-        ("d", "MatMul"),
-    ]
+    assert [(row.layer, row.operation) for row in found] == [("c", "Conv2D"), ("c", "BiasAdd"), ("d", "MatMul")]
     assert [row.self_ms for row in found] == pytest.approx([40, 5, 5])
     assert [row.share for row in found] == pytest.approx([0.4, 0.05, 0.05])
     assert found[0].at == Location("train.py", 7)
@@ -245,9 +239,7 @@ def test_without_a_model_there_is_nothing_to_show() -> None:
 
 
 def test_the_machine_and_the_settings_of_the_run() -> None:
-    rows = dict(
-        machine.machine(on_cpu(record=RECORD, beside=manifest(versions={"python": "3.11"})))
-    )
+    rows = dict(machine.machine(on_cpu(record=RECORD, beside=manifest(versions={"python": "3.11"}))))
     assert rows["device"] == "AMD EPYC"
     assert rows["matrix unit"] == "AVX512-BF16"
     assert rows["usable cores"] == "4 of 4"
@@ -295,9 +287,7 @@ NO_GPU = Sampling("nvml", "unavailable", "NVML Shared Library Not Found")
         (Sampling("host", "unavailable", "a reading hung"), True),
     ],
 )
-def test_a_device_that_the_machine_lacks_is_no_missing_data(
-    sampling: Sampling, *, said: bool
-) -> None:
+def test_a_device_that_the_machine_lacks_is_no_missing_data(sampling: Sampling, *, said: bool) -> None:
     shown = machine.unrecorded(on_cpu(beside=manifest(samplers=(sampling,))))
     assert shown == ((f"sampler {sampling.name}: {sampling.reason}",) if said else ())
 
@@ -307,9 +297,7 @@ def test_a_whole_recording_lacks_nothing() -> None:
 
 
 def test_trust_falls_with_every_doubt() -> None:
-    doubted = on_cpu(
-        beside=manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=85.0)))
-    )
+    doubted = on_cpu(beside=manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=85.0))))
     found = run.trust(doubted)
     assert found.level == "medium"
     assert any("tracing made the steps" in reason for reason in found.reasons)
@@ -355,9 +343,7 @@ def opinion(**parts: Any) -> Opinion:
     return Opinion(**given, verdict=InputVerdict.of(given["conclusion"]))
 
 
-@pytest.mark.parametrize(
-    ("percent", "agrees"), [(40.0, True), (45.0, True), (45.1, False), (34.9, False)]
-)
+@pytest.mark.parametrize(("percent", "agrees"), [(40.0, True), (45.0, True), (45.1, False), (34.9, False)])
 def test_two_figures_within_five_percent_agree(percent: float, *, agrees: bool) -> None:
     found = run.second_opinion(on_cpu(), opinion(input_percent=percent))
     assert found
@@ -367,17 +353,13 @@ def test_two_figures_within_five_percent_agree(percent: float, *, agrees: bool) 
 
 def test_where_they_differ_it_is_said_why() -> None:
     gpu = v100(line("Stream #1", ("k", 0, 5)))
-    found = run.second_opinion(
-        chart(trace([markers(4, 10)], gpus=[gpu])), opinion(input_percent=50.0)
-    )
+    found = run.second_opinion(chart(trace([markers(4, 10)], gpus=[gpu])), opinion(input_percent=50.0))
     assert found
     assert "GPU" in found.why
     assert "50 %" in found.why
 
 
-@pytest.mark.parametrize(
-    "said", [opinion(error="it crashed"), opinion(input_percent=None), opinion(steps=0)]
-)
+@pytest.mark.parametrize("said", [opinion(error="it crashed"), opinion(input_percent=None), opinion(steps=0)])
 def test_without_a_figure_there_is_nothing_to_agree_on(said: Opinion) -> None:
     found = run.second_opinion(on_cpu(), said)
     assert found

@@ -68,9 +68,7 @@ def test_the_wait_for_input_stands_above_the_stage_that_causes_it() -> None:
     assert found is not None
     names = [lane.name for lane in found.lanes if lane.name]
     assert names == ["step", "input: MapAndBatch(prepare)", "input: Shuffle", "operations"]
-    wait = max(
-        (bar for bar in found.lanes[0].bars if bar.part == "input"), key=lambda b: b.duration_ms
-    )
+    wait = max((bar for bar in found.lanes[0].bars if bar.part == "input"), key=lambda b: b.duration_ms)
     end = wait.start_ms + wait.duration_ms
     work = sum(
         max(0.0, min(bar.start_ms + bar.duration_ms, end) - max(bar.start_ms, wait.start_ms))
@@ -81,8 +79,7 @@ def test_the_wait_for_input_stands_above_the_stage_that_causes_it() -> None:
 
 
 bars = st.lists(
-    st.tuples(st.floats(0, 0.01), st.floats(0, 0.01), st.sampled_from(["device", "host"])),
-    max_size=300,
+    st.tuples(st.floats(0, 0.01), st.floats(0, 0.01), st.sampled_from(["device", "host"])), max_size=300
 )
 
 

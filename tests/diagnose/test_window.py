@@ -31,9 +31,7 @@ WAITS = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
 def untraced(beyond_ms: float, count: int = 200) -> UntracedPace:
     """Steps of 10 ms outside of the window, and what long ones add to each."""
     total = count * (STEP_MS + beyond_ms)
-    return UntracedPace(
-        1.0, STEP_MS, UntracedSteps(count=count, median_ms=STEP_MS, of="steps", total_ms=total), 20
-    )
+    return UntracedPace(1.0, STEP_MS, UntracedSteps(count=count, median_ms=STEP_MS, of="steps", total_ms=total), 20)
 
 
 def traced(waits: Sequence[float], *more: object) -> Chart:
@@ -60,9 +58,7 @@ def outcome(chart: Chart, *effects: Effect) -> object:
 def test_waits_of_the_first_traced_steps_are_not_the_runs() -> None:
     found = outcome(traced(WAITS_ONCE, untraced(0.2)))
     assert isinstance(found, NotApplicable)
-    assert found.reason.startswith(
-        "Something is slow, but only the traced steps show it: few of them"
-    )
+    assert found.reason.startswith("Something is slow, but only the traced steps show it: few of them")
     assert "adds 10.0 ms to each" in found.reason
     assert found.reason.endswith("adds 0.20 ms")
 

@@ -22,9 +22,7 @@ def executed(folder: Path, *cells: str, failing: bool = False) -> Any:
         resources={"metadata": {"path": str(folder)}},
     )
     try:
-        client.execute(
-            env=environment(JUPYTER_PLATFORM_DIRS="1", IPYTHONDIR=str(folder / "ipython"))
-        )
+        client.execute(env=environment(JUPYTER_PLATFORM_DIRS="1", IPYTHONDIR=str(folder / "ipython")))
     except (NoSuchKernel, nbclient.exceptions.DeadKernelError) as error:
         pytest.skip(f"no kernel can start here: {error}")
     return notebook

@@ -66,9 +66,7 @@ KERAS = {"keras 3": environment(), "keras 2": environment(TF_USE_LEGACY_KERAS="1
 
 
 @pytest.fixture(scope="module", params=KERAS)
-def pair(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Did, Did]:
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Did, Did]:
     """Return a run without recording and one with."""
     env = KERAS[request.param]
     first, second = (tmp_path_factory.mktemp(mode) for mode in ("plain", "record"))
@@ -180,14 +178,8 @@ def test_what_was_made_before_has_no_line_and_no_name(did: Did) -> None:
     program = did.program("fit")
     fed = {dataset["id"]: dataset for dataset in program["datasets"]}[program["feeds"]]
     assert (fed["class"], fed["at"], fed["trace_name"]) == ("_BatchDataset", None, None)
-    assert {
-        entry["at"] and entry["at"][1]
-        for entry in program["layers"]
-        if "input" not in entry["name"]
-    } == {None}
-    assert (
-        "the model and the input pipeline were made before the block" in did.missing("fit")["lines"]
-    )
+    assert {entry["at"] and entry["at"][1] for entry in program["layers"] if "input" not in entry["name"]} == {None}
+    assert "the model and the input pipeline were made before the block" in did.missing("fit")["lines"]
 
 
 def test_what_is_made_inside_has_both(did: Did) -> None:
@@ -209,11 +201,7 @@ def test_what_is_made_inside_has_both(did: Did) -> None:
 def test_what_stands_on_nameless_datasets_loses_its_name(did: Did) -> None:
     """Else the stages below it would be taken for parts of it, with its line."""
     program = did.program("on_top")
-    upper = [
-        dataset
-        for dataset in program["datasets"]
-        if dataset["at"] == did.line("data.map(double).prefetch")
-    ]
+    upper = [dataset for dataset in program["datasets"] if dataset["at"] == did.line("data.map(double).prefetch")]
     assert [dataset["class"] for dataset in upper] == ["_MapDataset", "_PrefetchDataset"]
     assert {dataset["trace_name"] for dataset in upper} == {None}
 
@@ -237,9 +225,7 @@ def test_other_models_are_left_out(did: Did) -> None:
 
 def blocks(kind: str) -> list[str]:
     """Return the how-to's blocks of code of a kind."""
-    return re.findall(
-        rf"^```{kind}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
+    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def test_the_how_to_does_what_it_says(tmp_path: Path) -> None:

@@ -29,9 +29,7 @@ FAST_S, SLOW_S = 0.002, 0.05
 
 def git(folder: Path, *words: str) -> str:
     own = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main")
-    done = subprocess.run(
-        ["git", *own, *words], cwd=folder, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(["git", *own, *words], cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
@@ -56,9 +54,7 @@ def path(tmp_path: Path) -> str:
     return job_path(tmp_path)
 
 
-def test_a_slower_change_is_compared_with_its_base_and_refused(
-    repository: Path, tmp_path: Path, path: str
-) -> None:
+def test_a_slower_change_is_compared_with_its_base_and_refused(repository: Path, tmp_path: Path, path: str) -> None:
     base = commit(repository, FAST_S)
     commit(repository, SLOW_S)
     given = inputs(command="'train.py'", base="record", max_regression="10%", steps="40")
@@ -84,9 +80,7 @@ def test_a_slower_change_is_compared_with_its_base_and_refused(
         assert (Path(job.outputs["steps.profile.outputs.folder"]) / name).is_file()
 
 
-def test_a_push_that_makes_the_step_slower_is_refused(
-    repository: Path, tmp_path: Path, path: str
-) -> None:
+def test_a_push_that_makes_the_step_slower_is_refused(repository: Path, tmp_path: Path, path: str) -> None:
     remote = tmp_path / "remote.git"
     git(repository, "init", "-q", "--bare", str(remote))
     hook = repository / ".git" / "hooks" / "pre-push"
@@ -98,13 +92,7 @@ def test_a_push_that_makes_the_step_slower_is_refused(
     def push(**accept: str) -> subprocess.CompletedProcess[str]:
         words = ["git", "push", "-q", str(remote), "HEAD:refs/heads/main"]
         return subprocess.run(
-            words,
-            cwd=repository,
-            env=env | accept,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
+            words, cwd=repository, env=env | accept, capture_output=True, text=True, check=False, timeout=300
         )
 
     commit(repository, FAST_S)

@@ -27,20 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no C compiler")
     place = tmp_path_factory.mktemp("counted")
     library = str(place / "libnvidia-ml.so.1")
-    build = [
-        compiler,
-        "-shared",
-        "-fPIC",
-        "-O1",
-        "-DIDLE_S=2.5",
-        "-DALONE",
-        "-DPERSISTENCE=0",
-        "-DOPEN_US=600000",
-    ]
+    build = [compiler, "-shared", "-fPIC", "-O1", "-DIDLE_S=2.5", "-DALONE", "-DPERSISTENCE=0", "-DOPEN_US=600000"]
     subprocess.run([*build, "-o", library, str(STUB)], check=True)
-    seen = environment(
-        LD_LIBRARY_PATH=str(place), PYTHONPATH=str(SOURCES), CUDA_VISIBLE_DEVICES="GPU-00000000"
-    )
+    seen = environment(LD_LIBRARY_PATH=str(place), PYTHONPATH=str(SOURCES), CUDA_VISIBLE_DEVICES="GPU-00000000")
     command = [sys.executable, "-m", "tfdoctor", "profile", "--out", str(place / "run"), "--quiet"]
     done = subprocess.run(
         [*command, "--format", "html,json,md", *PRICES, str(SCRIPT)],
@@ -85,10 +74,7 @@ def test_energy_and_money_are_on_the_page_and_in_the_comment(folder: Path) -> No
 def test_the_start_of_the_driver_is_found(folder: Path) -> None:
     (found,) = [one for one in report(folder)["results"] if one["rule"] == "driver-start"]
     assert found["outcome"] == "finding"
-    assert (
-        "persistence mode off"
-        in {row["label"]: row["value"] for row in report(folder)["machine"]}["GPU 0"]
-    )
+    assert "persistence mode off" in {row["label"]: row["value"] for row in report(folder)["machine"]}["GPU 0"]
 
 
 def test_other_prices_need_no_other_recording(folder: Path, tmp_path: Path) -> None:

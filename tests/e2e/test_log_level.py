@@ -30,14 +30,7 @@ tf.profiler.experimental.stop()
 
 def test_a_progress_bar_is_not_interrupted_by_the_profiler(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    words = [
-        "profile",
-        "--no-report",
-        "--out",
-        str(tmp_path / "out"),
-        "train.py",
-        str(tmp_path / "own"),
-    ]
+    words = ["profile", "--no-report", "--out", str(tmp_path / "out"), "train.py", str(tmp_path / "own")]
     done = subprocess.run(
         [sys.executable, "-m", "tfdoctor", *words],
         cwd=tmp_path,

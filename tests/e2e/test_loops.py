@@ -69,11 +69,7 @@ def numbers(run: Run) -> list[int]:
 
 @pytest.mark.parametrize(
     ("name", "source", "seen"),
-    [
-        ("repeated", "repeated-call", 50),
-        ("eager", "eager-gradient", 40),
-        ("on_batch", "tf-data-loop", 40),
-    ],
+    [("repeated", "repeated-call", 50), ("eager", "eager-gradient", 40), ("on_batch", "tf-data-loop", 40)],
 )
 def test_a_style_is_seen(recorded: Recorded, name: str, source: str, seen: int) -> None:
     run = recorded(name)
@@ -146,9 +142,7 @@ def test_a_session(tmp_path: Path) -> None:
     assert run.manifest.steps.source == "session-run"
     assert run.manifest.steps.seen == 50
     assert run.missing() == {}
-    types = {
-        operation["type"] for graph in run.program["graphs"] for operation in graph["operations"]
-    }
+    types = {operation["type"] for graph in run.program["graphs"] for operation in graph["operations"]}
     assert "ResourceApplyAdam" in types
 
 

@@ -77,20 +77,11 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Pa
 def test_help_lists_every_option_of_record(kernel: tuple[dict[str, Any], Path]) -> None:
     text = said(kernel[0]["help"], "stdout")
     assert "%%tfdoctor [--out DIR] [--steps N]" in text
-    for option in (
-        "name ",
-        "--out DIR ",
-        "--steps N ",
-        "--warmup N ",
-        "--seconds S ",
-        "--sample-every MS ",
-    ):
+    for option in ("name ", "--out DIR ", "--steps N ", "--warmup N ", "--seconds S ", "--sample-every MS "):
         assert f"\n  {option}" in text
 
 
-def test_a_cell_shows_its_value_under_its_own_number(
-    kernel: tuple[dict[str, Any], Path],
-) -> None:
+def test_a_cell_shows_its_value_under_its_own_number(kernel: tuple[dict[str, Any], Path]) -> None:
     cells, folder = kernel
     number = list(WORKS).index("value") + 2
     assert value(cells["value"]) == (number, "6")
@@ -100,9 +91,7 @@ def test_a_cell_shows_its_value_under_its_own_number(
     assert found.samplers == ()
 
 
-def test_a_cell_that_trains_nothing_shows_where_its_time_went(
-    kernel: tuple[dict[str, Any], Path],
-) -> None:
+def test_a_cell_that_trains_nothing_shows_where_its_time_went(kernel: tuple[dict[str, Any], Path]) -> None:
     for name in ("value", "silent", "statements"):
         line = said(kernel[0][name])
         assert line.startswith("tfdoctor: no training step was seen, recorded the block in ")
@@ -119,9 +108,7 @@ def test_commands_of_ipython_work_inside(kernel: tuple[dict[str, Any], Path]) ->
     assert value(cell) == (list(WORKS).index("commands") + 2, "2")
 
 
-def test_an_error_is_shown_once_at_the_cells_own_lines(
-    kernel: tuple[dict[str, Any], Path],
-) -> None:
+def test_an_error_is_shown_once_at_the_cells_own_lines(kernel: tuple[dict[str, Any], Path]) -> None:
     cells, folder = kernel
     number = list(WORKS).index("raises") + 2
     (shown,) = errors(cells["raises"])
@@ -135,9 +122,7 @@ def test_an_error_is_shown_once_at_the_cells_own_lines(
     assert f"Cell In[{number}], line 4, in broken()" in again
 
 
-def test_a_cell_that_exits_and_one_that_is_no_python_fail_as_usual(
-    kernel: tuple[dict[str, Any], Path],
-) -> None:
+def test_a_cell_that_exits_and_one_that_is_no_python_fail_as_usual(kernel: tuple[dict[str, Any], Path]) -> None:
     cells, folder = kernel
     assert [error.splitlines()[-1] for error in errors(cells["exits"])] == ["SystemExit: 4"]
     assert manifest(folder / "exits").outcome.exit_code == 4
@@ -178,9 +163,7 @@ def test_what_cannot_be_recorded_is_one_sentence_and_nothing_runs(tmp_path: Path
     cells = [cell.replace("\nran", "\nopen('ran', 'w')") for cell in REFUSED]
     (tmp_path / "mine").touch()
     book = executed(tmp_path, LOAD, *cells, failing=True)
-    assert [said(cell) for cell in book.cells[1:]] == [
-        f"UsageError: {sentence}\n" for sentence in REFUSED.values()
-    ]
+    assert [said(cell) for cell in book.cells[1:]] == [f"UsageError: {sentence}\n" for sentence in REFUSED.values()]
     assert not any(errors(cell) for cell in book.cells)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ipython", "mine"]
 
@@ -228,9 +211,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
 
 
 @pytest.mark.tensorflow
-def test_training_is_recorded_and_its_report_shown_even_after_an_error(
-    trained: tuple[Any, Path],
-) -> None:
+def test_training_is_recorded_and_its_report_shown_even_after_an_error(trained: tuple[Any, Path]) -> None:
     book, folder = trained
     first, second, last = book.cells[2:5]
     for cell, name, steps in ((first, "first", 5), (second, "second", 4)):
@@ -246,9 +227,7 @@ def test_training_is_recorded_and_its_report_shown_even_after_an_error(
 
 
 @pytest.mark.tensorflow
-def test_source_lines_are_those_of_the_cell_with_its_first_line(
-    trained: tuple[Any, Path],
-) -> None:
+def test_source_lines_are_those_of_the_cell_with_its_first_line(trained: tuple[Any, Path]) -> None:
     recording = Recording.open(trained[1] / "first")
     assert recording.manifest is not None
     assert recording.manifest.steps.at == ("In [3]", 6)
@@ -287,9 +266,7 @@ def test_one_report_of_a_notebook_carries_the_code_of_charts(trained: tuple[Any,
 @pytest.mark.tensorflow
 def test_a_viewer_that_shows_no_frames_has_the_whole_report(trained: tuple[Any, Path]) -> None:
     for cell in (trained[0].cells[2], trained[0].cells[6]):
-        data = next(
-            output["data"] for output in cell.outputs if "text/html" in output.get("data", {})
-        )
+        data = next(output["data"] for output in cell.outputs if "text/html" in output.get("data", {}))
         assert "step takes" in data["text/markdown"]
         assert "<details><summary>Healthy" in data["text/markdown"]
         _, left = data["text/html"].split("</iframe>")
@@ -329,8 +306,8 @@ def test_a_browser_draws_it_and_the_notebook_is_not_touched(
     box = tab.locator("iframe").first.bounding_box()
     assert box is not None
     assert (box["width"] > 800, box["height"]) == (True, 720)
-    assert tab.evaluate(
-        "getComputedStyle(document.querySelector('p')).fontFamily"
-    ) != report.locator("body").evaluate("body => getComputedStyle(body).fontFamily")
+    assert tab.evaluate("getComputedStyle(document.querySelector('p')).fontFamily") != report.locator(
+        "body"
+    ).evaluate("body => getComputedStyle(body).fontFamily")
     assert said == []
     tab.close()

@@ -83,9 +83,7 @@ if not by_length:
 def advised(maker: BatchMaker) -> tuple[str, str]:
     """Return the code for sequences of 5 to 59 positions that are padded to 120."""
     padding = SequencePadding((PaddedInput(120, (tuple(range(5, 60)),), batches=True),))
-    found = padding_waste.check(
-        padding, BatchSource(maker), LengthWork(()), Breakdown.of(device=30.0), None, None
-    )
+    found = padding_waste.check(padding, BatchSource(maker), LengthWork(()), Breakdown.of(device=30.0), None, None)
     assert isinstance(found, Finding)
     own, by_length = found.remedies
     return own.code, by_length.code

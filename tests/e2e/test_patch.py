@@ -94,11 +94,7 @@ model.fit(x, x.sum(1), batch_size=8, verbose=0)
 print("eager", model.run_eagerly)
 '''
 
-LOOP_EDITS = {
-    "jit-compile": "def step",
-    "prefetch": ".batch(",
-    "run-eagerly-off": "compile(",
-}
+LOOP_EDITS = {"jit-compile": "def step", "prefetch": ".batch(", "run-eagerly-off": "compile("}
 
 GAN = '''"""Trains two models operation by operation, and logs at each step."""
 import keras
@@ -202,9 +198,7 @@ def healthy() -> Verdict:
 
 def tfdoctor(folder: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "tfdoctor", *args]
-    return subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, timeout=300, check=True
-    )
+    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, timeout=300, check=True)
 
 
 TRAIN = """
@@ -238,18 +232,7 @@ def patched(folder: Path, text: str, edits: dict[str, str], *options: str) -> by
         code = EXAMPLES.get(edit_id, "")
         rule = RULE.format(line=line, code=code, edit_id=edit_id)
         (rules / f"own_{edit_id.replace('-', '_')}.py").write_text(rule, "utf-8")
-    tfdoctor(
-        folder,
-        "profile",
-        "--no-report",
-        "--steps",
-        "4",
-        "--warmup",
-        "2",
-        "--out",
-        "rec",
-        "train.py",
-    )
+    tfdoctor(folder, "profile", "--no-report", "--steps", "4", "--warmup", "2", "--out", "rec", "train.py")
     own = ",".join(f"own-{edit_id}" for edit_id in edits)
     told = ("--format", "json", "--rules", "doctor", "--select", own, *options)
     done = tfdoctor(folder, "report", "rec", *told, "--patch", "-")
@@ -287,8 +270,7 @@ CASES: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Patched]:
     folders = {name: tmp_path_factory.mktemp(name) for name in CASES}
     patches = {
-        name: patched(folders[name], text, edits, *options)
-        for name, (text, edits, options) in CASES.items()
+        name: patched(folders[name], text, edits, *options) for name, (text, edits, options) in CASES.items()
     }
     said = trained([*folders.values()])
     return {name: Patched(at, patches[name], said[at]) for name, at in folders.items()}
@@ -306,9 +288,7 @@ def test_all_edits_of_a_fit_go_together_and_it_trains(cases: dict[str, Patched])
     assert case.patch.count(b"\n-") <= 8  # lines; the other ones stay
 
 
-def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(
-    cases: dict[str, Patched],
-) -> None:
+def test_a_loop_of_ones_own_is_compiled_and_so_is_a_model_that_was_debugged(cases: dict[str, Patched]) -> None:
     case = cases["loop"]
     assert re.search(r"traced [12] compiled True", case.said)
     assert case.said.splitlines()[-1] == "eager False"

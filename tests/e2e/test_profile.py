@@ -86,11 +86,7 @@ def test_fit_is_traced_as_planned(fit: Run) -> None:
     window = fit.manifest.window
     assert window is not None
     assert (window.first_step, window.steps, window.calls) == (10, 20, 20)
-    assert (window.stopped_by, window.source, window.contains_warmup) == (
-        "steps",
-        "keras-fit",
-        False,
-    )
+    assert (window.stopped_by, window.source, window.contains_warmup) == ("steps", "keras-fit", False)
     assert fit.manifest.steps.seen == 60
 
 
@@ -233,9 +229,7 @@ def test_a_run_that_ends_in_warm_up_says_so(profile: Profile) -> None:
     assert run.code == 0
     assert run.recording.traces == ()
     assert run.manifest.window is None
-    assert run.missing() == {
-        "trace": "the run ended after 7 steps, during warm-up (10): use --warmup 3"
-    }
+    assert run.missing() == {"trace": "the run ended after 7 steps, during warm-up (10): use --warmup 3"}
     assert run.program["layers"]
     assert "no steps traced" in run.stderr
 
@@ -251,9 +245,7 @@ def test_the_users_profiler_ends_our_window(profile: Profile, tmp_path: Path) ->
     assert list(tmp_path.glob("theirs/plugins/profile/*/*.xplane.pb"))
 
 
-def test_the_users_running_profiler_is_marked_and_its_trace_used(
-    profile: Profile, tmp_path: Path
-) -> None:
+def test_the_users_running_profiler_is_marked_and_its_trace_used(profile: Profile, tmp_path: Path) -> None:
     run = profile("own_profiler_first", str(tmp_path / "theirs"))
     clean(run)
     assert run.code == 0
@@ -326,11 +318,6 @@ def test_a_broken_hook_is_recorded_and_never_raised(profile: Profile, fit: Run) 
     assert run.code == 0
     assert run.stdout == fit.stdout
     assert run.manifest.agent_errors
-    assert {error.where for error in run.manifest.agent_errors} <= {
-        "dataset",
-        "layer",
-        "fit",
-        "metric",
-    }
+    assert {error.where for error in run.manifest.agent_errors} <= {"dataset", "layer", "fit", "metric"}
     assert "training broke" in run.manifest.agent_errors[0].error
     assert kept(run)

@@ -13,9 +13,7 @@ pytestmark = pytest.mark.tensorflow
 
 SCRIPT = Path(__file__).parent / "scripts" / "python_input.py"
 TEXT = SCRIPT.read_text(encoding="utf-8").splitlines()
-MAKES = Location(
-    SCRIPT.name, next(n for n, line in enumerate(TEXT, 1) if "def __getitem__" in line)
-)
+MAKES = Location(SCRIPT.name, next(n for n, line in enumerate(TEXT, 1) if "def __getitem__" in line))
 SLOW = Location(SCRIPT.name, TEXT.index("    zlib.decompress(PACKED)  # takes the time") + 1)
 
 

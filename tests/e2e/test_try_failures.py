@@ -45,10 +45,7 @@ def test_weights_that_become_infinite_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("how", "why"),
-    [
-        ("killed", "it was killed, as the kernel does where memory runs out"),
-        ("crashes", "InvalidArgumentError"),
-    ],
+    [("killed", "it was killed, as the kernel does where memory runs out"), ("crashes", "InvalidArgumentError")],
 )
 def test_a_run_that_fails_says_why(tmp_path: Path, how: str, why: str) -> None:
     found = run(tmp_path, wrong(how))

@@ -51,11 +51,7 @@ def test_settings_arrive_in_the_program() -> None:
     assert COMPILED in before
     changed = Variant(
         "all at once",
-        environment={
-            "TF_NUM_INTEROP_THREADS": "5",
-            "TF_NUM_INTRAOP_THREADS": "1",
-            "TF_ENABLE_ONEDNN_OPTS": "0",
-        },
+        environment={"TF_NUM_INTEROP_THREADS": "5", "TF_NUM_INTRAOP_THREADS": "1", "TF_ENABLE_ONEDNN_OPTS": "0"},
         runner={POOL_THREADS: 40, NO_XLA: 1},
     )
     run, after = ran(changed, "xla", layer=False)
@@ -64,9 +60,7 @@ def test_settings_arrive_in_the_program() -> None:
     assert threads(after, "tf_Compute") == 5
     assert ON not in after
     assert COMPILED not in after
-    assert (
-        threads(after, "python") > threads(before, "python") + 15
-    )  # XLA has some in the run before
+    assert threads(after, "python") > threads(before, "python") + 15  # XLA has some in the run before
 
 
 def test_xla_is_on_for_all_graphs() -> None:

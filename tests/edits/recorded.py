@@ -26,10 +26,7 @@ def recorded(
     layers: Sequence[Mapping[str, str]] | None = (),
 ) -> Recording:
     """Return the recording of a run in a folder: the hashes of these files, its settings and layers."""
-    hashes = {
-        str(folder / name): hashlib.sha256((folder / name).read_bytes()).hexdigest()
-        for name in files
-    }
+    hashes = {str(folder / name): hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}
     written = [{"name": f"layer{at}", **layer} for at, layer in enumerate(layers or ())]
     data = {"sources": hashes, "run": run, "layers": None if layers is None else written}
     program = read(ProgramRecord, data, [])

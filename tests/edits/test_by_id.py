@@ -156,12 +156,7 @@ MADE = [
 
 @pytest.mark.parametrize(("edit_id", "line", "expected"), MADE)
 def test_an_edit_changes_its_line_only(edit_id: str, line: str, expected: str | None) -> None:
-    names = {
-        "prefetch": ".batch",
-        "cache": ".map",
-        "cache-before-repeat": ".cache",
-        "autotune-on": ".with_options",
-    }
+    names = {"prefetch": ".batch", "cache": ".map", "cache-before-repeat": ".cache", "autotune-on": ".with_options"}
     mark = names.get(edit_id, line.split("\n", maxsplit=1)[0])
     made = declined(edit_id, f"{HEAD}{line}\n", mark)
     assert made == (None if expected is None else f"{HEAD}{expected.replace('AUTO', AUTO)}\n")
@@ -201,9 +196,7 @@ def test_the_edits_are_known() -> None:
     known += " fused-batch-norm convert-once tf-function every-hundred-steps"
     known += " floatx vectorized-map calls-per-batch loop-work reduce-retracing tensor-argument debugging-off"
     known += " assign-weights vectorized-fn clear-session compile-once dataset-once function-once predict-once"
-    known += (
-        " all-cores decode-ratio earlier-resize earlier-shuffle every-hundred-batches layer-width"
-    )
+    known += " all-cores decode-ratio earlier-resize earlier-shuffle every-hundred-batches layer-width"
     known += " longer-interval one-replica precision-policy row-lookup row-penalty sliding-windows"
     known += " predict-on-batch rarer-callback own-length"
     assert set(KINDS) == set(known.split())
@@ -290,13 +283,8 @@ def test_a_policy_leaves_the_last_layer_in_float32(text: str) -> None:
         SEQUENTIAL.replace("keras.layers.Dense(2)", "*head"),
         FUNCTIONAL.replace("y)\nmodel", "y)\ny = y * 2\nmodel"),
         FUNCTIONAL.replace("Model(x, y)", "Model(x, [y, x])"),
-        ADDED.replace(
-            "model.add(tf.keras.layers.Dense(2))", "for _ in s: model.add(tf.keras.layers.Dense(2))"
-        ),
-        ADDED.replace(
-            "model.add(tf.keras.layers.Dense(2))",
-            "[model.add(tf.keras.layers.Dense(2)) for _ in s]",
-        ),
+        ADDED.replace("model.add(tf.keras.layers.Dense(2))", "for _ in s: model.add(tf.keras.layers.Dense(2))"),
+        ADDED.replace("model.add(tf.keras.layers.Dense(2))", "[model.add(tf.keras.layers.Dense(2)) for _ in s]"),
         "class Mine(keras.Model):\n    pass\n" + SEQUENTIAL,
         "import os\n\ntry:\n    import keras\nexcept ImportError:\n    raise\n" + SEQUENTIAL[13:],
         "import keras\n\nmodel = keras.applications.ResNet50()\nkeras.layers.Dense(8)\n",
@@ -328,10 +316,7 @@ def test_examples_keep_their_order_by_the_recorded_options(edit_id: str) -> None
 
 
 def _with_options(*options: dict[str, bool | int | float | str] | None) -> ProgramRecord:
-    stages = [
-        RecordedDataset(number, "_MapDataset", options=chosen)
-        for number, chosen in enumerate(options)
-    ]
+    stages = [RecordedDataset(number, "_MapDataset", options=chosen) for number, chosen in enumerate(options)]
     return ProgramRecord(datasets=tuple(stages))
 
 

@@ -18,9 +18,7 @@ EXAMPLE = "dataset = dataset.map(mel)\ndataset = dataset.cache()"
 
 def test_the_cache_moves_behind_the_map() -> None:
     new = edited_at("cache", TEXT, "cache", EXAMPLE)
-    assert new == TEXT.replace(
-        ".cache().map(mel, num_parallel_calls=2)", ".map(mel, num_parallel_calls=2).cache()"
-    )
+    assert new == TEXT.replace(".cache().map(mel, num_parallel_calls=2)", ".map(mel, num_parallel_calls=2).cache()")
 
 
 @pytest.mark.parametrize(

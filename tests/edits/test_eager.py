@@ -65,9 +65,7 @@ def test_a_custom_function_may_need_eager_steps(loss: str, layer: str) -> None:
         (None, "does not contain the layers"),
     ],
 )
-def test_a_custom_layer_may_need_eager_steps(
-    tmp_path: Path, layers: list[dict[str, str]] | None, why: str
-) -> None:
+def test_a_custom_layer_may_need_eager_steps(tmp_path: Path, layers: list[dict[str, str]] | None, why: str) -> None:
     (tmp_path / "train.py").write_text("model.compile('sgd', 'mse', run_eagerly=True)\n")
     run = recorded(tmp_path, ["train.py"], layers=layers)
     results, _ = edited(run, [finding("a", remedy("run-eagerly-off"))], None)

@@ -21,9 +21,7 @@ def test_one_finding_alone_and_two_together(folder: Path) -> None:
     parallel, jit = finding(*MAP), finding(*JIT)
     path = (folder / "train.py").resolve()
     alone = changed_files(recording, [parallel])
-    assert alone == {
-        path: TEXT.replace(".map(f)", ".map(f, num_parallel_calls=tf.data.AUTOTUNE)").encode()
-    }
+    assert alone == {path: TEXT.replace(".map(f)", ".map(f, num_parallel_calls=tf.data.AUTOTUNE)").encode()}
     both = changed_files(recording, [parallel, jit])[path]
     assert b"num_parallel_calls" in both
     assert b"jit_compile=True" in both

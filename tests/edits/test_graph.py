@@ -114,9 +114,7 @@ def test_python_in_the_step_declines(body: str, why: str) -> None:
         edited("tf-function", script(body), "for x, y")
 
 
-@pytest.mark.parametrize(
-    "result", ["float(loss)", "loss.numpy()", "1.0", "loss, 3", "RATE", "loss, NAMES"]
-)
+@pytest.mark.parametrize("result", ["float(loss)", "loss.numpy()", "1.0", "loss, 3", "RATE", "loss, NAMES"])
 def test_results_that_a_graph_would_change_decline(result: str) -> None:
     with pytest.raises(Declined, match=r"needs the values|returns a constant"):
         edited("tf-function", script(result=result), "for x, y")
@@ -143,9 +141,7 @@ def test_what_the_step_reads_must_not_change(after: str, why: str) -> None:
 
 
 def test_the_rate_of_an_optimizer_may_change() -> None:
-    assert "@tf.function" in edited(
-        "tf-function", script(after="opt.learning_rate = 0.1"), "for x, y"
-    )
+    assert "@tf.function" in edited("tf-function", script(after="opt.learning_rate = 0.1"), "for x, y")
 
 
 REWRITES = [
@@ -339,8 +335,7 @@ def test_a_function_with_other_effects_is_left(update: str, call: str) -> None:
 @pytest.mark.parametrize("rest", ["", "\nmodel = other(model)\n"])
 def test_a_name_of_the_file_that_is_bound_again_above_is_fixed(rest: str) -> None:
     text = script("x = x * masks").replace(
-        "\n\ndef scaled",
-        "masks = np.ones(3)\nmasks[0] = 2.0\nmasks = tf.constant(masks)\n\n\ndef scaled",
+        "\n\ndef scaled", "masks = np.ones(3)\nmasks[0] = 2.0\nmasks = tf.constant(masks)\n\n\ndef scaled"
     )
     assert "@tf.function" in edited("tf-function", text, "for x, y")
     for below in ("masks = tf.zeros(3)\n", "masks[0] = 3\n"):

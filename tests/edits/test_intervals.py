@@ -10,9 +10,7 @@ from tfdoctor.edits.splice import Declined
 HEAD = "import numpy as np\nimport tensorflow as tf\n"
 
 
-def loop(
-    body: str, before: str = "", after: str = "", header: str = "for i, x in enumerate(ds):"
-) -> str:
+def loop(body: str, before: str = "", after: str = "", header: str = "for i, x in enumerate(ds):") -> str:
     lines = "\n".join(f"    {line}" for line in f"loss = step(x)\n{body}".split("\n"))
     return f"{HEAD}{before}{header}\n{lines}\n{after}"
 
@@ -47,10 +45,7 @@ def test_statements_apart_get_their_own_conditions() -> None:
 
 @pytest.mark.parametrize(
     ("before", "test", "made"),
-    [
-        ("EVERY = 1\n", "i % EVERY == 0", "EVERY = 100\n"),
-        ("", "i % 5 == 0", "if i % 100 == 0:"),
-    ],
+    [("EVERY = 1\n", "i % EVERY == 0", "EVERY = 100\n"), ("", "i % 5 == 0", "if i % 100 == 0:")],
 )
 def test_a_short_interval_becomes_longer(before: str, test: str, made: str) -> None:
     after = guarded(f"if {test}:\n    print(float(loss))  # here", before=before)

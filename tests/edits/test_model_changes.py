@@ -41,9 +41,7 @@ def line(text: str, marked: str) -> int:
     ],
 )  # fmt: skip
 def test_the_batch_is_larger_where_its_size_is_written(text: str, changed: str) -> None:
-    marked = next(
-        row for row in text.splitlines() if "batch(" in row or "(x" in row or "utils" in row
-    )
+    marked = next(row for row in text.splitlines() if "batch(" in row or "(x" in row or "utils" in row)
     assert larger(text, marked) == changed
 
 

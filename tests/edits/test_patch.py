@@ -71,9 +71,7 @@ def all_edits(source: SourceFile) -> str:
 
 @settings(max_examples=60)
 @given(data=files())
-def test_git_applies_all_edits_of_a_file(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes
-) -> None:
+def test_git_applies_all_edits_of_a_file(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     source = SourceFile.read("a b/train.py", data)
     after = source.encoded(all_edits(source))
     folder = tmp_path_factory.mktemp("patched")
@@ -92,10 +90,7 @@ def test_git_applies_all_edits_of_a_file(
 
 
 def test_two_files_are_one_patch(tmp_path: Path) -> None:
-    changes = [
-        FileChange("train.py", b"a = 1\r\n", b"a = 2\r\n"),
-        FileChange("data/input.py", b"b = 1", b"b = 2"),
-    ]
+    changes = [FileChange("train.py", b"a = 1\r\n", b"a = 2\r\n"), FileChange("data/input.py", b"b = 1", b"b = 2")]
     for change in changes:
         (tmp_path / change.path).parent.mkdir(exist_ok=True)
         (tmp_path / change.path).write_bytes(change.before)

@@ -72,9 +72,7 @@ def written(template: str, how: dict[str, str]) -> bytes:
     return text.replace("\n", how["newline"]).encode(encoding)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(how=WRITTEN)
 def test_git_applies_the_edits_to_any_file(tmp_path: Path, how: dict[str, str]) -> None:
     script = tmp_path / "a b.py"
@@ -85,10 +83,7 @@ def test_git_applies_the_edits_to_any_file(tmp_path: Path, how: dict[str, str]) 
         ("prefetch", 7, ""), ("mixed-precision", 11, POLICY), ("jit-compile", 12, ""),
         ("steps-per-execution", 12, TOGETHER),
     ]  # fmt: skip
-    findings = [
-        finding(edit_id, remedy(edit_id, "a b.py", line + add, code))
-        for edit_id, line, code in asked
-    ]
+    findings = [finding(edit_id, remedy(edit_id, "a b.py", line + add, code)) for edit_id, line, code in asked]
     results, patch = edited(recorded(tmp_path, ["a b.py"], EPOCH), findings, None)
 
     assert [edit.missing for result in results for edit in result.edits] == [""] * len(asked)
@@ -97,13 +92,8 @@ def test_git_applies_the_edits_to_any_file(tmp_path: Path, how: dict[str, str]) 
     compile(script.read_bytes(), "a b.py", "exec")
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    before=st.text("ab\r\n\té", min_size=1, max_size=40),
-    after=st.text("ab\r\n\té", min_size=1, max_size=40),
-)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=st.text("ab\r\n\té", min_size=1, max_size=40), after=st.text("ab\r\n\té", min_size=1, max_size=40))
 def test_a_diff_is_what_git_reads(tmp_path: Path, before: str, after: str) -> None:
     if before == after:
         return
@@ -150,9 +140,7 @@ def test_a_link_is_followed_to_the_file_that_git_changes(tmp_path: Path, link: s
     real.write_text("import tensorflow as tf\nd = d.map(f)\n")
     (tmp_path / "train.py").symlink_to(real)
     (tmp_path / "linked").symlink_to(tmp_path / "code")
-    results, patch = edited(
-        recorded(tmp_path, [link]), [finding("a", remedy("parallel-map", link, 2))], None
-    )
+    results, patch = edited(recorded(tmp_path, [link]), [finding("a", remedy("parallel-map", link, 2))], None)
     assert results[0].edits[0].missing == ""
     git_apply(patch, tmp_path)
     assert "num_parallel_calls" in real.read_text()
@@ -203,10 +191,7 @@ def test_of_several_fixes_for_one_finding_the_first_is_taken(compiled: Path) -> 
 
 def test_of_two_findings_that_exclude_each_other_the_first_is_taken(compiled: Path) -> None:
     order = Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),))
-    findings = [
-        finding("a", remedy("jit-compile")),
-        finding("b", remedy("steps-per-execution", code=TOGETHER)),
-    ]
+    findings = [finding("a", remedy("jit-compile")), finding("b", remedy("steps-per-execution", code=TOGETHER))]
     first, second = reasons(compiled, *findings, order=order)
     assert first == ""
     assert "cannot be combined with the fix for a," in second
@@ -218,15 +203,9 @@ def test_a_remedy_without_a_line_is_made_where_the_run_trains(compiled: Path) ->
 
 @pytest.mark.parametrize(
     ("run", "why"),
-    [
-        (EPOCH, ""),
-        ({"steps_per_epoch": 65}, "16 does not divide the 65 steps"),
-        ({}, "number of steps per epoch"),
-    ],
+    [(EPOCH, ""), ({"steps_per_epoch": 65}, "16 does not divide the 65 steps"), ({}, "number of steps per epoch")],
 )
-def test_the_steps_of_a_call_divide_the_epoch(
-    compiled: Path, run: dict[str, object], why: str
-) -> None:
+def test_the_steps_of_a_call_divide_the_epoch(compiled: Path, run: dict[str, object], why: str) -> None:
     findings = [finding("a", remedy("steps-per-execution", code=TOGETHER))]
     results, _ = edited(recorded(compiled, ["train.py"], run), findings, None)
     missing = results[0].edits[0].missing
@@ -235,10 +214,7 @@ def test_the_steps_of_a_call_divide_the_epoch(
 
 
 def test_a_change_by_hand_says_so(compiled: Path) -> None:
-    findings = [
-        finding("a", remedy("")),
-        finding("b", remedy(""), by_hand="files have to be written again"),
-    ]
+    findings = [finding("a", remedy("")), finding("b", remedy(""), by_hand="files have to be written again")]
     unnamed, named = reasons(compiled, *findings)
     assert "by hand" in unnamed
     assert "written again" in named

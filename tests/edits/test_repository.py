@@ -14,9 +14,7 @@ from tfdoctor.recording.program import ProgramRecord
 SAMPLE = Recording.open(Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound")
 
 
-def test_a_path_is_that_from_the_root_of_the_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_is_that_from_the_root_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files of the recorded folder are elsewhere: the current folder is another clone. One file is missing."""
     (tmp_path / ".git").mkdir()
     (tmp_path / "models").mkdir()

@@ -47,9 +47,7 @@ def test_of_two_files_that_are_shown_alike_none_is_edited(tmp_path: Path) -> Non
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "train.py").write_text("x = 1\n", encoding="utf-8")
     recording = recorded(tmp_path, ["job/train.py", "run/train.py"])
-    both = Manifest(
-        command=("python", str(tmp_path / "job" / "train.py")), cwd=str(tmp_path / "run")
-    )
+    both = Manifest(command=("python", str(tmp_path / "job" / "train.py")), cwd=str(tmp_path / "run"))
     with pytest.raises(Declined, match=r"more than one train\.py"):
         Sources(replace(recording, manifest=both))["train.py"]
 
@@ -104,9 +102,7 @@ def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["a\0b", "x" * 5000, "\ud800", "/dev/null/x"])
-def test_a_folder_that_cannot_be_is_not_found(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_is_not_found(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file is still found in another one."""
     (tmp_path / "train.py").write_bytes(TEXT)
     recording = replace(recorded(tmp_path, ["train.py"]), manifest=Manifest(cwd=folder))

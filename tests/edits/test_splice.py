@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tfdoctor.edits.splice import Splice, replaced, spliced
 
-texts = st.lists(
-    st.sampled_from(["a = 1", "é", "", "    x(\N{GRINNING FACE})"]), max_size=6
-).flatmap(lambda lines: st.sampled_from(["\n", "\r\n"]).map(lambda end: end.join(lines)))
+texts = st.lists(st.sampled_from(["a = 1", "é", "", "    x(\N{GRINNING FACE})"]), max_size=6).flatmap(
+    lambda lines: st.sampled_from(["\n", "\r\n"]).map(lambda end: end.join(lines))
+)
 
 
 @st.composite
@@ -19,10 +19,7 @@ def edits(draw: st.DrawFn) -> tuple[str, list[Splice]]:
     places = [n for n in range(len(text) + 1) if text[n - 1 : n + 1] != "\r\n"]
     edges = sorted(draw(st.lists(st.sampled_from(places), max_size=6)))
     new = st.sampled_from(["", "y", "\nz"])
-    found = [
-        Splice(start, end, rank, draw(new))
-        for rank, (start, end) in enumerate(list(pairwise(edges))[::2])
-    ]
+    found = [Splice(start, end, rank, draw(new)) for rank, (start, end) in enumerate(list(pairwise(edges))[::2])]
     return text, found
 
 

@@ -31,10 +31,7 @@ def recording(tmp_path: Path) -> Recording:
 def test_it_is_shown_and_not_in_the_patch(recording: Recording) -> None:
     (result,), patch = edited(recording, [finding("shuffle-order", suggestion())], None)
     (edit,) = result.edits
-    assert (edit.before, edit.after) == (
-        "d = d.batch(32).shuffle(64)",
-        "d = d.shuffle(64).batch(32)",
-    )
+    assert (edit.before, edit.after) == ("d = d.batch(32).shuffle(64)", "d = d.shuffle(64).batch(32)")
     assert edit.missing.startswith(ORDER)
     assert "tfdoctor try --only shuffle-order" in edit.missing
     assert patch == b""

@@ -51,11 +51,9 @@ def test_edits_of_several_findings_are_one_patch(folder: Path) -> None:
     findings = [finding(*MAP), finding(*BATCH), finding(*JIT)]
     results, patch = edited(recorded(folder, ["train.py"], EPOCH), findings, None)
     assert missing(results) == ["", "", ""]
-    assert patched(folder, patch) == TEXT.replace(
-        "map(f)", "map(f, num_parallel_calls=tf.data.AUTOTUNE)"
-    ).replace("batch(2)", "batch(2, drop_remainder=True)").replace(
-        '"mse")', '"mse", jit_compile=True)'
-    )
+    assert patched(folder, patch) == TEXT.replace("map(f)", "map(f, num_parallel_calls=tf.data.AUTOTUNE)").replace(
+        "batch(2)", "batch(2, drop_remainder=True)"
+    ).replace('"mse")', '"mse", jit_compile=True)')
 
 
 @pytest.mark.parametrize("first", ["jit-compile", "steps-per-execution"])

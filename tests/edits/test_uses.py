@@ -36,9 +36,7 @@ DOUBTFUL = [
 
 @pytest.mark.parametrize("text", TRAINED)
 def test_a_dataset_for_training_may_lose_its_last_batch(text: str) -> None:
-    assert edited("drop-remainder", text, ".batch(8") == text.replace(
-        ".batch(8", ".batch(8, drop_remainder=True"
-    )
+    assert edited("drop-remainder", text, ".batch(8") == text.replace(".batch(8", ".batch(8, drop_remainder=True")
 
 
 @pytest.mark.parametrize("text", DOUBTFUL)

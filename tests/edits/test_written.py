@@ -16,9 +16,7 @@ def test_a_file_gets_the_bytes_of_the_patch(tmp_path: Path) -> None:
     assert (tmp_path / "fixes.diff").read_bytes() == PATCH
 
 
-def test_a_dash_is_stdout_and_all_else_goes_to_stderr(
-    capfdbinary: pytest.CaptureFixture[bytes],
-) -> None:
+def test_a_dash_is_stdout_and_all_else_goes_to_stderr(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     write_patch(diagnoses.full(), PATCH, "-")
     output = capfdbinary.readouterr()
     assert output.out == PATCH
@@ -35,9 +33,7 @@ def test_a_patch_that_commands_who_shows_it_goes_to_a_file_alone(
     write_patch(diagnoses.full(), PATCH + line, str(tmp_path / "fixes.diff"))
 
 
-def test_without_a_change_nothing_is_written(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_without_a_change_nothing_is_written(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     target = tmp_path / "fixes.diff"
     write_patch(diagnoses.full(), b"", str(target))
     write_patch(diagnoses.full(), b"", "-")

@@ -54,10 +54,7 @@ def chart_of(opened: Recording) -> Chart:
 
 def test_the_framework_and_how_it_is_known(charts: dict[str, Chart]) -> None:
     found = charts[KERAS].fact(Framework)
-    assert (found.title, found.evidence) == (
-        "Keras on JAX 0.10.2",
-        "the profiler recorded JAX 0.10.2",
-    )
+    assert (found.title, found.evidence) == ("Keras on JAX 0.10.2", "the profiler recorded JAX 0.10.2")
     assert charts[ANNOTATED].fact(Framework).title == "JAX 0.10.2"
 
 
@@ -93,12 +90,8 @@ def test_operations_bear_the_frameworks_names_and_flops(charts: dict[str, Chart]
 
 
 @pytest.mark.parametrize("name", [KERAS, ANNOTATED])
-def test_rules_of_the_pipeline_do_not_apply_and_say_why(
-    folders: dict[str, Path], name: str
-) -> None:
-    diagnosis = diagnose.diagnose(
-        Recording.open(folders[name]), all_rules(), "run", ask_xprof=False
-    )
+def test_rules_of_the_pipeline_do_not_apply_and_say_why(folders: dict[str, Path], name: str) -> None:
+    diagnosis = diagnose.diagnose(Recording.open(folders[name]), all_rules(), "run", ask_xprof=False)
     outcomes = {result.rule.name: result.outcome for result in diagnosis.results}
     for rule in PIPELINE_RULES:
         outcome = outcomes[rule]
@@ -109,13 +102,9 @@ def test_rules_of_the_pipeline_do_not_apply_and_say_why(
 
 @pytest.mark.parametrize("name", [KERAS, ANNOTATED])
 def test_nobody_is_told_to_record_jax_with_tfdoctor(folders: dict[str, Path], name: str) -> None:
-    diagnosis = diagnose.diagnose(
-        Recording.open(folders[name]), all_rules(), "run", ask_xprof=False
-    )
+    diagnosis = diagnose.diagnose(Recording.open(folders[name]), all_rules(), "run", ask_xprof=False)
     outcomes = [(result.outcome, result.saving) for result in diagnosis.results]
-    said = repr(
-        (outcomes, diagnosis.trust, diagnosis.steps, diagnosis.machine, diagnosis.unrecorded)
-    )
+    said = repr((outcomes, diagnosis.trust, diagnosis.steps, diagnosis.machine, diagnosis.unrecorded))
     assert "tfdoctor profile" not in said
     assert "--steps" not in said
 
@@ -156,10 +145,7 @@ def test_the_framework_by_its_events(event: str, framework: str) -> None:
 
 @pytest.mark.parametrize(
     ("event", "how"),
-    [
-        ("PjitFunction(f)", "jax.profiler.StepTraceAnnotation"),
-        ("PjRtComputationClient::Get", "xp.StepTrace"),
-    ],
+    [("PjitFunction(f)", "jax.profiler.StepTraceAnnotation"), ("PjRtComputationClient::Get", "xp.StepTrace")],
 )
 def test_without_steps_it_says_how_such_a_run_is_recorded(event: str, how: str) -> None:
     one = chart(trace([line("python", (event, 0, 1))]))
@@ -170,8 +156,7 @@ def test_without_steps_it_says_how_such_a_run_is_recorded(event: str, how: str) 
 
 
 @pytest.mark.parametrize(
-    ("name", "count"),
-    [("train", 6), ("Training_Step", 6), ("my_loop", 6), ("eval", 0), ("epoch", 0)],
+    ("name", "count"), [("train", 6), ("Training_Step", 6), ("my_loop", 6), ("eval", 0), ("epoch", 0)]
 )
 def test_which_markers_are_steps(name: str, count: int) -> None:
     rows = [*marked(6, 10, 9, name), *calls(6, 10, 9, "f")]
@@ -184,20 +169,12 @@ def test_which_markers_are_steps(name: str, count: int) -> None:
 
 
 def test_markers_that_the_device_keeps_pace_with_are_steps() -> None:
-    one = chart(
-        trace(
-            [line("python", *marked(6, 10, 9, "train"), *calls(6, 10, 1))], gpus=[gpu_work(6, 10)]
-        )
-    )
+    one = chart(trace([line("python", *marked(6, 10, 9, "train"), *calls(6, 10, 1))], gpus=[gpu_work(6, 10)]))
     assert one.fact(Steps).median_ms == pytest.approx(10)
 
 
 def test_markers_that_the_host_ran_ahead_with_are_none() -> None:
-    one = chart(
-        trace(
-            [line("python", *marked(6, 1, 0.9, "train"), *calls(6, 1, 0.5))], gpus=[gpu_work(6, 10)]
-        )
-    )
+    one = chart(trace([line("python", *marked(6, 1, 0.9, "train"), *calls(6, 1, 0.5))], gpus=[gpu_work(6, 10)]))
     with pytest.raises(Unavailable, match="ran ahead of the device"):
         one.fact(Steps)
 

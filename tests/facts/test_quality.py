@@ -5,17 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import (
-    Thread,
-    chart,
-    line,
-    manifest,
-    marker,
-    markers,
-    recording,
-    trace,
-    v100,
-)
+from tests.builders import Thread, chart, line, manifest, marker, markers, recording, trace, v100
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import Samples
@@ -24,14 +14,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import UntracedSteps, WindowCost
-from tfdoctor.recording.manifest import (
-    CapturePlan,
-    Ending,
-    Manifest,
-    Missing,
-    StepsSeen,
-    TracedWindow,
-)
+from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, Missing, StepsSeen, TracedWindow
 from tfdoctor.recording.run_log import ProcessEnd, RunFramework, RunLog, RunProcess
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
@@ -101,9 +84,7 @@ def test_events_that_the_profiler_dropped() -> None:
 
 
 def test_an_error_of_the_profiler() -> None:
-    assert "the profiler reported an error (boom)" in doubts(
-        trace([markers(8, 10)], errors=("boom",))
-    )
+    assert "the profiler reported an error (boom)" in doubts(trace([markers(8, 10)], errors=("boom",)))
 
 
 def test_a_missing_cupti_is_said_once_and_with_its_remedy() -> None:
@@ -126,9 +107,7 @@ def test_a_trace_that_was_cut_for_its_cost_is_said_with_it() -> None:
     assert "tracing ended after five steps" in doubt.what
     assert "it cost 2 s" in doubt.what
     assert "--no-trace" in doubt.remedy
-    assert (
-        doubts(None, manifest(window=TracedWindow(steps=5, stopped_by="steps"), costs=costs)) == ""
-    )
+    assert doubts(None, manifest(window=TracedWindow(steps=5, stopped_by="steps"), costs=costs)) == ""
 
 
 def test_graphs_that_were_left_out_are_said_with_the_reason() -> None:
@@ -182,9 +161,7 @@ def samples(*rows: dict[str, Any], window: tuple[float, float | None] | None = N
     if window:
         start, stop = window
         closed = None if stop is None else int(stop * SECOND)
-        beside = manifest(
-            window=TracedWindow(started_unix_ns=int(start * SECOND), stopped_unix_ns=closed)
-        )
+        beside = manifest(window=TracedWindow(started_unix_ns=int(start * SECOND), stopped_unix_ns=closed))
     return chart(trace([]), recording(samples=rows, manifest=beside)).fact(Samples)
 
 
@@ -264,9 +241,7 @@ def test_most_of_the_time_is_tracing_only_above_twice_the_time() -> None:
     assert "because most of the traced time is the profiler's own cost" in found.doubts[0].remedy
 
 
-@pytest.mark.parametrize(
-    ("long", "level"), [(89.0, "high"), (91.0, "medium"), (359.0, "medium"), (361.0, "low")]
-)
+@pytest.mark.parametrize(("long", "level"), [(89.0, "high"), (91.0, "medium"), (359.0, "medium"), (361.0, "low")])
 def test_steps_left_out_with_most_of_the_time(long: float, level: str) -> None:
     """Nine steps of 10 ms, and one that takes about as long as ten usual ones."""
     traced = trace([steps_of(*(10.0,) * 4, long, *(10.0,) * 5)])
@@ -285,9 +260,7 @@ def test_steps_left_out_are_in_the_account_of_a_run() -> None:
 def test_short_steps_that_nothing_timed_without_the_profiler(ms: float, *, doubtful: bool) -> None:
     """A foreign trace has no untraced steps to compare."""
     gpu, steps = Device(DeviceKind.GPU, 1, 1), Steps.uniform(8, ms)
-    found = Quality.measure(
-        trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX"), None
-    )
+    found = Quality.measure(trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX"), None)
     assert any("without the profiler" in doubt.what for doubt in found.doubts) == doubtful
 
 
@@ -302,9 +275,7 @@ ACCOUNT = RunLog(RunProcess(), {}, {}, ())
         (CapturePlan(), 7, ["no training step was traced"]),
     ],
 )
-def test_an_account_of_the_run_needs_no_traced_step(
-    plan: CapturePlan, seen: int, said: list[str]
-) -> None:
+def test_an_account_of_the_run_needs_no_traced_step(plan: CapturePlan, seen: int, said: list[str]) -> None:
     of = replace(manifest(), plan=plan, steps=StepsSeen(seen=seen), finished=True)
     found = chart(trace([]), replace(recording(manifest=of), run=ACCOUNT)).fact(Quality)
     assert [doubt.what for doubt in found.doubts] == said
@@ -318,9 +289,7 @@ def test_a_run_that_waits_for_children_says_how_to_record_them(code: int) -> Non
     of = run.recording(plan=CapturePlan(), finished=True, outcome=Ending(exit_code=code))
     found = chart(trace([]), of).fact(Quality)
     (doubt,) = found.doubts
-    assert doubt.what == (
-        "93 % of the run are waiting for child processes, in which no training step was seen"
-    )
+    assert doubt.what == ("93 % of the run are waiting for child processes, in which no training step was seen")
     assert "`tfdoctor profile -- COMMAND`" in doubt.remedy
     assert found.level == "medium"
 

@@ -6,10 +6,7 @@ from tfdoctor.diagnosis.fleet_report import FleetFinding, FleetReport, FleetRun
 from tfdoctor.fleet.prices import DevicePrices
 from tfdoctor.fleet.totals import report
 
-TITLES = {
-    "input-bound": "Training steps wait for input",
-    "float32-matmul": "Matmuls run in float32",
-}
+TITLES = {"input-bound": "Training steps wait for input", "float32-matmul": "Matmuls run in float32"}
 
 
 def run(place: str = "/runs/a", **fields: Any) -> FleetRun:
@@ -42,23 +39,14 @@ def finding(rule: str, share: float | None, bound: str = "expected") -> FleetFin
 
 def failed(place: str = "/runs/broken") -> FleetRun:
     return FleetRun(
-        place=place,
-        key=place,
-        digest=place,
-        failure="unreadable",
-        error=f"{place} is damaged: record again.",
+        place=place, key=place, digest=place, failure="unreadable", error=f"{place} is damaged: record again."
     )
 
 
 def several() -> list[FleetRun]:
     """Runs of three jobs: on GPUs, on CPUs, of unknown length, and one that cannot be read."""
     week = [
-        run(
-            f"gs://team/ada/{day}",
-            recorded=f"2026-11-0{day}T10:00:00Z",
-            step_ms=20.0 + day,
-            hours=2.0 * day,
-        )
+        run(f"gs://team/ada/{day}", recorded=f"2026-11-0{day}T10:00:00Z", step_ms=20.0 + day, hours=2.0 * day)
         for day in range(1, 7)
     ]
     return [
@@ -108,13 +96,7 @@ def several() -> list[FleetRun]:
                 ),
             ),
         ),
-        run(
-            "/home/user/odd",
-            step_ms=None,
-            saving_share=None,
-            findings=(),
-            missing="no step was found",
-        ),
+        run("/home/user/odd", step_ms=None, saving_share=None, findings=(), missing="no step was found"),
         failed(),
     ]
 

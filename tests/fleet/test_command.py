@@ -19,16 +19,7 @@ import fsspec
 import pytest
 from pyarrow import parquet
 
-from benchmarks.fleet import (
-    cluster,
-    examine,
-    rows,
-    same,
-    scheduler_alone,
-    start_process,
-    until,
-    worker_command,
-)
+from benchmarks.fleet import cluster, examine, rows, same, scheduler_alone, start_process, until, worker_command
 from benchmarks.fleet_recordings import SAMPLES, recordings, slower
 from tests.command import tfdoctor
 from tests.remote import servers
@@ -93,11 +84,7 @@ def test_each_recording_has_a_row_and_a_report(examined: Path) -> None:
     for name in set(found) - {"broken"}:
         assert (examined / found[name]["report"]).stat().st_size > 100_000
     first = found["run-00000"]
-    assert (first["job"], first["device"], first["devices"]) == (
-        "project-0/input_bound.py",
-        "CPU",
-        1,
-    )
+    assert (first["job"], first["device"], first["devices"]) == ("project-0/input_bound.py", "CPU", 1)
     assert first["findings"][0]["rule"] == "python-input"
     assert parquet.read_table(examined / "runs.parquet").num_rows == COUNT + 1
     assert "run-00003" in (examined / "fleet.html").read_text()
@@ -113,14 +100,10 @@ def test_a_row_has_the_figures_of_the_report(examined: Path, source: Path, tmp_p
     assert row["step_ms"] == (steps["untraced_ms"] or steps["step_ms"])
     assert row["saving_share"] == report["together"]["share"]
     assert [one["rule"] for one in row["findings"]] == [one["rule"] for one in report["entries"]]
-    assert row["parts_ms"] == {
-        part: time for part, time in parts.items() if part in row["parts_ms"]
-    }
+    assert row["parts_ms"] == {part: time for part, time in parts.items() if part in row["parts_ms"]}
 
 
-def test_only_what_is_new_or_changed_is_examined(
-    examined: Path, source: Path, tmp_path: Path
-) -> None:
+def test_only_what_is_new_or_changed_is_examined(examined: Path, source: Path, tmp_path: Path) -> None:
     out, moved = copied(examined, tmp_path), tmp_path / "moved"
     shutil.copytree(source, moved)
     first = fleet(moved, "--out", out)
@@ -137,16 +120,11 @@ def test_only_what_is_new_or_changed_is_examined(
     assert {name for name, row in found.items() if row["failure"] == "timeout"} == {"run-00001"}
 
 
-def test_nothing_is_read_again_where_nothing_changed(
-    examined: Path, source: Path, tmp_path: Path
-) -> None:
+def test_nothing_is_read_again_where_nothing_changed(examined: Path, source: Path, tmp_path: Path) -> None:
     out = copied(examined, tmp_path)
     done = fleet(source, "--out", out, "--timeout", "1ms")
     assert done.returncode == 0
-    assert (
-        f"{COUNT + 1} of {COUNT + 1} recordings are in the table and have not changed"
-        in done.stderr
-    )
+    assert f"{COUNT + 1} of {COUNT + 1} recordings are in the table and have not changed" in done.stderr
     assert table(out) == table(examined)
 
 
@@ -171,9 +149,7 @@ def test_a_recording_that_needs_more_memory_costs_one_row(source: Path, tmp_path
     big = tmp_path / "runs" / "big" / "plugins" / "profile" / "run"
     big.mkdir(parents=True)
     trace = next((source / "job-0").rglob("run-00000/**/*.xplane.pb")).read_bytes()
-    (big / "host.xplane.pb").write_bytes(
-        trace + b"\x12" + _varint(400_000_000) + bytes(400_000_000)
-    )
+    (big / "host.xplane.pb").write_bytes(trace + b"\x12" + _varint(400_000_000) + bytes(400_000_000))
     shutil.copytree(source / "job-1", tmp_path / "runs" / "job-1")
     done = fleet(tmp_path / "runs", "--out", tmp_path / "out", "--memory", "300MB", "--no-reports")
     assert done.returncode == 0, done.stderr
@@ -202,20 +178,9 @@ def _varint(value: int) -> bytes:
     return bytes([*digits, value])
 
 
-def test_ctrl_c_keeps_what_is_done_and_the_same_command_continues(
-    source: Path, tmp_path: Path
-) -> None:
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_continues(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-m",
-        "tfdoctor",
-        "fleet",
-        str(source),
-        "--out",
-        str(out),
-        "--no-reports",
-    ]
+    command = [sys.executable, "-m", "tfdoctor", "fleet", str(source), "--out", str(out), "--no-reports"]
     with subprocess.Popen(
         [*command, "--workers", "1"],
         stdout=subprocess.PIPE,
@@ -243,9 +208,7 @@ def test_scrubbed_tables_and_pages_name_nobody(source: Path, tmp_path: Path) -> 
     home, out = tmp_path / "home" / "marigold", tmp_path / "out"
     shutil.copytree(source / "job-0" / "run-00000", home / "first")
     manifest = home / "first" / "tfdoctor.json"
-    manifest.write_text(
-        manifest.read_text().replace("/home/user", "/home/marigold").replace("host0", "tulipbox")
-    )
+    manifest.write_text(manifest.read_text().replace("/home/user", "/home/marigold").replace("host0", "tulipbox"))
     (home / "bad").mkdir()
     (home / "bad" / "tulipbox.xplane.pb").write_bytes(b"\n\x7fbroken")
     assert fleet(tmp_path / "home", "--out", out).returncode == 0
@@ -258,27 +221,19 @@ def test_scrubbed_tables_and_pages_name_nobody(source: Path, tmp_path: Path) -> 
     failures = sorted(row["failure"] for row in table(out).values())
     assert failures == ["", "timeout", "unreadable"]
     for path in out.rglob("*.*"):
-        assert [name for name in (b"marigold", b"tulipbox") if name in path.read_bytes()] == [], (
-            path
-        )
+        assert [name for name in (b"marigold", b"tulipbox") if name in path.read_bytes()] == [], path
 
 
-def test_rows_of_other_settings_are_not_taken_for_examined(
-    examined: Path, source: Path, tmp_path: Path
-) -> None:
+def test_rows_of_other_settings_are_not_taken_for_examined(examined: Path, source: Path, tmp_path: Path) -> None:
     out = copied(examined, tmp_path)
     words = [str(source), "--out", str(out), "--select", "float32-matmul", "--no-reports"]
     code = interrupted(out, *words, after=COUNT + 2)
     assert code == 130
     assert len({row["settings"] for row in table(out).values()}) == 1
-    assert {finding["rule"] for row in table(out).values() for finding in row["findings"]} <= {
-        "float32-matmul"
-    }
+    assert {finding["rule"] for row in table(out).values() for finding in row["findings"]} <= {"float32-matmul"}
 
 
-def test_a_row_of_other_settings_is_no_answer_for_a_copy(
-    examined: Path, source: Path, tmp_path: Path
-) -> None:
+def test_a_row_of_other_settings_is_no_answer_for_a_copy(examined: Path, source: Path, tmp_path: Path) -> None:
     """The table has the same content under old settings at one place, and under present ones at another."""
     out, place = copied(examined, tmp_path), tmp_path / "copy"
     words = ["--out", str(out), "--select", "float32-matmul", "--no-reports"]
@@ -311,24 +266,9 @@ def test_a_lost_scheduler_is_no_fault_of_recordings(source: Path, tmp_path: Path
     out = tmp_path / "out"
     with contextlib.ExitStack() as stack:
         address, scheduler = stack.enter_context(scheduler_alone(tmp_path))
-        command = [
-            sys.executable,
-            "-m",
-            "tfdoctor",
-            "fleet",
-            str(source),
-            "--on",
-            address,
-            "--out",
-            str(out),
-        ]
+        command = [sys.executable, "-m", "tfdoctor", "fleet", str(source), "--on", address, "--out", str(out)]
         run = stack.enter_context(
-            subprocess.Popen(
-                [*command, "--no-reports"],
-                stderr=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
+            subprocess.Popen([*command, "--no-reports"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         )
         assert run.stderr
         assert "has no worker yet: waiting" in run.stderr.readline()
@@ -381,9 +321,7 @@ KEPT: list[socket.socket] = []
         ([], "missing argument"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(
-    source: Path, tmp_path: Path, words: list[str], sentence: str
-) -> None:
+def test_what_is_wrong_is_one_sentence(source: Path, tmp_path: Path, words: list[str], sentence: str) -> None:
     places = [str(source) if word == "." else word for word in words]
     done = tfdoctor("fleet", *places, "--out", str(tmp_path / "out"))
     assert (done.returncode, done.stdout) == (2, "")
@@ -417,9 +355,7 @@ def bucket(source: Path) -> Iterator[tuple[str, Any, Mapping[str, str]]]:
         patch.undo()
 
 
-def test_a_fleet_that_is_killed_continues_in_its_bucket(
-    bucket: tuple[str, Any, Mapping[str, str]],
-) -> None:
+def test_a_fleet_that_is_killed_continues_in_its_bucket(bucket: tuple[str, Any, Mapping[str, str]]) -> None:
     """Uploads are sent while it works, and only what has changed."""
     url, filesystem, _ = bucket
     uploads = Uploads()

@@ -37,10 +37,7 @@ def manifest(**fields: Any) -> Manifest:
     [
         ({"command": ["python", "train.py"]}, "vision/train.py"),
         ({"command": ["python", "../text/run.py", "--epochs=3"]}, "text/run.py"),
-        (
-            {"command": ["python", "-m", "models.train"], "plan": {"script": "models.train"}},
-            "vision/models.train",
-        ),
+        ({"command": ["python", "-m", "models.train"], "plan": {"script": "models.train"}}, "vision/models.train"),
         ({"command": ["bash", "launch.sh"]}, ""),
     ],
 )
@@ -52,9 +49,7 @@ def test_the_script_of_a_run(fields: dict[str, Any], script: str) -> None:
 def test_when_a_run_was_recorded() -> None:
     moment = 1_795_000_000 * 10**9
     trace = PurePosixPath("/logs/plugins/profile/2026_11_01_10_20_30/host.xplane.pb")
-    assert (
-        names.recorded(manifest(window={"started_unix_ns": moment}), ()) == "2026-11-18T11:06:40Z"
-    )
+    assert names.recorded(manifest(window={"started_unix_ns": moment}), ()) == "2026-11-18T11:06:40Z"
     assert names.recorded(manifest(clock=[{"unix_ns": moment}]), ()) == "2026-11-18T11:06:40Z"
     assert names.recorded(None, (trace,)) == "2026-11-01T10:20:30"
     assert names.recorded(None, (PurePosixPath("/a/host.xplane.pb"),)) == ""

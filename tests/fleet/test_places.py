@@ -87,10 +87,7 @@ def test_patterns(tree: Path, pattern: str, names: list[str]) -> None:
         with pytest.raises(InputError, match="No recording at"):
             found([str(tree / pattern)])
         return
-    places = [
-        one.place.removesuffix("/" + TRACE.rpartition("/")[0])
-        for one in found([str(tree / pattern)])[0]
-    ]
+    places = [one.place.removesuffix("/" + TRACE.rpartition("/")[0]) for one in found([str(tree / pattern)])[0]]
     assert places == [str(tree / name) for name in names]
 
 
@@ -117,11 +114,7 @@ def test_a_stamp_changes_with_a_file(tree: Path, change: Callable[[Path], None])
     assert found([str(tree)]) == (first, ())
     change(tree / "a/one" / TRACE)
     second, _ = found([str(tree)])
-    assert [one.stamp == two.stamp for one, two in zip(first, second, strict=True)] == [
-        False,
-        True,
-        True,
-    ]
+    assert [one.stamp == two.stamp for one, two in zip(first, second, strict=True)] == [False, True, True]
 
 
 def test_nothing_there_is_one_sentence(tmp_path: Path) -> None:
@@ -204,14 +197,9 @@ def test_a_web_server_that_lists_its_files_is_searched(tree: Path) -> None:
         ("a/one", ["a/one"]),
     ],
 )
-def test_a_report_is_found_where_it_is_named_or_alone(
-    tree: Path, pattern: str, names: list[str]
-) -> None:
+def test_a_report_is_found_where_it_is_named_or_alone(tree: Path, pattern: str, names: list[str]) -> None:
     (tree / "kept").mkdir()
     for name in ("a/one/report.json", "kept/report.json", "kept/other.json"):
         (tree / name).write_text("{}")
-    places = {
-        one.place.removesuffix("/" + TRACE.rpartition("/")[0])
-        for one in found([str(tree / pattern)])[0]
-    }
+    places = {one.place.removesuffix("/" + TRACE.rpartition("/")[0]) for one in found([str(tree / pattern)])[0]}
     assert places == {str(tree / name) for name in names}

@@ -88,9 +88,7 @@ def test_a_finished_table_is_continued(tmp_path: Path) -> None:
     with FleetTable(tmp_path) as table:
         table.finish(made.runs, made.failed)
     with FleetTable(tmp_path) as table:
-        assert {row.place: row for row in table.rows.values()} == {
-            row.place: row for row in several()
-        }
+        assert {row.place: row for row in table.rows.values()} == {row.place: row for row in several()}
 
 
 def test_every_column_is_documented() -> None:
@@ -109,9 +107,7 @@ def test_a_copy_is_known_again(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    "junk", [b"\xff\xfe\n", b'{"place": "\\ud800", "key": "k"}\n', b"[" * 100_000 + b"\n"]
-)
+@pytest.mark.parametrize("junk", [b"\xff\xfe\n", b'{"place": "\\ud800", "key": "k"}\n', b"[" * 100_000 + b"\n"])
 def test_what_is_no_row_is_left_out(tmp_path: Path, junk: bytes) -> None:
     (tmp_path / ROWS).write_bytes(junk)
     with FleetTable(tmp_path) as table:
@@ -119,9 +115,7 @@ def test_what_is_no_row_is_left_out(tmp_path: Path, junk: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["runs.parquet", "fleet.html"])
-def test_a_folder_with_the_name_of_a_file_is_found_before_the_work(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_folder_with_the_name_of_a_file_is_found_before_the_work(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     with pytest.raises(OutputError, match="is not a file"):
         FleetTable(tmp_path).__enter__()

@@ -69,17 +69,14 @@ def test_a_run_in_which_a_fault_costs_nothing_is_not_counted() -> None:
 def test_the_worst_run_of_a_fault_is_worst_in_what_faults_are_ranked_by() -> None:
     short = run("/short", hours=0.001, findings=(finding("one", 0.1),))
     others = [
-        run(f"/{devices}", hours=None, devices=devices, findings=(finding("one", 0.4),))
-        for devices in (4, 8)
+        run(f"/{devices}", hours=None, devices=devices, findings=(finding("one", 0.4),)) for devices in (4, 8)
     ]
     (fault,) = reported([short, *others]).faults
     assert fault.worst == "/8"
     (fault,) = reported([short, run("/long", findings=(finding("one", 0.05),))]).faults
     assert fault.worst == "/long"
     dear = run("/dear", devices=1, device_name="Tesla T4", findings=(finding("one", 0.05),))
-    (fault,) = reported(
-        [run("/long", findings=(finding("one", 0.1),)), dear], ("T4=90", "1")
-    ).faults
+    (fault,) = reported([run("/long", findings=(finding("one", 0.1),)), dear], ("T4=90", "1")).faults
     assert fault.worst == "/dear"
 
 
@@ -97,12 +94,8 @@ def test_a_fault_costs_no_more_than_all_changes_save() -> None:
 
 
 def test_the_same_files_at_two_places_count_once() -> None:
-    made = reported(
-        [run("/b", digest="same"), run("/a", digest="same"), failed("/x"), failed("/y")]
-    )
-    assert [(one.run.place, tuple(copy.place for copy in one.run.copies)) for one in made.runs] == [
-        ("/a", ("/b",))
-    ]
+    made = reported([run("/b", digest="same"), run("/a", digest="same"), failed("/x"), failed("/y")])
+    assert [(one.run.place, tuple(copy.place for copy in one.run.copies)) for one in made.runs] == [("/a", ("/b",))]
     assert [one.place for one in made.failed] == ["/x", "/y"]
 
 

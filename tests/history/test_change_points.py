@@ -93,9 +93,7 @@ def test_a_change_that_no_user_acts_on_is_not_marked() -> None:
 
 
 @given(st.lists(st.floats(0.1, 1e6), max_size=60), st.floats(0.01, 100))
-def test_every_series_is_divided_into_levels_and_its_unit_does_not_matter(
-    values: list[float], unit: float
-) -> None:
+def test_every_series_is_divided_into_levels_and_its_unit_does_not_matter(values: list[float], unit: float) -> None:
     series = np.array(values, dtype=np.float64)
     found = change_points.change_points(series)
     bounds = (0, *found, len(values))

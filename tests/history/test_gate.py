@@ -112,16 +112,10 @@ WINDOW = (10, 30)
         ([point(31, 50, 60)], [], (10, 30)),  # of the newest commit itself
         ([], [25], (25, 30)),  # accepted before it shows
         ([], [5], (10, 30)),
-        (
-            [],
-            [30],
-            (30, 30),
-        ),  # the newest commit is accepted: there is nothing to compare it with yet
+        ([], [30], (30, 30)),  # the newest commit is accepted: there is nothing to compare it with yet
     ],
 )
-def test_the_runs_to_compare_with(
-    changes: list[ChangePoint], starts: list[int], span: tuple[int, int]
-) -> None:
+def test_the_runs_to_compare_with(changes: list[ChangePoint], starts: list[int], span: tuple[int, int]) -> None:
     found = reference(changes, starts, WINDOW)
     assert (found.start, found.end) == span
     assert isinstance(found, UsualRuns)

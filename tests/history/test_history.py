@@ -50,18 +50,13 @@ def test_without_a_commit_runs_are_in_the_order_of_their_recording() -> None:
         {"device_name": "another GPU"},
     ],
 )
-def test_another_program_its_arguments_or_another_machine_is_another_series(
-    changes: dict[str, Any],
-) -> None:
+def test_another_program_its_arguments_or_another_machine_is_another_series(changes: dict[str, Any]) -> None:
     history = followed([report(0), report(1, **changes), report(2)])
     assert [len(series.runs) for series in history.series] == [2, 1]
 
 
 def test_versions_belong_to_the_series_and_are_noted() -> None:
-    runs = [
-        report(0, framework={"tensorflow": "2.20.0"}),
-        report(1, framework={"tensorflow": "2.21.0"}),
-    ]
+    runs = [report(0, framework={"tensorflow": "2.20.0"}), report(1, framework={"tensorflow": "2.21.0"})]
     (series,) = followed(runs).series
     assert series.notes == (f"with {commit(1)[:9]}, tensorflow changed from 2.20.0 to 2.21.0",)
 
@@ -77,11 +72,7 @@ def test_all_steps_of_a_series_are_of_one_kind() -> None:
 
 def test_the_metrics_are_in_their_units() -> None:
     (series,) = followed([report(0)]).series
-    assert dict(series.runs[0].values) == {
-        RunMetric.STEP: 50.0,
-        RunMetric.RUN: 10.0,
-        RunMetric.MEMORY: 3.0,
-    }
+    assert dict(series.runs[0].values) == {RunMetric.STEP: 50.0, RunMetric.RUN: 10.0, RunMetric.MEMORY: 3.0}
 
 
 def test_a_run_that_was_ended_early_is_no_run_among_whole_ones() -> None:
@@ -123,9 +114,7 @@ def test_a_regression_is_marked_at_its_commit_and_fails_until_it_is_accepted() -
 
     kept = KeptHistory()
     for what in ("step-ms", "run-s"):
-        kept = kept.with_accepted(
-            accepted(what, commit(12)[:9], history.series, by="Ann", why="larger crops")
-        )
+        kept = kept.with_accepted(accepted(what, commit(12)[:9], history.series, by="Ann", why="larger crops"))
     history = followed(runs, kept, limit=0.1)
     assert [one.accepted is not None for one in step(history).changes] == [True]
     assert state(history) is BudgetState.MET
@@ -199,9 +188,7 @@ def test_a_finding_appears_and_goes() -> None:
 
 
 def test_a_rule_that_was_not_checked_is_neither_absent_nor_gone() -> None:
-    silent = replace(
-        report(1), results=tuple(one for one in report(1).results if one.rule.name != RULE)
-    )
+    silent = replace(report(1), results=tuple(one for one in report(1).results if one.rule.name != RULE))
     (series,) = followed([report(0), silent]).series
     one = next(finding for finding in series.findings if finding.rule == RULE)
     assert (one.found, one.appeared, one.gone) == ((True, None), None, None)

@@ -40,9 +40,7 @@ def test_the_same_entry_is_replaced_and_others_are_kept() -> None:
         ('{"schema": 1, "baselines": [3], "accepted": []}', "is damaged"),
     ],
 )
-def test_a_damaged_file_is_refused_in_one_sentence(
-    content: str, message: str, tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_refused_in_one_sentence(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "kept.json"
     path.write_text(content)
     with pytest.raises(InputError, match=message):

@@ -43,9 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 def served(folder: Path, told: Callable[[ClientSession], Awaitable[Any]], *options: str) -> Any:
     words = ["-m", "tfdoctor", "mcp", *options, str(folder)]
-    server = StdioServerParameters(
-        command=sys.executable, args=words, env=environment(PYTHONPATH=str(SOURCES))
-    )
+    server = StdioServerParameters(command=sys.executable, args=words, env=environment(PYTHONPATH=str(SOURCES)))
 
     async def run() -> Any:
         async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
@@ -90,12 +88,7 @@ def test_an_assistant_reads_runs_and_nothing_else(folder: Path) -> None:
         assert "input_bound.py:" in difference  # as it is in the file system
         assert not re.search("\u200b|&[a-z]+;", difference)
 
-        for path in (
-            "../outside/secret",
-            "link/secret",
-            str(folder.parent / "outside" / "secret"),
-            "/etc",
-        ):
+        for path in ("../outside/secret", "link/secret", str(folder.parent / "outside" / "secret"), "/etc"):
             for tool in ("get_report", "get_patch"):
                 failed, why = await call(session, tool, run=path)
                 assert failed
@@ -116,12 +109,7 @@ def test_only_where_it_is_allowed_a_script_is_run(folder: Path) -> None:
         )
         assert not failed, report
         assert "training steps" in report
-        for script, out in (
-            ("/bin/sh", "b"),
-            ("../x.py", "b"),
-            ("train.py", "new"),
-            ("train.py", "../b"),
-        ):
+        for script, out in (("/bin/sh", "b"), ("../x.py", "b"), ("train.py", "new"), ("train.py", "../b")):
             failed, why = await call(session, "profile", script=script, out=out)
             assert failed
             assert "folders of this server" in why

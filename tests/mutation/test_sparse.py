@@ -25,9 +25,7 @@ FACTS = measured()
 EXAMPLES = 15
 """Traces of each recording: 3 s for all."""
 
-REMOVALS = st.lists(
-    st.tuples(st.sampled_from(sparse.CHANGES), st.integers(0, 30)), min_size=1, max_size=5
-)
+REMOVALS = st.lists(st.tuples(st.sampled_from(sparse.CHANGES), st.integers(0, 30)), min_size=1, max_size=5)
 """What is removed, with the seed that chooses the line, plane, step or event."""
 
 Removals = list[tuple[sparse.Change, int]]

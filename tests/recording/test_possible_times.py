@@ -37,10 +37,7 @@ def test_times_that_can_be_are_kept(told: Bucket, manifest: Manifest | None) -> 
 
 @pytest.mark.parametrize(
     ("told", "says"),
-    [
-        (Bucket(0.0, 2e9, {"0": 2e12}), "2,000,000,000 s"),
-        (Bucket(0.0, 5.0, {"0": 2e12}), "2,000,000,000 s"),
-    ],
+    [(Bucket(0.0, 2e9, {"0": 2e12}), "2,000,000,000 s"), (Bucket(0.0, 5.0, {"0": 2e12}), "2,000,000,000 s")],
 )
 def test_times_that_cannot_be_are_left_out(told: Bucket, says: str) -> None:
     notes = Notes()

@@ -20,10 +20,7 @@ def log(pid: int, buckets: int = 1) -> str:
     lines: list[dict[str, object]] = [
         {"kind": "process", "pid": pid, "started_unix_ns": 1, "started_monotonic_ns": 1},
         {"kind": "call", "id": 0, "call": "script"},
-        *(
-            {"kind": "bucket", "start": n, "end": n + 1.0, "calls": {"0": 9.0}}
-            for n in range(buckets)
-        ),
+        *({"kind": "bucket", "start": n, "end": n + 1.0, "calls": {"0": 9.0}} for n in range(buckets)),
     ]
     return "".join(f"{json.dumps(line)}\n" for line in lines)
 
@@ -56,12 +53,7 @@ def shown(out: Path) -> int:
 @pytest.mark.parametrize(
     ("started", "buckets", "seen", "pid"),
     [
-        (
-            21,
-            {21: 1, 22: 9},
-            {},
-            21,
-        ),  # what tfdoctor started, though another has the longer account
+        (21, {21: 1, 22: 9}, {}, 21),  # what tfdoctor started, though another has the longer account
         (20, {21: 1, 22: 9}, {}, 22),  # a shell started them: the longest
         (None, {21: 1, 22: 9}, {}, 22),  # a recording without times
         (21, {21: 9, 22: 1}, {22: 40}, 22),  # the trainer
@@ -97,9 +89,7 @@ def test_what_runs_keras_on_another_backend_is_shown_before_what_started_it(tmp_
 
 
 @pytest.mark.parametrize(("seen", "pid"), [(0, 22), (5, 22)])
-def test_what_goes_on_in_the_background_is_read_where_it_writes(
-    tmp_path: Path, seen: int, pid: int
-) -> None:
+def test_what_goes_on_in_the_background_is_read_where_it_writes(tmp_path: Path, seen: int, pid: int) -> None:
     out = tmp_path / "out"
     state = replace(begun(out, 21), background=(22,))
     process(out, 21, 1)

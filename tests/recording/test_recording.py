@@ -64,24 +64,17 @@ def test_of_several_recordings_the_newest_is_opened_and_said(tmp_path: Path) -> 
     assert recording.program is not None
     assert recording.title(tmp_path) == "a"
     (note,) = recording.notes
-    assert note == (
-        "2 recordings found: the newest recording, jobs/a, is shown; "
-        f"to see another, name it: {old}"
-    )
+    assert note == (f"2 recordings found: the newest recording, jobs/a, is shown; to see another, name it: {old}")
 
 
-@pytest.mark.parametrize(
-    ("run", "newer"), [("2025_01_01_10_00_00", ""), ("2027_01_01_10_00_00", "yes")]
-)
+@pytest.mark.parametrize(("run", "newer"), [("2025_01_01_10_00_00", ""), ("2027_01_01_10_00_00", "yes")])
 def test_a_recording_precedes_runs_of_tensorboard(tmp_path: Path, run: str, newer: str) -> None:
     mine = made(tmp_path / "mine", 1)
     bare = trace(tmp_path / "plugins" / "profile" / run).parent
     recording = Recording.open(tmp_path)
     assert recording.root == mine
     (note,) = recording.notes
-    assert note.startswith(
-        "1 recording and 1 TensorBoard run found: the newest recording, mine, is shown; "
-    )
+    assert note.startswith("1 recording and 1 TensorBoard run found: the newest recording, mine, is shown; ")
     assert (f"plugins/profile/{run} is newer and is only a trace; " in note) is bool(newer)
     assert note.endswith(f"to see another, name it: {bare}")
 
@@ -205,9 +198,7 @@ def test_an_unreadable_file(tmp_path: Path) -> None:
         Recording.open(path)
 
 
-def test_an_unreadable_file_as_the_system_reports_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_as_the_system_reports_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = trace(tmp_path)
 
     def refuse(*_: object, **__: object) -> None:
@@ -285,13 +276,7 @@ def test_a_later_schema_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("schema", "note"),
-    [
-        (2, "later tfdoctor (schema 2)"),
-        (0, "schema 0"),
-        ("x", "schema 'x'"),
-        (1, ""),
-        (None, "None"),
-    ],
+    [(2, "later tfdoctor (schema 2)"), (0, "schema 0"), ("x", "schema 'x'"), (1, ""), (None, "None")],
 )
 def test_another_schema_of_the_program_is_said(tmp_path: Path, schema: object, note: str) -> None:
     path = recorded(tmp_path) / "program.json.gz"
@@ -335,12 +320,7 @@ def test_a_manifest_survives_the_round_trip() -> None:
 @pytest.mark.parametrize(
     ("kind", "script", "command", "program"),
     [
-        (
-            "script",
-            "jobs/train.py",
-            "python jobs/train.py --lr 0.1 'a b'",
-            "train.py --lr 0.1 'a b'",
-        ),
+        ("script", "jobs/train.py", "python jobs/train.py --lr 0.1 'a b'", "train.py --lr 0.1 'a b'"),
         ("module", "pkg.train", "python -m pkg.train --lr 0.1", "pkg.train --lr 0.1"),
         ("command", "bash", "bash run.sh", ""),
         ("", "", "", ""),
@@ -389,11 +369,7 @@ def test_folding_adds_to_what_is_missing() -> None:
 
 
 def test_the_first_gap_that_concerns_the_trace_says_why_nothing_was_traced() -> None:
-    samples, steps, trace = (
-        Missing("samples", "off"),
-        Missing("steps", "no"),
-        Missing("trace", "gone"),
-    )
+    samples, steps, trace = (Missing("samples", "off"), Missing("steps", "no"), Missing("trace", "gone"))
     assert Manifest(missing=(samples, steps, trace)).trace_gap == steps
     assert Manifest(missing=(samples, Missing("trace of vm-5:6009", "busy"))).trace_gap is None
 
@@ -416,9 +392,7 @@ def linked(recording: Path, name: str, elsewhere: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["tfdoctor.json", "program.json.gz", "samples.jsonl", "run.jsonl"])
-def test_a_file_that_a_link_brings_from_elsewhere_is_no_part_of_a_recording(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_file_that_a_link_brings_from_elsewhere_is_no_part_of_a_recording(name: str, tmp_path: Path) -> None:
     recording = Path(shutil.copytree(SAMPLES / "cpu-outside-steps", tmp_path / "recording"))
     linked(recording, name, tmp_path / "elsewhere")
     opened = Recording.open(recording)

@@ -122,9 +122,7 @@ def test_numbers_that_numpy_made_are_read(value: object, size: int | None) -> No
 
 
 def test_a_batch_of_none_is_no_size() -> None:
-    assert read(DatasetParameters, {"batch_size": 0, "buffer_size": -1}, []) == DatasetParameters(
-        buffer_size=-1
-    )
+    assert read(DatasetParameters, {"batch_size": 0, "buffer_size": -1}, []) == DatasetParameters(buffer_size=-1)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +145,7 @@ def test_a_note_names_the_first_places() -> None:
     notes.left_out("tfdoctor.json", [".steps.at", ".clock[0]", "", ".x"])
     notes.left_out("samples.jsonl", [])
     (said,) = notes.damage
-    assert said == (
-        "4 damaged values of tfdoctor.json left out: steps.at, clock[0], the whole file, …"
-    )
+    assert said == ("4 damaged values of tfdoctor.json left out: steps.at, clock[0], the whole file, …")
     assert notes.texts == notes.damage
 
 

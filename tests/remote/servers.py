@@ -63,13 +63,7 @@ def s3() -> Iterator[Mapping[str, str]]:
 def gcs() -> Iterator[Mapping[str, str]]:
     """Run an emulator of Google Cloud Storage with the bucket "runs"; yield the environment that points to it."""
     port = free_port()
-    command = (
-        tool("gcp-storage-emulator"),
-        "start",
-        "--host=127.0.0.1",
-        f"--port={port}",
-        "--in-memory",
-    )
+    command = (tool("gcp-storage-emulator"), "start", "--host=127.0.0.1", f"--port={port}", "--in-memory")
     with process(port, *command, "--default-bucket=runs") as address:
         yield {"STORAGE_EMULATOR_HOST": address}
 

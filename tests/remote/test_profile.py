@@ -17,9 +17,7 @@ model.fit(x, x[:, :1], batch_size=8, verbose=0)
 """
 
 
-def test_a_recording_is_uploaded_and_can_be_reported_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recording_is_uploaded_and_can_be_reported_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "train.py"
     script.write_text(TRAIN)
     with servers.s3() as environment:
@@ -35,8 +33,6 @@ def test_a_recording_is_uploaded_and_can_be_reported_on(
         assert "tfdoctor-" not in done.stderr  # a folder that is gone when the user reads it
         uploaded = {path.removeprefix("runs/train/") for path in filesystem.find("runs/train")}
         assert {"tfdoctor.json", "program.json.gz", "samples.jsonl", "report.json"} <= uploaded
-        again = servers.tfdoctor(
-            "report", "s3://runs/train", "--out", str(tmp_path / "out"), **environment
-        )
+        again = servers.tfdoctor("report", "s3://runs/train", "--out", str(tmp_path / "out"), **environment)
         assert again.returncode == 0, again.stderr
         assert (tmp_path / "out" / "report.html").exists()

@@ -84,9 +84,7 @@ def reported(bucket: tuple[str, Any, Mapping[str, str]], tmp_path: Path) -> None
     assert remote["subject"]["title"] == "first"
 
 
-def test_workers_that_ended_at_different_times_are_all_read(
-    bucket: tuple[str, Any, Mapping[str, str]],
-) -> None:
+def test_workers_that_ended_at_different_times_are_all_read(bucket: tuple[str, Any, Mapping[str, str]]) -> None:
     """On machines without a shared folder, each names the run of its trace by its own clock."""
     url, filesystem, _ = bucket
     for number, run in enumerate(("2026_11_28_04_00_00", "2026_11_28_04_00_07")):
@@ -124,24 +122,18 @@ def test_where_a_recording_cannot_go_is_known_before_the_script_runs(
         assert not (tmp_path / "ran").exists()
 
 
-def test_a_bucket_without_a_recording_is_one_sentence(
-    bucket: tuple[str, Any, Mapping[str, str]],
-) -> None:
+def test_a_bucket_without_a_recording_is_one_sentence(bucket: tuple[str, Any, Mapping[str, str]]) -> None:
     url, filesystem, _ = bucket
     filesystem.pipe(f"{url}/other/notes.txt", b"nothing")
     nothing = tfdoctor("report", f"{url}/nowhere")
     assert (nothing.returncode, nothing.stdout) == (2, "")
-    assert nothing.stderr.splitlines()[-1] == (
-        f"tfdoctor: There is nothing at {url}/nowhere: check the address."
-    )
+    assert nothing.stderr.splitlines()[-1] == (f"tfdoctor: There is nothing at {url}/nowhere: check the address.")
     other = tfdoctor("report", f"{url}/other")
     assert other.returncode == 2
     assert f"No trace under {url}/other" in other.stderr
 
 
-def test_a_comparison_reads_and_writes_urls(
-    bucket: tuple[str, Any, Mapping[str, str]],
-) -> None:
+def test_a_comparison_reads_and_writes_urls(bucket: tuple[str, Any, Mapping[str, str]]) -> None:
     url, filesystem, environment = bucket
     filesystem.put(str(SAMPLE), f"{url}/before", recursive=True)
     filesystem.put(str(SAMPLES / "cpu-input-bound-fixed"), f"{url}/after", recursive=True)
@@ -153,14 +145,10 @@ def test_a_comparison_reads_and_writes_urls(
     assert compared["step"]["direction"] == "faster"
 
 
-def test_what_cannot_be_uploaded_stays(
-    bucket: tuple[str, Any, Mapping[str, str]],
-) -> None:
+def test_what_cannot_be_uploaded_stays(bucket: tuple[str, Any, Mapping[str, str]]) -> None:
     url, _, environment = bucket
     elsewhere = url.replace("runs", "no-such-bucket")
-    done = servers.tfdoctor(
-        "report", str(SAMPLE), "--out", f"{elsewhere}/x", "--format", "json", **environment
-    )
+    done = servers.tfdoctor("report", str(SAMPLE), "--out", f"{elsewhere}/x", "--format", "json", **environment)
     assert done.returncode == 2
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"tfdoctor: {elsewhere}/x/report.json cannot be written")
@@ -183,12 +171,9 @@ def test_a_connection_that_is_cut_once_is_tried_again(address: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("kind", "why"),
-    [("cut", "cannot be read"), ("refused", "cannot be read"), ("gone", "There is nothing at")],
+    ("kind", "why"), [("cut", "cannot be read"), ("refused", "cannot be read"), ("gone", "There is nothing at")]
 )
-def test_what_a_web_server_refuses_is_one_sentence(
-    address: str, kind: str, why: str, tmp_path: Path
-) -> None:
+def test_what_a_web_server_refuses_is_one_sentence(address: str, kind: str, why: str, tmp_path: Path) -> None:
     url = f"{address}/{kind}/{TRACE.relative_to(SAMPLES)}"
     done = tfdoctor("report", url, "--out", str(tmp_path / "out"))
     assert (done.returncode, done.stdout) == (2, "")
@@ -200,11 +185,7 @@ def test_what_a_web_server_refuses_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("url", "why"),
-    [
-        ("foo://a/b", "Protocol not known: foo"),
-        ("az://a/b", "pip install 'tfdoctor[azure]'"),
-    ],
+    ("url", "why"), [("foo://a/b", "Protocol not known: foo"), ("az://a/b", "pip install 'tfdoctor[azure]'")]
 )
 def test_an_unknown_scheme_and_a_missing_package_are_one_sentence(url: str, why: str) -> None:
     done = tfdoctor("report", url)
@@ -291,9 +272,7 @@ class Kept(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
         raise PermissionError(path)
 
 
-def test_old_files_that_cannot_be_removed_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_files_that_cannot_be_removed_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "opened", lambda url: Remote(url, Kept(), url[len("file://") :]))
     old = tmp_path / "there" / "reports" / "old.html"
     old.parent.mkdir(parents=True)
@@ -308,9 +287,7 @@ def test_old_files_that_cannot_be_removed_are_named(
     assert not folder.exists()
 
 
-def test_a_file_of_which_a_part_arrived_stays_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_which_a_part_arrived_stays_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = f"{tmp_path}/there"
     monkeypatch.setattr(uploads, "opened", lambda url: Remote(url, Half(), url[len("file://") :]))
     kept = uploads.Uploads()
@@ -325,9 +302,7 @@ def test_a_refused_connection_and_an_unknown_host_are_no_missing_file() -> None:
     """Trap: fsspec takes a web server that does not answer for one without the file."""
     nobody = f"http://127.0.0.1:{servers.free_port()}"
     refused = "(the server refuses the connection): check the port, and that the server runs."
-    unknown = (
-        "(the host is unknown): check the name of the host, and the connection to the network."
-    )
+    unknown = "(the host is unknown): check the name of the host, and the connection to the network."
     expected = {
         f"{nobody}/runs/a": refused,
         f"{nobody}/a.xplane.pb": refused,

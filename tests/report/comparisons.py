@@ -47,12 +47,8 @@ def faster() -> RunComparison:
         version="0.1.0",
         before=BEFORE,
         after=AFTER,
-        step=ChangeOfStep(
-            change=-0.31, low=-0.34, high=-0.28, least=0.05, direction=Direction.FASTER
-        ),
-        wider=(
-            "Other programs used 4 % of the cores while the steps after the change were traced.",
-        ),
+        step=ChangeOfStep(change=-0.31, low=-0.34, high=-0.28, least=0.05, direction=Direction.FASTER),
+        wider=("Other programs used 4 % of the cores while the steps after the change were traced.",),
         parts=(
             PartChange(part="input", before=12.0, after=0.3, changed=True),
             PartChange(part="host", before=4.1, after=4.2, changed=False),
@@ -107,9 +103,7 @@ def alike() -> RunComparison:
         version="0.1.0",
         before=BEFORE,
         after=BEFORE,
-        step=ChangeOfStep(
-            change=0.004, low=-0.04, high=0.05, least=0.045, direction=Direction.NONE
-        ),
+        step=ChangeOfStep(change=0.004, low=-0.04, high=0.05, least=0.045, direction=Direction.NONE),
         parts=(PartChange(part="input", before=12.0, after=12.0, changed=False),),
     )
 
@@ -126,11 +120,7 @@ def unlike() -> RunComparison:
         parts=(PartChange(part="input", before=0.46, after=0.02, changed=True),),
         findings=(
             FindingChange(
-                state=FindingState.WORSE,
-                rule=HOSTILE,
-                summary=HOSTILE,
-                severity="",
-                at=Place(HOSTILE, 1),
+                state=FindingState.WORSE, rule=HOSTILE, summary=HOSTILE, severity="", at=Place(HOSTILE, 1)
             ),
         ),
     )
@@ -154,12 +144,7 @@ def unknown() -> RunComparison:
         before=replace(BEFORE, mean_ms=26.4),
         after=replace(AFTER, mean_ms=44.0),
         step=ChangeOfStep(
-            change=-0.31,
-            low=-0.62,
-            high=0.25,
-            least=0.81,
-            direction=Direction.UNKNOWN,
-            doubt=Undecided.WIDE,
+            change=-0.31, low=-0.62, high=0.25, least=0.81, direction=Direction.UNKNOWN, doubt=Undecided.WIDE
         ),
         parts=(PartChange(part="input", before=12.0, after=0.3, changed=False),),
         gate=RegressionGate(most=0.05, failed=False, unclear=True),

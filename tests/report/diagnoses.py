@@ -66,9 +66,7 @@ from tfdoctor.terms.verdict import (
 )
 from tfdoctor.trial.trial import with_measured
 
-HOSTILE = (
-    "</script><img src=x onerror=alert(1)><!--<script>`|[bold red]@all *x* <b>y</b> &lt; %{x} $z$"
-)
+HOSTILE = "</script><img src=x onerror=alert(1)><!--<script>`|[bold red]@all *x* <b>y</b> &lt; %{x} $z$"
 INVISIBLE = "a\x00b\u202ec\u2028d\ud800e\x1b[31mf\ng"
 LONG = "tensorflow::functor::" + "x" * 10_000 + "::operator()"
 
@@ -119,8 +117,7 @@ def full() -> Diagnosis:
         ),
         steps=steps(20),
         trust=Trust(
-            level=TrustLevel.HIGH,
-            reasons=("The step model's own time is within 2 % of the measured one.",),
+            level=TrustLevel.HIGH, reasons=("The step model's own time is within 2 % of the measured one.",)
         ),
         results=(*findings(), *healthy_results(), *not_applicable_results(), errored_result()),
         together=Together(
@@ -159,9 +156,7 @@ def full() -> Diagnosis:
             Measure("rate of copies host to device", bandwidth(4.1e9)),
             Measure("number of gaps below 10 µs", count(31)),
         ),
-        unrecorded=(
-            "GPU power: NVML refused it (Insufficient Permissions); run as root to record it.",
-        ),
+        unrecorded=("GPU power: NVML refused it (Insufficient Permissions); run as root to record it.",),
         accounts=(
             Account(part="input", total_ms=43.1, state=AccountState.NAMED, rules=("input-bound",)),
             Account(
@@ -174,15 +169,11 @@ def full() -> Diagnosis:
     )
 
 
-HELPS = Measured(
-    share=0.31, low=0.28, high=0.34, difference=Difference.SAVES, rounds=(0.3, 0.31, 0.33)
-)
+HELPS = Measured(share=0.31, low=0.28, high=0.34, difference=Difference.SAVES, rounds=(0.3, 0.31, 0.33))
 NOTHING = Measured(share=0.01, low=-0.02, high=0.03, difference=Difference.NONE, rounds=(0.0, 0.01))
 HURTS = Measured(share=-0.26, low=-0.29, high=-0.24, difference=Difference.COSTS, rounds=(-0.26,))
 NOISY = replace(NOTHING, low=-0.4, high=0.5, difference=Difference.UNKNOWN)
-SLOW = Measured(
-    share=-1.87, low=-2.43, high=-1.4, difference=Difference.COSTS, rounds=(-1.67, -2.09)
-)
+SLOW = Measured(share=-1.87, low=-2.43, high=-1.4, difference=Difference.COSTS, rounds=(-1.67, -2.09))
 
 PROMISED = Saving(per_step=ms(4.0), share=0.4, bound=Bound.EXPECTED, how="By the step model.")
 AT_MOST = Saving(per_step=ms(0.4), share=0.04, bound=Bound.AT_MOST, how="By the step model.")
@@ -282,11 +273,7 @@ def tried() -> Diagnosis:
 
 
 LOSSES = TrainingMatch(
-    state=TrainingState.LOSSES,
-    step=20,
-    losses=((1, 2.0, 2.1), (2, 1.5, 1.6)),
-    apart=0.05,
-    usual=0.0002,
+    state=TrainingState.LOSSES, step=20, losses=((1, 2.0, 2.1), (2, 1.5, 1.6)), apart=0.05, usual=0.0002
 )
 CHANGED = TrainingMatch(state=TrainingState.CHANGED, why="the batch is twice as large")
 DIFFERENT = TrainingMatch(state=TrainingState.DIFFERENT, step=20, losses=((1, 2.0, 2.1),))
@@ -340,13 +327,7 @@ def profile() -> Profile:
         attained=0.83,
     )
     product = replace(
-        conv,
-        what="MatMul",
-        ms=1.1,
-        share=0.021,
-        attained=None,
-        of_fastest=0.6,
-        unknown="peak FLOP/s unknown",
+        conv, what="MatMul", ms=1.1, share=0.021, attained=None, of_fastest=0.6, unknown="peak FLOP/s unknown"
     )
     line = ProfileRow(
         kind=WorkKind.LINE,
@@ -454,14 +435,9 @@ def _between_steps() -> Result:
         evidence=(Measure("between steps", ms(0.4), ms(0.26)),),
         remedies=(Remedy(action="Print every 100 steps", at=Location("callbacks/printer.py", 7)),),
     )
-    saving = Saving(
-        per_step=ms(0.4), share=0.0077, bound=Bound.AT_MOST, how="All of the time between steps."
-    )
+    saving = Saving(per_step=ms(0.4), share=0.0077, bound=Bound.AT_MOST, how="All of the time between steps.")
     return Result(
-        rule=rule("between-steps", Topic.EXECUTION),
-        outcome=finding,
-        saving=saving,
-        severity=Severity.NOTE,
+        rule=rule("between-steps", Topic.EXECUTION), outcome=finding, saving=saving, severity=Severity.NOTE
     )
 
 
@@ -490,10 +466,7 @@ def _float32() -> Result:
         after=("input-bound",),
     )
     return Result(
-        rule=rule("float32-matmul", Topic.PRECISION),
-        outcome=finding,
-        saving=saving,
-        severity=Severity.NOTE,
+        rule=rule("float32-matmul", Topic.PRECISION), outcome=finding, saving=saving, severity=Severity.NOTE
     )
 
 
@@ -539,9 +512,7 @@ def not_applicable_results() -> tuple[Result, ...]:
         ),
         Result(
             rule=rule("unaligned-dimension", Topic.PRECISION),
-            outcome=NotApplicable(
-                reason="No shapes were recorded; profile the script with tfdoctor profile."
-            ),
+            outcome=NotApplicable(reason="No shapes were recorded; profile the script with tfdoctor profile."),
         ),
     )
 
@@ -578,17 +549,7 @@ def pipeline() -> tuple[PipelineStage, ...]:
             ("Prefetch", None, 0.1, 1.0, 1.0, True, "", None, "injected by tf.data"),
             ("Batch", 0, 2.0, 1.0, 1.0, True, ".batch(256)", Location("train.py", 42), ""),
             ("Map", 1, 41.2, 1.0, 256.0, True, ".map(decode)", here, ""),
-            (
-                "Interleave",
-                2,
-                6.1,
-                1.0,
-                256.0,
-                True,
-                ".interleave(read)",
-                Location("train.py", 38),
-                "",
-            ),
+            ("Interleave", 2, 6.1, 1.0, 256.0, True, ".interleave(read)", Location("train.py", 38), ""),
             ("TFRecord", 3, 1.2, 4.0, 256.0, False, "", None, "ran in parallel (autotuned)"),
         )
     )
@@ -626,19 +587,11 @@ WAITS = {"input": ("input-bound",)}
 
 def timeline(name: str = "", pieces: int = 40) -> Timeline:
     """Return a step of 52 ms that waits 43 ms for input, then computes."""
-    step = (
-        ("input", 0.0, 43.1),
-        ("host", 43.1, 0.5),
-        ("device", 43.6, 8.0),
-        ("between", 51.6, 0.4),
-    )
+    step = (("input", 0.0, 43.1), ("host", 43.1, 0.5), ("device", 43.6, 8.0), ("between", 51.6, 0.4))
     lanes = (
         TimelineLane(
             "step",
-            tuple(
-                _piece(start, time, part, name or part, *WAITS.get(part, ()))
-                for part, start, time in step
-            ),
+            tuple(_piece(start, time, part, name or part, *WAITS.get(part, ())) for part, start, time in step),
         ),
         TimelineLane(
             name or "input: .map(decode)",
@@ -688,9 +641,7 @@ def caused() -> Diagnosis:
     again = replace(cause, rule=rule("hot-stage"))
     order = Order(
         turns=(Turn("sequential-map", ms(41.5), Bound.EXPECTED),),
-        relations=(
-            Relation(Relationship.CEILING, "input-bound", ("sequential-map", "hot-stage"), "input"),
-        ),
+        relations=(Relation(Relationship.CEILING, "input-bound", ("sequential-map", "hot-stage"), "input"),),
     )
     return replace(base, results=(symptom, cause, again, *others), order=order)
 
@@ -699,16 +650,13 @@ def healthy() -> Diagnosis:
     """Return a run that computes all the time and in which nothing is wrong."""
     breakdown = {"input": 0.0, "device": 8.0, "host": 0.2}
     rows = tuple(
-        StepRow(number=at, total_ms=8.2, parts_ms={"device": 8.0, "host": 0.2}, steady=True)
-        for at in range(8)
+        StepRow(number=at, total_ms=8.2, parts_ms={"device": 8.0, "host": 0.2}, steady=True) for at in range(8)
     )
     return replace(
         full(),
         accounts=full().accounts[1:],
         profile=replace(profile(), rows=profile().rows[2:]),
-        steps=replace(
-            steps(8), rows=rows, median_ms=8.2, p10_ms=8.1, p90_ms=8.3, breakdown_ms=breakdown
-        ),
+        steps=replace(steps(8), rows=rows, median_ms=8.2, p10_ms=8.1, p90_ms=8.3, breakdown_ms=breakdown),
         results=(*healthy_results(), not_applicable_results()[0]),
         together=None,
         unrecorded=(),
@@ -741,9 +689,7 @@ def unexplained() -> Diagnosis:
     )
     return replace(
         base,
-        steps=replace(
-            base.steps, rows=rows, median_ms=12.0, p10_ms=11.9, p90_ms=12.2, breakdown_ms=parts
-        ),
+        steps=replace(base.steps, rows=rows, median_ms=12.0, p10_ms=11.9, p90_ms=12.2, breakdown_ms=parts),
         accounts=(host, device),
         profile=Profile(),
     )
@@ -800,9 +746,7 @@ def hostile() -> Diagnosis:
     )
     edit = Edit(where, f"```\n{HOSTILE}", f"{INVISIBLE}\n</pre>{HOSTILE}\n{LONG}")
     saving = Saving(per_step=ms(4.0), share=0.1, bound=Bound.AT_MOST, how=evil, after=(HOSTILE,))
-    bad = rule(
-        HOSTILE, title=HOSTILE, why=f"{HOSTILE}\n\n<img src=x>\n\n![x](https://x.test/x.png)"
-    )
+    bad = rule(HOSTILE, title=HOSTILE, why=f"{HOSTILE}\n\n<img src=x>\n\n![x](https://x.test/x.png)")
     return replace(
         base,
         version=HOSTILE,
@@ -840,17 +784,12 @@ def hostile() -> Diagnosis:
             ),
             Result(rule=named(bad, "2"), outcome=Healthy(summary=evil, evidence=(table,))),
             Result(rule=named(bad, "3"), outcome=NotApplicable(reason=evil)),
-            Result(
-                rule=named(bad, "4"),
-                outcome=Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}"),
-            ),
+            Result(rule=named(bad, "4"), outcome=Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}")),
         ),
         together=Together(per_step=ms(4.0), share=0.1, rules=(HOSTILE,)),
         xprof=SecondOpinion(conclusion=evil, agrees=False, why=LONG),
         timeline=timeline(evil),
-        pipeline=tuple(
-            replace(stage, name=HOSTILE, written=evil, note=LONG, at=where) for stage in pipeline()
-        ),
+        pipeline=tuple(replace(stage, name=HOSTILE, written=evil, note=LONG, at=where) for stage in pipeline()),
         operations=tuple(
             replace(row, layer=f"{row.layer}{HOSTILE}", operation=evil, detail=LONG, at=where)
             for row in operations()
@@ -878,9 +817,7 @@ def hostile() -> Diagnosis:
 def huge() -> Diagnosis:
     """Return a run with 500 offenders in a table and 3000 operations."""
     base = full()
-    rows = tuple(
-        (f"layer_{at}", Location("model.py", at), ms(at / 7), ratio(at / 5000)) for at in range(500)
-    )
+    rows = tuple((f"layer_{at}", Location("model.py", at), ms(at / 7), ratio(at / 5000)) for at in range(500))
     finding = Finding(
         summary="500 layers are padded.",
         evidence=(Table(("layer", "line", "time", "share"), rows),),
@@ -905,11 +842,7 @@ def huge() -> Diagnosis:
         for at in range(3000)
     )
     return replace(
-        base,
-        results=many + base.results,
-        operations=heavy,
-        steps=steps(300),
-        timeline=timeline(pieces=4000),
+        base, results=many + base.results, operations=heavy, steps=steps(300), timeline=timeline(pieces=4000)
     )
 
 
@@ -1003,13 +936,7 @@ def gated() -> Diagnosis:
             why="the trace does not show the arithmetic of each matmul and convolution",
             at=replace(at, line=7),
         ),
-        BudgetCheck(
-            key="memory-gb",
-            limit=nbytes(8e9),
-            at_least=False,
-            state=BudgetState.MET,
-            value=nbytes(5.1e9),
-        ),
+        BudgetCheck(key="memory-gb", limit=nbytes(8e9), at_least=False, state=BudgetState.MET, value=nbytes(5.1e9)),
     )
     first, *others = base.results
     marked = [replace(first, known=True)]
@@ -1024,10 +951,7 @@ def configured() -> Diagnosis:
     base = full()
     (first, *others) = base.results
     order = Order(
-        turns=(
-            Turn("input-bound", ms(43.0), Bound.AT_MOST),
-            Turn("float32-matmul", ms(3.1), Bound.EXPECTED),
-        ),
+        turns=(Turn("input-bound", ms(43.0), Bound.AT_MOST), Turn("float32-matmul", ms(3.1), Bound.EXPECTED)),
         relations=(
             Relation(Relationship.UNNEEDED, "python-input", ("input-bound",)),
             Relation(

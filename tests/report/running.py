@@ -40,13 +40,8 @@ def trains(base: Diagnosis) -> Diagnosis:
     """Return a report on a run of ten epochs, with a finding in each unit."""
     step, *others = base.results
     assert isinstance(step.outcome, Finding)
-    per_step = replace(
-        step,
-        run=saving(17.3, Recurrence.PER_STEP, each=0.0041, times=4220, extrapolated=0.3),
-    )
-    once = found(
-        step, "slow-preparation", "Read the table once, with vectorized operations", PREPARES
-    )
+    per_step = replace(step, run=saving(17.3, Recurrence.PER_STEP, each=0.0041, times=4220, extrapolated=0.3))
+    once = found(step, "slow-preparation", "Read the table once, with vectorized operations", PREPARES)
     epochs = found(step, "compile-in-loop", "Compile once, and assign the learning rate", COMPILES)
     results = (
         replace(
@@ -55,10 +50,7 @@ def trains(base: Diagnosis) -> Diagnosis:
             severity=Severity.WARNING,
         ),
         per_step,
-        replace(
-            epochs,
-            run=saving(9.4, Recurrence.PER_EPOCH, each=0.94, times=EPOCHS, extrapolated=0.09),
-        ),
+        replace(epochs, run=saving(9.4, Recurrence.PER_EPOCH, each=0.94, times=EPOCHS, extrapolated=0.09)),
     )
     together = RunTogether(
         total=ms(46_500),
@@ -82,12 +74,8 @@ def predicts(base: Diagnosis) -> Diagnosis:
         recurring_ms=30_000.0,
     )
     result = found(base.results[0], "slow-prediction", "Predict all examples at once", where)
-    result = replace(
-        result, run=saving(26.0, Recurrence.PER_CALL, each=0.0026, times=10_000, whole=41.0)
-    )
-    together = RunTogether(
-        total=ms(26_000), share=26 / 41, rules=("slow-prediction",), bound=Bound.EXPECTED
-    )
+    result = replace(result, run=saving(26.0, Recurrence.PER_CALL, each=0.0026, times=10_000, whole=41.0))
+    together = RunTogether(total=ms(26_000), share=26 / 41, rules=("slow-prediction",), bound=Bound.EXPECTED)
     return replace(
         base,
         steps=StepsSummary(source=StepSource.NONE, missing="nothing in the trace repeats"),
@@ -182,13 +170,10 @@ def line(at: Location | None, seconds: float, calls: str = "") -> PhaseLine:
     return PhaseLine(at=at, ms=1000 * seconds, calls=calls, samples=int(20 * seconds))
 
 
-def rows(
-    times: dict[Phase, float], lines: dict[Phase, tuple[PhaseLine, ...]]
-) -> tuple[PhaseRow, ...]:
+def rows(times: dict[Phase, float], lines: dict[Phase, tuple[PhaseLine, ...]]) -> tuple[PhaseRow, ...]:
     """Return phases of so many seconds."""
     return tuple(
-        PhaseRow(phase=phase, ms=1000 * seconds, lines=lines.get(phase, ()))
-        for phase, seconds in times.items()
+        PhaseRow(phase=phase, ms=1000 * seconds, lines=lines.get(phase, ())) for phase, seconds in times.items()
     )
 
 
@@ -226,9 +211,7 @@ def found(like: Result, name: str, action: str, at: Location) -> Result:
         evidence=(),
         remedies=(Remedy(action=action, code="model.compile(optimizer)", at=at),),
     )
-    return Result(
-        rule=replace(like.rule, name=name, doc=doc), outcome=finding, severity=Severity.WARNING
-    )
+    return Result(rule=replace(like.rule, name=name, doc=doc), outcome=finding, severity=Severity.WARNING)
 
 
 def saving(  # noqa: PLR0913 - the fields that differ

@@ -104,15 +104,9 @@ NARROW = ("full", "hostile", "huge", "unknown-numbers", "hostile-hosts", "tried"
 """What may be too wide for a phone."""
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width", "kinds"), [("dark", 390, NARROW), ("light", 1280, ("full", "run"))]
-)
+@pytest.mark.parametrize(("scheme", "width", "kinds"), [("dark", 390, NARROW), ("light", 1280, ("full", "run"))])
 def test_all_charts_are_drawn_in_silence(
-    browser: Browser,
-    files: dict[str, Path],
-    scheme: Scheme,
-    width: int,
-    kinds: tuple[str, ...],
+    browser: Browser, files: dict[str, Path], scheme: Scheme, width: int, kinds: tuple[str, ...]
 ) -> None:
     for kind in kinds:
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
@@ -218,10 +212,7 @@ def test_a_finding_marks_its_bars_and_a_bar_its_findings(
     page = browser.new_page(viewport={"width": 1280, "height": 6000}, color_scheme=scheme)
     visit = Visit(page, files["full"])
     links, output = page.locator(".marks a"), page.locator(".timeline output")
-    assert links.all_text_contents() == [
-        "1 The step waits for input",
-        "3 Float32 matmul",
-    ]
+    assert links.all_text_contents() == ["1 The step waits for input", "3 Float32 matmul"]
     links.first.hover()
     expect(output).to_have_text("marked: 44 bars")
     until(page, f"({LIT})()[0] > 0.8")
@@ -265,9 +256,7 @@ FRAMES = """() => new Promise(done => {
 """Drags the timeline by 40 steps of 5 pixels; gives the time until each is on the screen, in ms."""
 
 
-def test_a_timeline_of_thousands_of_bars_follows_a_drag(
-    browser: Browser, files: dict[str, Path]
-) -> None:
+def test_a_timeline_of_thousands_of_bars_follows_a_drag(browser: Browser, files: dict[str, Path]) -> None:
     """A frame of 60 Hz is 16.7 ms; the limit leaves room for machines that do something else meanwhile."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     Visit(page, files["huge"])
@@ -276,9 +265,7 @@ def test_a_timeline_of_thousands_of_bars_follows_a_drag(
     page.close()
 
 
-def test_without_scripts_the_step_and_its_timeline_are_drawn(
-    browser: Browser, files: dict[str, Path]
-) -> None:
+def test_without_scripts_the_step_and_its_timeline_are_drawn(browser: Browser, files: dict[str, Path]) -> None:
     """A mail client's preview runs no scripts."""
     context = browser.new_context(java_script_enabled=False, viewport={"width": 800, "height": 900})
     page = context.new_page()
@@ -329,9 +316,7 @@ NAMES = """
 
 
 @pytest.mark.parametrize("width", [390, 740, 1280])
-def test_phases_with_room_have_their_names_on_the_bar(
-    browser: Browser, files: dict[str, Path], width: int
-) -> None:
+def test_phases_with_room_have_their_names_on_the_bar(browser: Browser, files: dict[str, Path], width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto(files["run"].as_uri())
     names = page.evaluate(NAMES)
@@ -344,9 +329,7 @@ def test_phases_with_room_have_their_names_on_the_bar(
 DEPTHWISE = "gradient_tape/net_1/block6a_dwconv_1/depthwise/DepthwiseBackprop (_MklDepthwise)"
 
 
-def test_bars_of_the_step_are_named_by_operation_layer_and_block(
-    browser: Browser, files: dict[str, Path]
-) -> None:
+def test_bars_of_the_step_are_named_by_operation_layer_and_block(browser: Browser, files: dict[str, Path]) -> None:
     page = browser.new_page()
     page.goto(files["run"].as_uri())
     names = page.evaluate("shortNames", DEPTHWISE)
@@ -371,9 +354,7 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
 """Keeps each text that is drawn, with its place."""
 
 
-def test_narrow_bars_have_the_name_of_their_layer_or_block_over_them(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_narrow_bars_have_the_name_of_their_layer_or_block_over_them(browser: Browser, tmp_path: Path) -> None:
     def bars(at: float, layer: str, count: int) -> tuple[TimelineBar, ...]:
         name = f"net/{layer}/Conv2D"
         return tuple(TimelineBar(at + n / 10, 0.09, "device", name) for n in range(count))
@@ -417,9 +398,7 @@ def test_on_a_phone_the_changes_come_after_the_first_bar_and_its_legend(
     page.close()
 
 
-@pytest.mark.parametrize(
-    "report", sorted(gallery.REPORTS.glob("*.json.gz")), ids=lambda path: path.name[:-8]
-)
+@pytest.mark.parametrize("report", sorted(gallery.REPORTS.glob("*.json.gz")), ids=lambda path: path.name[:-8])
 def test_the_changes_of_the_gallery_begin_on_the_first_screen_of_a_phone(
     browser: Browser, tmp_path: Path, report: Path
 ) -> None:
@@ -454,9 +433,7 @@ def test_the_keyboard_walks_through_the_run(browser: Browser, files: dict[str, P
     page.close()
 
 
-def test_without_scripts_the_run_is_drawn_and_told(
-    browser: Browser, files: dict[str, Path]
-) -> None:
+def test_without_scripts_the_run_is_drawn_and_told(browser: Browser, files: dict[str, Path]) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 900})
     page = context.new_page()
     page.goto(files["run"].as_uri())
@@ -481,9 +458,7 @@ def test_the_account_fits_a_phone(browser: Browser, files: dict[str, Path], kind
     page = browser.new_page(viewport={"width": 390, "height": 800})
     Visit(page, files[kind])
     assert page.locator(".phases tbody tr").count() == 6
-    expect(
-        page.get_by_text("Less than 1 % of the run each: start 0.4 s, end 0.4 s.")
-    ).to_be_visible()
+    expect(page.get_by_text("Less than 1 % of the run each: start 0.4 s, end 0.4 s.")).to_be_visible()
     assert page.evaluate(TOO_WIDE) == []
     page.close()
 
@@ -530,9 +505,7 @@ def test_hostile_names_stay_text(browser: Browser, files: dict[str, Path]) -> No
     page.close()
 
 
-def test_without_scripts_everything_but_the_charts_is_there(
-    browser: Browser, files: dict[str, Path]
-) -> None:
+def test_without_scripts_everything_but_the_charts_is_there(browser: Browser, files: dict[str, Path]) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     visit = Visit(page, files["full"], drawn=False)

@@ -22,12 +22,7 @@ def test_times_of_outliers_in_a_row_do_not_stand_over_each_other(
 ) -> None:
     shown = diagnoses.full()
     rows = tuple(
-        replace(
-            shown.steps.rows[0],
-            number=at,
-            total_ms=outliers.get(at, 52.0),
-            steady=at not in outliers,
-        )
+        replace(shown.steps.rows[0], number=at, total_ms=outliers.get(at, 52.0), steady=at not in outliers)
         for at in range(20)
     )
     made = charts(replace(shown, steps=replace(shown.steps, rows=rows)))

@@ -44,17 +44,12 @@ def test_no_difference_stands_above_parts_without_one(file_format: str) -> None:
 
 
 @pytest.mark.parametrize("file_format", ["html", "md"])
-def test_parts_that_make_up_for_each_other_are_named_where_the_whole_step_is_the_same(
-    file_format: str,
-) -> None:
+def test_parts_that_make_up_for_each_other_are_named_where_the_whole_step_is_the_same(file_format: str) -> None:
     alike = comparisons.alike()
     gone = PartChange(part="input", before=4.0, after=0.3, changed=True)
     one = comparison.render(file_format, replace(alike, parts=(*alike.parts, CHANGED)))
     two = comparison.render(file_format, replace(alike, parts=(gone, CHANGED)))
-    assert (
-        f"no difference ({MINUS}5.0 to 4.0 %), but a part of it changed: device 10.0 ms → 13.5 ms."
-        in one
-    )
+    assert f"no difference ({MINUS}5.0 to 4.0 %), but a part of it changed: device 10.0 ms → 13.5 ms." in one
     assert "but parts of it changed: input wait 4.00 ms → 0.30 ms, device 10.0 ms → 13.5 ms." in two
     assert "No difference" not in one + two
 
@@ -83,9 +78,7 @@ def test_the_headline_begins_with_a_run_that_took_clearly_less() -> None:
     run = comparisons.sooner().run
     assert run
     told = words.headline(comparisons.sooner())
-    assert told.startswith(
-        "The whole run took 3.6 s instead of 10.5 s, mostly because of tracing and"
-    )
+    assert told.startswith("The whole run took 3.6 s instead of 10.5 s, mostly because of tracing and")
     assert "whole run" not in words.headline(comparisons.longer())  # it has more epochs
     early = replace(comparisons.sooner(), run=replace(run, ended_early=True))
     assert "whole run" not in words.headline(early)

@@ -35,15 +35,9 @@ BOARDS = EnergyRow(
     per_epoch=amount(42_000.0),
     run=amount(7.2e6),
 )
-ACCOUNT = EnergyAccount(
-    rows=(BOARDS,), measured_s=61.0, epoch_steps=1000, usd_per_kwh=0.3, gco2_per_kwh=360.0
-)
+ACCOUNT = EnergyAccount(rows=(BOARDS,), measured_s=61.0, epoch_steps=1000, usd_per_kwh=0.3, gco2_per_kwh=360.0)
 SAVING = EnergySaving(
-    source=EnergySource.GPU,
-    power_w=140.0,
-    per_step=amount(3.6),
-    run=amount(7200.0),
-    bound=Bound.AT_MOST,
+    source=EnergySource.GPU, power_w=140.0, per_step=amount(3.6), run=amount(7200.0), bound=Bound.AT_MOST
 )
 
 
@@ -56,9 +50,7 @@ def measured() -> Diagnosis:
 
 def words(text: str) -> str:
     """Return a text without markup."""
-    plain = (
-        re.sub(r"<[^>]+>", " ", text.replace("<wbr>", "")).replace("\\", "").replace("\u200b", "")
-    )
+    plain = re.sub(r"<[^>]+>", " ", text.replace("<wbr>", "")).replace("\\", "").replace("\u200b", "")
     return " ".join(plain.split())
 
 
@@ -122,9 +114,7 @@ def test_without_prices_there_is_no_money() -> None:
         (replace(BOARDS, source=EnergySource.CPU), DeviceKind.CPU, "RAPL counts all programs"),
     ],
 )
-def test_what_a_figure_is_not_stands_beside_it(
-    row: EnergyRow, device: DeviceKind, told: str
-) -> None:
+def test_what_a_figure_is_not_stands_beside_it(row: EnergyRow, device: DeviceKind, told: str) -> None:
     shown = section(replace(ACCOUNT, rows=(row,)), device)
     assert shown is not None
     assert told in " ".join(shown.notes)
@@ -141,7 +131,5 @@ def test_one_line_tells_of_boards_that_the_steps_did_not_run_on() -> None:
     [(0.0, "0 J"), (0.0042, "0.0042 J"), (42.0, "42 J"), (1_800.0, "1.8 kJ"), (3_600.0, "1 Wh"),
      (7.2e6, "2 kWh"), (None, "unknown")],
 )  # fmt: skip
-def test_energy_is_written_in_joules_then_in_hours_of_a_watt(
-    joules: float | None, text: str
-) -> None:
+def test_energy_is_written_in_joules_then_in_hours_of_a_watt(joules: float | None, text: str) -> None:
     assert energy(joules) == text

@@ -39,10 +39,7 @@ def test_findings_without_relations_are_entries_of_their_own() -> None:
 def test_a_symptom_whose_causes_explain_little_keeps_its_entry() -> None:
     """Trap: 41.5 ms of wait must not vanish behind a cause of 5 ms."""
     base = diagnoses.caused()
-    (
-        symptom,
-        *causes,
-    ) = base.results[:3]
+    (symptom, *causes) = base.results[:3]
     assert symptom.saving
     small = replace(symptom.saving, per_step=ms(5.0))
     weaker = tuple(replace(cause, saving=small) for cause in causes)
@@ -127,12 +124,7 @@ def test_findings_about_the_same_calls_of_the_step_and_of_the_run_are_one_entry(
         _about(result, *about)
         for result, about in zip(
             base.results,
-            (
-                (RunCall.PREDICT, 30),
-                (RunCall.PREDICT, 30),
-                (RunCall.PREDICT, 31),
-                (RunCall.SAVE, 30),
-            ),
+            ((RunCall.PREDICT, 30), (RunCall.PREDICT, 30), (RunCall.PREDICT, 31), (RunCall.SAVE, 30)),
             strict=False,
         )
     )

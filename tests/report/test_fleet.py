@@ -65,9 +65,7 @@ def test_runs_that_the_page_does_not_bear_are_counted() -> None:
     assert len(page.encode()) <= MOST_BYTES
     shown, omitted = (
         int(found.replace(",", ""))
-        for found in re.findall(
-            r"The page has the ([\d,]+) runs that waste most; the other ([\d,]+)", page
-        )[0]
+        for found in re.findall(r"The page has the ([\d,]+) runs that waste most; the other ([\d,]+)", page)[0]
     )
     assert shown + omitted == 15_000
     assert shown > 10_000
@@ -149,9 +147,7 @@ def test_rows_are_the_same_with_and_without_scripts(browser: Browser, tmp_path: 
     compare_without_scripts(browser, tmp_path, reported(), 10)
 
 
-def compare_without_scripts(
-    browser: Browser, tmp_path: Path, report: FleetReport, rows: int
-) -> None:
+def compare_without_scripts(browser: Browser, tmp_path: Path, report: FleetReport, rows: int) -> None:
     path = fleet.write(report, tmp_path)
     texts = []
     for scripts in (True, False):
@@ -200,9 +196,7 @@ def test_runs_are_sorted_and_more_are_shown(many_runs: Page) -> None:
     assert "run-00249" in places(many_runs)[0]
     many_runs.click("#runs th button:text-is('step')")
     assert "run-00000" in places(many_runs)[0]
-    assert (
-        many_runs.get_attribute("#runs th:has(button:text-is('step'))", "aria-sort") == "ascending"
-    )
+    assert many_runs.get_attribute("#runs th:has(button:text-is('step'))", "aria-sort") == "ascending"
     many_runs.click("#more")
     many_runs.click("#more")
     assert len(places(many_runs)) == 250

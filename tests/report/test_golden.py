@@ -57,8 +57,7 @@ def test_terminal(kind: str, golden: Compare) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated", "run"],
+    "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated", "run"]
 )
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
     golden(f"{kind}.html", html.render_without_plotly(diagnoses.ALL[kind]()))

@@ -29,9 +29,7 @@ def regressed() -> History:
     """Return a history with a baseline, an accepted regression, a new one, and a report that cannot be read."""
     runs = noisy([50.0] * 12 + [60.0] * 11 + [75.0])
     accepted = Accepted("train.py", "step-ms", commit(12), "Ann", "2026-03-20", "larger crops")
-    kept = (
-        KeptHistory().with_baseline(named("release-1", read(runs[:1])[0])).with_accepted(accepted)
-    )
+    kept = KeptHistory().with_baseline(named("release-1", read(runs[:1])[0])).with_accepted(accepted)
     unread = [("runs/30/report.json", "runs/30/report.json is not JSON.")]
     return followed(runs, kept, unread, limit=0.05)
 
@@ -77,9 +75,7 @@ def test_an_interval_is_positive_in_the_direction_of_its_change(
     change: float, low: float, high: float, shown: tuple[str, str]
 ) -> None:
     check = RegressionCheck(limit=None, state=None, runs=9, change=change, low=low, high=high)
-    metric = MetricHistory(
-        metric=RunMetric.STEP, what="", values=(), changes=(), why_no_changes="", check=check
-    )
+    metric = MetricHistory(metric=RunMetric.STEP, what="", values=(), changes=(), why_no_changes="", check=check)
     assert words.compared(metric)[3:5] == shown
 
 
@@ -122,15 +118,11 @@ def test_every_field_of_the_json_is_documented() -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_the_page_draws_its_charts(
-    browser: Browser, tmp_path: Path, width: int, scheme: str
-) -> None:
+def test_the_page_draws_its_charts(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
     file = tmp_path / "history.html"
     file.write_text(render("html", regressed()), "utf-8")
     context = browser.new_context(
-        viewport={"width": width, "height": 900},
-        color_scheme="dark" if scheme == "dark" else "light",
-        offline=True,
+        viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light", offline=True
     )
     page, said = context.new_page(), []
     page.on("console", lambda message: said.append(message.text))

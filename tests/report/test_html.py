@@ -114,9 +114,7 @@ def test_tables_have_captions_and_scopes(page: str) -> None:
 
 
 def test_the_policy_allows_our_script_only(page: str) -> None:
-    policy = next(
-        a["content"] for tag, a in Elements(page).found if tag == "meta" and "http-equiv" in a
-    )
+    policy = next(a["content"] for tag, a in Elements(page).found if tag == "meta" and "http-equiv" in a)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "http" not in policy.lower().replace("http-equiv", "")
 
@@ -139,12 +137,7 @@ def test_base_85_is_that_of_the_standard_library(data: bytes) -> None:
 
 
 def test_only_figures_with_data_are_drawn() -> None:
-    assert [chart.name for chart in charts(diagnoses.full())] == [
-        "steps",
-        "pipeline",
-        "operations",
-        "roofline",
-    ]
+    assert [chart.name for chart in charts(diagnoses.full())] == ["steps", "pipeline", "operations", "roofline"]
     assert charts(diagnoses.no_steps()) == ()
 
 
@@ -172,9 +165,7 @@ def test_numbers_that_are_none_are_not_drawn() -> None:
 
 
 def test_prose_is_text_code_and_links_to_https() -> None:
-    shown = to_html(
-        "a `b` [c](https://d.test) [e](javascript:x) <img src=x> ![f](https://g.test/h.png)"
-    )
+    shown = to_html("a `b` [c](https://d.test) [e](javascript:x) <img src=x> ![f](https://g.test/h.png)")
     assert "<code>b</code>" in shown
     assert '<a href="https://d.test">c</a>' in shown
     assert "<img" not in shown

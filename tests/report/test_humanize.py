@@ -70,8 +70,7 @@ def test_a_longer_run_is_never_said_to_take_less(seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
-    [(9.0, "9 ms"), (8.13, "8.1 ms"), (48.2, "48 ms"), (1234, "1.2 s"), (20e3, "20 s")],
+    ("value", "shown"), [(9.0, "9 ms"), (8.13, "8.1 ms"), (48.2, "48 ms"), (1234, "1.2 s"), (20e3, "20 s")]
 )
 def test_an_estimate_has_two(value: float, shown: str) -> None:
     assert humanize.about_ms(value) == shown
@@ -168,9 +167,7 @@ def test_a_long_name_keeps_its_ends() -> None:
     assert shown.endswith("::operator()")
 
 
-INTERVAL = (
-    "a speed of 0.47 (0.44 to 0.59 in eight shapes, 31 % ± 2 of 12.5 ms, 2026-11-23) and more words"
-)
+INTERVAL = "a speed of 0.47 (0.44 to 0.59 in eight shapes, 31 % ± 2 of 12.5 ms, 2026-11-23) and more words"
 
 
 @pytest.mark.parametrize("limit", range(60, len(INTERVAL)))
@@ -193,11 +190,7 @@ FIT = "train.py:19 · 14.2 s (63 %) · steps · keras.src.backend.tensorflow.tra
     [
         (FIT, 80, "train.py:19 · 14.2 s (63 %) · steps · … TensorFlowTrainer.fit"),
         (FIT, 58, "train.py:19 · 14.2 s (63 %) · … TensorFlowTrainer.fit"),
-        (
-            "/usr/lib/python3/packages/some/module_name.py:1919",
-            42,
-            "/usr/lib/python3/packages … name.py:1919",
-        ),
+        ("/usr/lib/python3/packages/some/module_name.py:1919", 42, "/usr/lib/python3/packages … name.py:1919"),
     ],
 )
 def test_a_name_is_shortened_between_its_parts(shown: str, limit: int, kept: str) -> None:

@@ -20,18 +20,7 @@ TOP = {
     *("together", "xprof", "run", "run_together"),
 }
 RESULT = {
-    *(
-        "rule",
-        "topic",
-        "outcome",
-        "severity",
-        "summary",
-        "reason",
-        "saving",
-        "run",
-        "takes",
-        "measured",
-    ),
+    *("rule", "topic", "outcome", "severity", "summary", "reason", "saving", "run", "takes", "measured"),
     *("known", "at", "title"),
     *("evidence", "remedies"),
 }
@@ -47,9 +36,7 @@ def report(name: str) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    loaded: dict[str, Any] = json.loads(
-        report_json.render(diagnoses.ALL[name]()), parse_constant=refuse
-    )
+    loaded: dict[str, Any] = json.loads(report_json.render(diagnoses.ALL[name]()), parse_constant=refuse)
     return loaded
 
 
@@ -137,18 +124,14 @@ def properties_of(value: Any) -> set[str]:
 
 def test_every_field_is_documented() -> None:
     names = {
-        part
-        for name in re.findall(r"`([^`]+)`", DOCUMENT.read_text())
-        for part in re.split(r"\[\]\.|\.", name)
+        part for name in re.findall(r"`([^`]+)`", DOCUMENT.read_text()) for part in re.split(r"\[\]\.|\.", name)
     }
     assert properties_of(SCHEMA) - names == set()
 
 
 def test_every_documented_field_exists() -> None:
     rows = re.findall(r"^\| (`.+?) \|", DOCUMENT.read_text(), flags=re.MULTILINE)
-    fields = {
-        re.split(r"\[\]\.|\.", name)[-1] for row in rows for name in re.findall(r"`([^`]+)`", row)
-    }
+    fields = {re.split(r"\[\]\.|\.", name)[-1] for row in rows for name in re.findall(r"`([^`]+)`", row)}
     assert fields - properties_of(SCHEMA) == set()
 
 

@@ -52,11 +52,7 @@ def test_hostile_rows_stay_in_their_cells() -> None:
     fixes = [t.type for t in found if t.type in {"th_open", "td_open", "tr_open"}]
     assert fixes.count("tr_open") > 0
     for table in re.split(r"\n\n", md.render(diagnoses.hostile())):
-        widths = {
-            len(re.findall(r"(?<!\\)\|", line))
-            for line in table.splitlines()
-            if line.startswith("| ")
-        }
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines() if line.startswith("| ")}
         assert len(widths) <= 1
 
 
@@ -76,9 +72,7 @@ def test_no_text_starts_a_heading_or_a_list(line: str) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "line", ["@user", "#12", "GH !5", ":smile:", "https://x.test", "www.x.test", "a@b.c"]
-)
+@pytest.mark.parametrize("line", ["@user", "#12", "GH !5", ":smile:", "https://x.test", "www.x.test", "a@b.c"])
 def test_no_text_becomes_a_link_on_a_host(line: str) -> None:
     """Hosts make links of these in the text that Markdown leaves; a zero-width space parts them."""
     seen = shown(md.escaped(line))

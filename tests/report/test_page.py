@@ -40,10 +40,7 @@ def test_the_headline_is_two_sentences_about_the_untraced_step() -> None:
     assert len(page(diagnoses.run()).verdict) == len(page(diagnoses.unexplained()).verdict) == 2
     outside = replace(full, conditions=replace(full.conditions, untraced_ms=40.0))
     first, second = page(outside).verdict
-    assert (
-        first
-        == "Each step takes 40.0 ms (52.0 ms while it was traced), 83 % of it waiting for input."
-    )
+    assert first == "Each step takes 40.0 ms (52.0 ms while it was traced), 83 % of it waiting for input."
     assert second.startswith("Three changes would make it about 83 % shorter")
     near = replace(full, conditions=replace(full.conditions, untraced_ms=51.0))
     assert page(near).verdict == page(full).verdict
@@ -72,9 +69,7 @@ def test_outliers_that_raise_the_mean_are_stated_and_no_factor_of_typical_steps(
 
 def test_stalled_steps_are_part_of_the_mean_that_the_verdict_is_about() -> None:
     words = verdict(with_steps(stalled=2, step_ms=90.0, mean_ms=95.0))
-    assert words.startswith(
-        "On average, a step takes 90.0 ms, including 43.1 ms waiting for input; 2 of "
-    )
+    assert words.startswith("On average, a step takes 90.0 ms, including 43.1 ms waiting for input; 2 of ")
     assert "steps wait long for input, the median step takes 52.0 ms" in words
     assert "so the mean is" not in words
 
@@ -185,10 +180,7 @@ def test_few_checks_are_no_bill_of_health() -> None:
     assert (
         page(replace(diagnoses.healthy(), results=results))
         .verdict[1]
-        .startswith(
-            "It is mostly unknown whether less is possible: "
-            "one rule healthy, two rules not checked."
-        )
+        .startswith("It is mostly unknown whether less is possible: one rule healthy, two rules not checked.")
     )
 
 
@@ -211,11 +203,7 @@ def test_parts_that_findings_name_need_no_line() -> None:
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [
-        (1, "of the traced step are"),
-        (2, "of each of the two traced steps are"),
-        (3, "of each step are"),
-    ],
+    [(1, "of the traced step are"), (2, "of each of the two traced steps are"), (3, "of each step are")],
 )
 def test_few_steps_are_not_called_each_step(number: int, said: str) -> None:
     base = diagnoses.unexplained()
@@ -231,9 +219,7 @@ def test_a_crash_is_no_health() -> None:
 
 def test_findings_without_a_total_name_the_best() -> None:
     diagnosis = replace(diagnoses.full(), together=None)
-    assert verdict(diagnosis).endswith(
-        "Four problems found; the largest saving is 41.5 ms (80 %) of each step."
-    )
+    assert verdict(diagnosis).endswith("Four problems found; the largest saving is 41.5 ms (80 %) of each step.")
 
 
 def test_findings_without_any_saving_give_no_number() -> None:
@@ -245,9 +231,7 @@ def test_findings_without_any_saving_give_no_number() -> None:
 
 def test_a_finding_of_a_general_rule_is_a_problem_with_its_time() -> None:
     general = replace(diagnoses.rule("hot-operation", Topic.OPERATIONS), general=True)
-    takes = replace(
-        diagnoses.full().results[0], rule=general, saving=None, takes=Takes(ms(1.3), 0.13)
-    )
+    takes = replace(diagnoses.full().results[0], rule=general, saving=None, takes=Takes(ms(1.3), 0.13))
     healthy = diagnoses.healthy()
     words = verdict(replace(healthy, results=(*healthy.results, takes)))
     assert "One problem found; the largest takes 1.30 ms (13 %)" in words

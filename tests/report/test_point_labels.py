@@ -10,11 +10,7 @@ from tfdoctor.report.point_labels import MOST, LabelledPoint, label_boxes, mark,
 shares = st.floats(0.0, 1.0)
 points = st.lists(
     st.builds(
-        LabelledPoint,
-        shares,
-        shares,
-        st.floats(8.0, 28.0),
-        st.tuples(st.text("x", min_size=1, max_size=36)),
+        LabelledPoint, shares, shares, st.floats(8.0, 28.0), st.tuples(st.text("x", min_size=1, max_size=36))
     ),
     max_size=40,
 )
@@ -43,6 +39,4 @@ def test_labels_lie_within_the_axes_and_apart(made: list[LabelledPoint]) -> None
     assert len(labels) <= MOST
     assert all(box.fits for _, box in labels)
     assert not any(one.meets(other) for (_, one), (_, other) in combinations(labels, 2))
-    assert not any(
-        box.meets(mark(point)) for own, box in labels for at, point in enumerate(made) if at != own
-    )
+    assert not any(box.meets(mark(point)) for own, box in labels for at, point in enumerate(made) if at != own)

@@ -28,11 +28,7 @@ def test_everything_is_rendered_and_can_be_written(file_format: str, kind: str) 
 def test_importing_the_package_loads_no_library() -> None:
     code = "import sys, tfdoctor.report.formats; print({'plotly', 'jinja2', 'rich'} & set(sys.modules))"
     ran = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": "src"},
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"}
     )
     assert ran.stdout.strip() == "set()"
 

@@ -45,10 +45,7 @@ def test_the_schema_refuses_what_is_no_sarif(validator: Draft4Validator) -> None
 def test_a_result_has_what_code_scanning_reads() -> None:
     first, *_ = results(diagnoses.full())
     place = first["locations"][0]["physicalLocation"]
-    assert place == {
-        "artifactLocation": {"uri": "train.py", "uriBaseId": "SRCROOT"},
-        "region": {"startLine": 41},
-    }
+    assert place == {"artifactLocation": {"uri": "train.py", "uriBaseId": "SRCROOT"}, "region": {"startLine": 41}}
     assert first["ruleId"] == "input-bound"
     assert first["level"] == "error"
     assert first["properties"]["savingMsPerStep"] == 41.5
@@ -79,9 +76,7 @@ def test_a_finding_outside_of_the_repository_is_at_the_training_call(path: str) 
     diagnosis = finding_at(Location(path, 3), *FALLBACKS)
     (found,) = shown(diagnosis)
     assert found[:2] == ("train.py", 52)
-    assert re.search(
-        r"The line, .*:3, is in no file of the repository: this is the training call\.$", found[2]
-    )
+    assert re.search(r"The line, .*:3, is in no file of the repository: this is the training call\.$", found[2])
 
 
 FALLBACKS = (
@@ -211,23 +206,17 @@ def test_each_line_for_github_is_one_command(kind: str) -> None:
     text = render("github", diagnoses.ALL[kind]())
     lines = text.split("\n")[:-1]
     assert "\r" not in text
-    assert lines == ["tfdoctor: no finding to annotate."] or all(
-        COMMAND.fullmatch(line) for line in lines
-    )
+    assert lines == ["tfdoctor: no finding to annotate."] or all(COMMAND.fullmatch(line) for line in lines)
 
 
 def test_a_level_has_at_most_ten_annotations() -> None:
     base = diagnoses.full()
     first = base.results[0]
     many = tuple(
-        replace(first, rule=diagnoses.rule(f"rule-{n}"), severity=Severity.NOTE, edits=())
-        for n in range(15)
+        replace(first, rule=diagnoses.rule(f"rule-{n}"), severity=Severity.NOTE, edits=()) for n in range(15)
     )
     distinct = tuple(
-        replace(
-            result,
-            outcome=replace(first.outcome, remedies=(Remedy("x", at=Location("a.py", n + 1)),)),
-        )
+        replace(result, outcome=replace(first.outcome, remedies=(Remedy("x", at=Location("a.py", n + 1)),)))
         for n, result in enumerate(many)
         if isinstance(first.outcome, Finding)
     )
@@ -281,9 +270,7 @@ def test_an_entry_with_a_new_symptom_is_not_known() -> None:
     """A command that fails because of the symptom must show it as new."""
     base = diagnoses.caused()
     marked = tuple(
-        replace(one, known=one.rule.name != "input-bound")
-        if isinstance(one.outcome, Finding)
-        else one
+        replace(one, known=one.rule.name != "input-bound") if isinstance(one.outcome, Finding) else one
         for one in base.results
     )
     use = BaselineUse(file="b.json")

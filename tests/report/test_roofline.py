@@ -23,14 +23,7 @@ def test_the_table_says_what_each_operation_reaches() -> None:
     """2.4 ms with 4.8e11 FLOPs and 3.6e9 bytes: 2e14 FLOP/s at 133 FLOP per byte, of 1e14."""
     found = figure(operations(), RATES)
     assert found is not None
-    assert found.table.rows[0] == (
-        "conv2_block1",
-        "Conv2D",
-        "2.40 ms",
-        "133",
-        "200 TFLOP/s",
-        "200 %",
-    )
+    assert found.table.rows[0] == ("conv2_block1", "Conv2D", "2.40 ms", "133", "200 TFLOP/s", "200 %")
     assert "The level line is the 16-bit peak, 100 TFLOP/s." in found.description
 
 

@@ -39,9 +39,7 @@ from tfdoctor.terms.verdict import Bound, Location, Recurrence
 def spent(times: dict[Phase, float], **changes: Any) -> RunAccount:
     """Return the account of a run with so many seconds of each phase."""
     made = RunAccount(
-        total_ms=1000 * sum(times.values()),
-        rows=running.rows(times, {}),
-        segments=running.segments(times),
+        total_ms=1000 * sum(times.values()), rows=running.rows(times, {}), segments=running.segments(times)
     )
     return replace(made, **changes)
 
@@ -76,9 +74,7 @@ NO_STEPS = StepsSummary(source=StepSource.NONE, missing="nothing repeats")
         ({Phase.UNNAMED: 72.0}, "The run took 72 s."),
     ],
 )
-def test_the_first_sentence_says_what_the_run_took_and_what_for(
-    times: dict[Phase, float], said: str
-) -> None:
+def test_the_first_sentence_says_what_the_run_took_and_what_for(times: dict[Phase, float], said: str) -> None:
     assert first(spent(times)) == said
 
 
@@ -105,24 +101,15 @@ def test_steps_that_the_recorder_cannot_see_are_not_called_nothing() -> None:
 def test_a_run_without_a_trace_tells_its_steps_and_why_their_parts_are_unknown() -> None:
     run = spent({Phase.STEPS: 72.0}, steps=4220, step_median_ms=16.9)
     words = " ".join(sentences.verdict(of(run, steps=NO_STEPS)))
-    assert (
-        "Each of 4,220 training steps takes 16.9 ms (median); its parts are unknown: nothing repeats."
-        in words
-    )
+    assert "Each of 4,220 training steps takes 16.9 ms (median); its parts are unknown: nothing repeats." in words
 
 
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
         (1, "The training step takes 39.0 ms; its parts are unknown: nothing repeats."),
-        (
-            2,
-            "The two training steps take 78.0 ms together; their parts are unknown: nothing repeats.",
-        ),
-        (
-            3,
-            "Each of 3 training steps takes 25.8 ms (median); its parts are unknown: nothing repeats.",
-        ),
+        (2, "The two training steps take 78.0 ms together; their parts are unknown: nothing repeats."),
+        (3, "Each of 3 training steps takes 25.8 ms (median); its parts are unknown: nothing repeats."),
     ],
 )
 def test_two_steps_have_no_median(steps: int, said: str) -> None:
@@ -153,9 +140,7 @@ def test_a_run_that_did_not_end_says_so() -> None:
         (3, "The run ended abruptly, with exit code 3."),  # by os._exit
     ],
 )
-def test_how_a_run_ended_that_recorded_no_end_is_known_by_its_exit_code(
-    code: int, said: str
-) -> None:
+def test_how_a_run_ended_that_recorded_no_end_is_known_by_its_exit_code(code: int, said: str) -> None:
     ended = of(spent({Phase.STEPS: 72.0}, finished=False))
     words = sentences.verdict(replace(ended, subject=replace(ended.subject, exit_code=code)))
     assert words[1] == said
@@ -333,11 +318,7 @@ STEP = Saving(per_step=ms(4.1), share=0.24, bound=Bound.AT_MOST, how="")
             None,
             "26 s of the run (20 %), 2.6 ms in each of 10,000 calls",
         ),
-        (
-            running.saving(26.0, Recurrence.PER_CALL),
-            None,
-            "26 s of the run (20 %), in one call",
-        ),
+        (running.saving(26.0, Recurrence.PER_CALL), None, "26 s of the run (20 %), in one call"),
         (
             running.saving(9.4, Recurrence.ONCE, extrapolated=0.31),
             None,
@@ -347,9 +328,7 @@ STEP = Saving(per_step=ms(4.1), share=0.24, bound=Bound.AT_MOST, how="")
         (None, STEP, "at most 4.10 ms of each step (24 %)"),
     ],
 )
-def test_a_saving_is_told_in_its_own_unit_and_of_the_run(
-    saving: Any, step: Saving | None, said: str
-) -> None:
+def test_a_saving_is_told_in_its_own_unit_and_of_the_run(saving: Any, step: Saving | None, said: str) -> None:
     words = saving_words(saving, step, running.account())
     assert words is not None
     assert words.whole == said
@@ -418,9 +397,7 @@ def test_a_run_that_was_ended_early_is_about_its_steps_first() -> None:
     assert sentences.verdict(whole)[0].startswith("The run took ")
     first, *others = sentences.account(early)
     assert first.startswith("Each step takes ")
-    assert any(
-        one.startswith("The run was ended after its traced steps, as asked") for one in others
-    )
+    assert any(one.startswith("The run was ended after its traced steps, as asked") for one in others)
     assert "a step" in sentences.changes(early)[0]
     rows = (*whole.run.rows, PhaseRow(phase=Phase.PREPARING, ms=1e8))
     once = replace(whole.run, ended_early=True, rows=rows, for_epochs=2, for_times=2.0)
@@ -431,9 +408,7 @@ def test_a_run_that_was_ended_early_is_about_its_steps_first() -> None:
     ("end_ms", "at", "told"),
     [(20_000.0, None, True), (20_000.0, Location("train.py", 9), False), (900.0, None, False)],
 )
-def test_a_long_end_without_a_line_is_explained(
-    end_ms: float, at: Location | None, *, told: bool
-) -> None:
+def test_a_long_end_without_a_line_is_explained(end_ms: float, at: Location | None, *, told: bool) -> None:
     rows = (
         PhaseRow(phase=Phase.STEPS, ms=10_000.0),
         PhaseRow(phase=Phase.END, ms=end_ms, lines=(PhaseLine(at=at, ms=end_ms),)),
@@ -460,9 +435,7 @@ def test_the_bar_is_in_order_without_overlaps_whatever_the_stretches(
 def test_more_stretches_than_a_screen_has_pixels_become_cells() -> None:
     count = 20_000
     each = tuple(
-        PhaseSegment(
-            phase=Phase.STEPS if at % 4 else Phase.BOUNDARIES, start_ms=at, end_ms=at + 1.0
-        )
+        PhaseSegment(phase=Phase.STEPS if at % 4 else Phase.BOUNDARIES, start_ms=at, end_ms=at + 1.0)
         for at in range(count)
     )
     run = spent({Phase.STEPS: count / 1000}, segments=each)
@@ -561,9 +534,7 @@ LONG_NAME = "keras_long_name_training_script_for_convolutional_classifiers.py"
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
 def test_a_line_keeps_its_figures_however_narrow_the_terminal_is(width: int) -> None:
     line = PhaseLine(
-        at=Location(LONG_NAME, 12),
-        ms=9_000.0,
-        calls="keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit",
+        at=Location(LONG_NAME, 12), ms=9_000.0, calls="keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
     )
     run = spent({Phase.TRACING: 10.0})
     run = replace(run, rows=(replace(run.rows[0], lines=(line,)),))
@@ -621,11 +592,7 @@ def test_a_page_without_an_account_has_nothing_of_it() -> None:
         (1, 1, "It is the first of an epoch or of a pass over the data."),
         (2, 2, "Each of them is the first of an epoch or of a pass over the data."),
         (3, 1, "1 of them is the first of an epoch or of a pass over the data: 0.9 s of that."),
-        (
-            3,
-            2,
-            "2 of them are the first ones of an epoch or of a pass over the data: 0.9 s of that.",
-        ),
+        (3, 2, "2 of them are the first ones of an epoch or of a pass over the data: 0.9 s of that."),
     ],
 )
 def test_long_steps_that_are_the_first_are_told(count: int, first: int, said: str) -> None:

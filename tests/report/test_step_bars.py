@@ -40,9 +40,7 @@ def test_the_measured_step_is_as_much_shorter_as_the_changes_that_help_made_it()
     assert bars[2].pieces[0].width == pytest.approx(0.69)
 
 
-@pytest.mark.parametrize(
-    "rows", [(), (trial("b", HURTS),), (replace(trial("a", HELPS, kept=True), examples=2.0),)]
-)
+@pytest.mark.parametrize("rows", [(), (trial("b", HURTS),), (replace(trial("a", HELPS, kept=True), examples=2.0),)])
 def test_a_trial_without_a_shorter_step_has_no_bar(rows: tuple[Trial, ...]) -> None:
     """Trap: with a larger batch the saving is one per example, and the step itself is longer."""
     bars = step_bars(replace(diagnoses.full(), trials=Trials(rows=rows)))

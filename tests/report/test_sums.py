@@ -27,9 +27,7 @@ from tfdoctor.rules import all_rules
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.verdict import Bound, Effect, Stage
 
-SAMPLES = sorted(
-    path for path in (Path(__file__).parents[2] / "sample_traces").iterdir() if path.is_dir()
-)
+SAMPLES = sorted(path for path in (Path(__file__).parents[2] / "sample_traces").iterdir() if path.is_dir())
 SUM = " would reduce "
 
 
@@ -94,11 +92,7 @@ def test_the_verdict_counts_the_changes_of_its_sum(
 def of_which_one_includes_the_other() -> Diagnosis:
     """Removing 40 of 100 ms of an operation includes 15 of it: the sum has one change."""
     whole, some = part(40, "conv"), part(15, "conv", bound=Bound.AT_MOST)
-    return made(
-        chart_of(device=100.0),
-        states("whole", replace(whole, of=part(40).of)),
-        states("some", some),
-    )
+    return made(chart_of(device=100.0), states("whole", replace(whole, of=part(40).of)), states("some", some))
 
 
 def test_a_saving_outside_of_the_sum_says_what_includes_it() -> None:
@@ -127,8 +121,6 @@ def test_a_symptom_that_listed_causes_explain_is_no_part_of_the_sum() -> None:
     assert diagnosis.together is not None
     assert set(diagnosis.together.rules) == {"decode", "files"}
     assert all(entry.in_sum for entry in entries(diagnosis))
-    listed = [
-        r.saving.per_step.value for r in diagnosis.results if r.rule.name != "waits" and r.saving
-    ]
+    listed = [r.saving.per_step.value for r in diagnosis.results if r.rule.name != "waits" and r.saving]
     assert diagnosis.together.per_step.value <= sum(listed)
     agree(diagnosis)

@@ -31,9 +31,7 @@ def test_with_colour_the_only_escapes_are_colours() -> None:
 def test_colour_changes_no_word() -> None:
     coloured = terminal.render(diagnoses.full(), width=80, color=True)
     plain = terminal.render(diagnoses.full(), width=80, color=False)
-    assert [
-        line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()
-    ] == plain.splitlines()
+    assert [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()] == plain.splitlines()
 
 
 def test_markup_in_names_stays_text() -> None:
@@ -53,9 +51,7 @@ def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_part_that_exists_is_visible() -> None:
     between = next(
-        line
-        for line in terminal.render(diagnoses.full(), width=80, color=False).splitlines()
-        if "between" in line
+        line for line in terminal.render(diagnoses.full(), width=80, color=False).splitlines() if "between" in line
     )
     assert re.search(r"[▏▎▍▌▋▊▉█]$", between)
 

@@ -12,9 +12,7 @@ LONG = 'model.compile("sgd", "mse", metrics=[' + ", ".join(f'"metric_{n}"' for n
 
 def diff(old: str, new: str) -> str:
     return "\n".join(
-        line.rstrip()
-        for line in ndiff(old.splitlines(), new.splitlines())
-        if not line.startswith("? ")
+        line.rstrip() for line in ndiff(old.splitlines(), new.splitlines()) if not line.startswith("? ")
     )
 
 

@@ -29,14 +29,10 @@ def test_words_stay_whole_and_rows_low(
 
 
 @pytest.mark.parametrize(("width", "whole"), [(48, False), (60, True), (100, True)])
-def test_a_name_is_broken_only_without_room_beside_the_words_of_the_others(
-    width: int, *, whole: bool
-) -> None:
+def test_a_name_is_broken_only_without_room_beside_the_words_of_the_others(width: int, *, whole: bool) -> None:
     cells = [Text(NAME, "bold"), Text("28.7 ms (15 %)"), Text(LONG), Text(LONG)]
     header = ("change", "promised", "measured", "trains the same?")
-    shown = capture(
-        lambda columns: [fitted([cells], columns, header=header)], width=width, color=False
-    )
+    shown = capture(lambda columns: [fitted([cells], columns, header=header)], width=width, color=False)
     assert (NAME in shown) is whole
     assert max(map(len, shown.splitlines())) <= width
     assert "promised" in shown

@@ -30,9 +30,7 @@ INPUT = PartTrial(
     rule="input-bound",
     promised=AT_MOST,
 )
-BROKEN = PartTrial(
-    part=Part.SUMMARIES, name="tf.summary", missing="the program fails without it (KeyError: 'a')"
-)
+BROKEN = PartTrial(part=Part.SUMMARIES, name="tf.summary", missing="the program fails without it (KeyError: 'a')")
 
 
 def without(*parts: PartTrial, diagnosis: Diagnosis | None = None) -> Diagnosis:
@@ -68,8 +66,7 @@ def test_a_row_without_a_figure_says_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("measured", "told"),
-    [(NOTHING, "no measurable difference"), (HURTS, "longer: "), (NOISY, "unknown, because ")],
+    ("measured", "told"), [(NOTHING, "no measurable difference"), (HURTS, "longer: "), (NOISY, "unknown, because ")]
 )
 def test_other_results_are_no_less(measured: Measured, told: str) -> None:
     assert trial_parts.less(measured).startswith(told)
@@ -106,8 +103,4 @@ def test_parts_change_nothing_that_is_said_of_changes() -> None:
     before, after = trials.section(tried()), trials.section(without(INPUT, diagnosis=tried()))
     assert before is not None
     assert after is not None
-    assert (before.verdict, before.lines, before.ticks) == (
-        after.verdict,
-        after.lines,
-        after.ticks,
-    )
+    assert (before.verdict, before.lines, before.ticks) == (after.verdict, after.lines, after.ticks)

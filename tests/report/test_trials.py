@@ -60,8 +60,7 @@ def test_a_change_shows_its_rounds_interval_and_promise_and_its_finding_what_the
     assert change.count('class="point"') == 3
     assert change.count('class="promise"') == 1
     assert (
-        'aria-label="Saving in each round: 30 %, 31 %, 33 %. 95 % interval: 28 to 34 %. Promised: 40 %."'
-        in change
+        'aria-label="Saving in each round: 30 %, 31 %, 33 %. 95 % interval: 28 to 34 %. Promised: 40 %."' in change
     )
     finding = page.split('<article id="finding-1"')[1].split("</article>")[0]
     assert "promise too high by 6\N{NO-BREAK SPACE}% of the step" in finding
@@ -153,10 +152,7 @@ def test_the_words_say_why_a_shorter_typical_step_is_not_the_saving() -> None:
 
 
 def test_a_change_that_does_not_train_the_same_is_never_a_saving() -> None:
-    assert (
-        saved(HELPS, DIFFERENT)
-        == "step 31 % shorter (28 to 34 %), but no saving: it does not train the same"
-    )
+    assert saved(HELPS, DIFFERENT) == "step 31 % shorter (28 to 34 %), but no saving: it does not train the same"
 
 
 @pytest.mark.parametrize(
@@ -184,10 +180,7 @@ def test_a_promise_is_compared_with_the_interval(
 
 @pytest.mark.parametrize(
     ("instead", "words"),
-    [
-        (False, "beside a and b: saves 31 % (28 to 34 %)"),
-        (True, "in place of a and b: saves 31 % (28 to 34 %)"),
-    ],
+    [(False, "beside a and b: saves 31 % (28 to 34 %)"), (True, "in place of a and b: saves 31 % (28 to 34 %)")],
 )
 def test_a_change_beside_others_in_words(*, instead: bool, words: str) -> None:
     assert beside(Beside(others=("a", "b"), instead=instead, measured=HELPS)) == words
@@ -203,25 +196,15 @@ def test_the_contract_says_how_a_change_does_beside_others() -> None:
 @pytest.mark.parametrize(
     ("training", "words"),
     [
-        (
-            LOSSES,
-            "losses differ by up to 5 %, those of two unchanged runs differ by less than 0.1 %"
-            + ADVICE,
-        ),
+        (LOSSES, "losses differ by up to 5 %, those of two unchanged runs differ by less than 0.1 %" + ADVICE),
         (
             replace(LOSSES, usual=0.0),
             "losses differ by up to 5 %, those of two unchanged runs are equal: compare the accuracy",
         ),
         (replace(LOSSES, usual=None), "losses differ by up to 5 %: compare the accuracy"),
-        (
-            replace(LOSSES, usual=0.06),
-            "losses differ no more than those of two unchanged runs (up to 6 %)",
-        ),
+        (replace(LOSSES, usual=0.06), "losses differ no more than those of two unchanged runs (up to 6 %)"),
         (TrainingMatch(state=TrainingState.NOT_FINITE), "NO: weights became infinite or NaN"),
-        (
-            DIFFERENT,
-            "NO: other weights after 20 steps, although all runs as it is have equal weights",
-        ),
+        (DIFFERENT, "NO: other weights after 20 steps, although all runs as it is have equal weights"),
         (
             replace(DIFFERENT, apart=0.04),
             (
@@ -269,11 +252,7 @@ def test_the_control_in_words(measured: Measured, words: str) -> None:
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
-        (
-            0.002,
-            0.036,
-            "1.9 % (0.2 to 3.6 %) from the first run of a round to the last, so the machine changed",
-        ),
+        (0.002, 0.036, "1.9 % (0.2 to 3.6 %) from the first run of a round to the last, so the machine changed"),
         (-0.001, 0.036, "no measurable difference ("),
     ],
 )
@@ -314,9 +293,7 @@ def test_a_larger_batch_is_never_told_as_a_change_without_effect() -> None:
         "compare the accuracy."
     )
     kept = replace(larger, kept=True)
-    assert " ".join(trials.verdict(Trials(rows=(kept,)))).endswith(
-        "an example takes 31 % less time (28 to 34 %)."
-    )
+    assert " ".join(trials.verdict(Trials(rows=(kept,)))).endswith("an example takes 31 % less time (28 to 34 %).")
 
 
 KEPT = trial("a", HELPS, kept=True)
@@ -331,10 +308,7 @@ UNTRIED = Trial(name="c", missing="there was no time left for it")
         ((KEPT, UNTRIED), "with the one change tried: a step is 31 % shorter (28 to 34 %)."),
         ((KEPT, LOST), "with one of the two changes tried: a step is 31 % shorter (28 to 34 %)."),
         ((LOST, UNTRIED), "Measured: the one change tried was not shown to save time."),
-        (
-            (LOST, trial("d", NOTHING)),
-            "Measured: neither of the two changes tried was shown to save time.",
-        ),
+        ((LOST, trial("d", NOTHING)), "Measured: neither of the two changes tried was shown to save time."),
         (
             (LOST, trial("d", NOTHING), trial("e", NOISY)),
             "Measured: none of the three changes tried was shown to save time.",
@@ -376,13 +350,9 @@ def test_the_headline_says_that_a_trial_of_what_it_predicts_has_no_clear_result(
         assert "a trial has no clear result" in words.split("Three changes would")[1][:100]
 
 
-def test_a_trial_that_tells_stands_in_place_of_the_prediction_and_one_without_figures_beside_it() -> (
-    None
-):
+def test_a_trial_that_tells_stands_in_place_of_the_prediction_and_one_without_figures_beside_it() -> None:
     tells = page(replace(full(), trials=Trials(rows=(trial("a", NOISY), trial("b", NOTHING)))))
-    assert tells.verdict[1].startswith(
-        "input-bound, which promises 80 % of the step, was not tried"
-    )
+    assert tells.verdict[1].startswith("input-bound, which promises 80 % of the step, was not tried")
     nothing_shown = "Measured: neither of the two changes tried was shown to save time."
     assert nothing_shown in tells.remarks
     assert any(one.startswith("Three changes would") for one in tells.remarks)
@@ -391,9 +361,7 @@ def test_a_trial_that_tells_stands_in_place_of_the_prediction_and_one_without_fi
     assert "; nothing was measured:" in nothing.verdict[1]
 
 
-BOUND = Together(
-    per_step=ms(13.0), share=0.25, rules=("a",), after_ms={"device": 39.0}, bound=Bound.AT_MOST
-)
+BOUND = Together(per_step=ms(13.0), share=0.25, rules=("a",), after_ms={"device": 39.0}, bound=Bound.AT_MOST)
 
 
 @pytest.mark.parametrize(
@@ -451,9 +419,7 @@ def test_a_bound_of_the_run_goes_with_that_of_the_step_or_by_whole_runs() -> Non
 
 def test_all_changes_that_help_are_counted_without_their_set() -> None:
     rows = (KEPT, trial("b", HELPS, kept=True), replace(trial("a + b", HELPS), parts=("a", "b")))
-    assert "with both changes tried:" in " ".join(
-        trials.verdict(Trials(rows=rows, together="a + b"))
-    )
+    assert "with both changes tried:" in " ".join(trials.verdict(Trials(rows=rows, together="a + b")))
 
 
 def test_a_plus_in_the_name_of_a_patch_makes_it_no_set() -> None:

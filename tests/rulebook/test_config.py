@@ -128,10 +128,7 @@ def test_a_limit_of_a_rule_that_is_off_is_not_told() -> None:
             "qqqq = 1",
             "unknown key 'qqqq': choose from baseline, budget, fail-on, history, ignore, limits, rules, select.",
         ),
-        (
-            'select = "input"',
-            "select must be a list of names, such as [\"input-bound\"], not 'input'.",
-        ),
+        ('select = "input"', "select must be a list of names, such as [\"input-bound\"], not 'input'."),
         ("ignore = [1]", "ignore must be a list of names"),
         ('select = ["inptu"]', "select: unknown rule or topic 'inptu': did you mean 'input'?"),
         ('select = ["zzz"]', "unknown rule or topic 'zzz': `tfdoctor rules` lists them."),
@@ -140,10 +137,7 @@ def test_a_limit_of_a_rule_that_is_off_is_not_told() -> None:
         ('fail-on = "warn"', 'fail-on must be one of "note", "warning", "critical", "never"'),
         ("fail-on = true", "not true."),
         ('rules = "lint"', "rules must be a list of folders"),
-        (
-            "baseline = 3",
-            'baseline must be the name of a file, such as "tfdoctor-baseline.json", not 3.',
-        ),
+        ("baseline = 3", 'baseline must be the name of a file, such as "tfdoctor-baseline.json", not 3.'),
         ('baseline = ""', "baseline must be the name of a file"),
         ("[budget]", "budget is empty: set at least one of step-ms, input-wait,"),
         ("[budget.gpu]", "budget.gpu is empty: set at least one of step-ms,"),
@@ -164,15 +158,9 @@ def test_a_limit_of_a_rule_that_is_off_is_not_told() -> None:
         ('[budget]\ninput-wait = "-5%"', "such as \"5%\", not '-5%'."),
         ("limits = 3", "limits must be a table of rules, not 3."),
         ("limits.input-bound = 3", "limits.input-bound must be a table of limits"),
-        (
-            "[limits.input-bond]\nshare = 1",
-            "unknown rule 'input-bond': did you mean 'input-bound'?",
-        ),
+        ("[limits.input-bond]\nshare = 1", "unknown rule 'input-bond': did you mean 'input-bound'?"),
         ("[limits.input-bound]\nshar = 1", "unknown limit 'shar': did you mean 'share'?"),
-        (
-            '[limits.input-bound]\nshare = "1"',
-            "limits.input-bound.share must be a number, not '1'.",
-        ),
+        ('[limits.input-bound]\nshare = "1"', "limits.input-bound.share must be a number, not '1'."),
         ("[limits.input-bound]\nshare = true", "must be a number, not true."),
         ("[limits.input-bound]\nshare = nan", "must be a finite number, not nan."),
         ("[limits.input-bound]\nshare = -0.1", "must be at least 0, not -0.1."),
@@ -190,9 +178,7 @@ def test_what_cannot_be_meant_is_one_sentence(toml: str, said: str) -> None:
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=80) | st.dates(),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
 NUMBERS = st.floats(0, 1e6) | st.integers(0, 10**6)
@@ -373,9 +359,7 @@ def test_the_rules_of_settings_that_lie_in_what_is_read_are_not_loaded(
     ],
 )
 @pytest.mark.parametrize("name", ["tfdoctor.toml", "pyproject.toml"])
-def test_settings_that_came_with_a_recording_set_nothing(
-    mark: str, folder: str, name: str, tmp_path: Path
-) -> None:
+def test_settings_that_came_with_a_recording_set_nothing(mark: str, folder: str, name: str, tmp_path: Path) -> None:
     """Their rules are code of whoever made the recording."""
     (tmp_path / "tfdoctor.toml").write_text('select = ["scale"]')
     recording = tmp_path / "recording"
@@ -383,9 +367,7 @@ def test_settings_that_came_with_a_recording_set_nothing(
     (recording / mark).parent.mkdir(parents=True, exist_ok=True)
     (recording / mark).write_text("{}")
     own = recording / folder / name
-    own.write_text(
-        'rules = ["lint"]' if name == "tfdoctor.toml" else '[tool.tfdoctor]\nrules = ["lint"]'
-    )
+    own.write_text('rules = ["lint"]' if name == "tfdoctor.toml" else '[tool.tfdoctor]\nrules = ["lint"]')
     notes: list[str] = []
     assert find(recording / folder, notes.append) == find(tmp_path)
     (note,) = notes

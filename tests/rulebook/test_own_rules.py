@@ -71,9 +71,7 @@ def test_the_test_of_the_guide_passes(project: Path) -> None:
 
 
 def test_it_is_in_the_report_marked_as_the_users_own(project: Path) -> None:
-    code, said = run(
-        "report", SAMPLE, "--out", ".", "--format", "json,html,md", "--rules", "doctor"
-    )
+    code, said = run("report", SAMPLE, "--out", ".", "--format", "json,html,md", "--rules", "doctor")
     assert code == 0
     assert "Your own rules: slow-callbacks." in said
     report = json.loads((project / "report.json").read_text())
@@ -109,9 +107,7 @@ def write(folder: Path, text: str, name: str = "slow_callbacks.py") -> str:
 @pytest.mark.parametrize("part", ["TOPIC", "check", "sick", "healthy"])
 def test_a_missing_part_is_named(part: str, tmp_path: Path) -> None:
     renamed = re.sub(rf"^(def )?{part}\b", rf"\1other_{part}", RULE, flags=re.MULTILINE)
-    assert f"doctor/slow_callbacks.py defines no {part}: a rule defines" in write(
-        tmp_path / "d", renamed
-    )
+    assert f"doctor/slow_callbacks.py defines no {part}: a rule defines" in write(tmp_path / "d", renamed)
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -132,16 +128,8 @@ def test_a_missing_section_is_named(section: str, tmp_path: Path) -> None:
         ("class Limits:", "class Others:", "cannot be loaded: NameError: "),
         ("limit(0.05, ", "max(0.05, 0.04) if True else (", "define Limits.share with limit("),
         ("@dataclass(frozen=True, slots=True)\n", "", "Limits must be a frozen dataclass."),
-        (
-            "breakdown: Breakdown",
-            "breakdown",
-            "the parameters of check must be annotated with facts",
-        ),
-        (
-            "breakdown: Breakdown",
-            "breakdown: 'Nothing'",
-            "the parameters of check must be annotated with facts",
-        ),
+        ("breakdown: Breakdown", "breakdown", "the parameters of check must be annotated with facts"),
+        ("breakdown: Breakdown", "breakdown: 'Nothing'", "the parameters of check must be annotated with facts"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -168,9 +156,7 @@ def test_two_rules_of_one_name_are_refused(tmp_path: Path) -> None:
         load([tmp_path / "a", tmp_path / "b"], taken=())
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("none", "is not a folder"), ("empty", "contains no rule")]
-)
+@pytest.mark.parametrize(("name", "said"), [("none", "is not a folder"), ("empty", "contains no rule")])
 def test_a_folder_without_rules_is_refused(name: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match=said):
@@ -181,9 +167,7 @@ def test_a_folder_without_rules_is_refused(name: str, said: str, tmp_path: Path)
 
 
 def test_an_ignored_rule_is_told_and_not_called_healthy(tmp_path: Path) -> None:
-    code, said = run(
-        "report", SAMPLE, "--out", str(tmp_path), "--format", "json", "--ignore", "input"
-    )
+    code, said = run("report", SAMPLE, "--out", str(tmp_path), "--format", "json", "--ignore", "input")
     assert code == 0
     assert "ignored by --ignore: " in said
     report = json.loads((tmp_path / "report.json").read_text())
@@ -203,16 +187,12 @@ def test_a_named_file_decides_when_to_fail_and_the_option_wins(tmp_path: Path) -
 
 @pytest.mark.parametrize("command", [("report", SAMPLE), ("profile", "train.py"), ("rules",)])
 def test_an_unknown_name_is_refused_before_anything_is_done(
-    command: tuple[str, ...],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = tfdoctor(command[0], "--select", "inptu", *command[1:])
     assert done.returncode == 2
-    assert (
-        done.stderr == "tfdoctor: --select: unknown rule or topic 'inptu': did you mean 'input'?\n"
-    )
+    assert done.stderr == "tfdoctor: --select: unknown rule or topic 'inptu': did you mean 'input'?\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -250,9 +230,7 @@ class Over(Results):
     recording = Recording.open(Path(SAMPLE))
 
 
-def test_the_settings_hold_for_recordings_from_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_settings_hold_for_recordings_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tfdoctor.toml").write_text('ignore = ["input"]')
     monkeypatch.chdir(tmp_path)
     found = Over().diagnosis

@@ -44,17 +44,11 @@ WRONG = {
     "return Healthy(summary='x', evidence=Measure('seen', ms(1.0)))": "which is not a tuple: ",
     finding(remedies="Remedy('y')"): "Finding.remedies = a Remedy, which is not a tuple",
     finding(evidence="(1.0,)"): "Finding.evidence[0] = 1.0, which is not a Measure or Table.",
-    finding(
-        evidence="(Measure('seen', 1.0),)"
-    ): "evidence[0].value = 1.0, which is not a Quantity.",
+    finding(evidence="(Measure('seen', 1.0),)"): "evidence[0].value = 1.0, which is not a Quantity.",
     finding(severity="2"): "Finding.severity = 2, which is not a Severity or NoneType.",
-    finding(
-        effects="(Effect(Stage.HOST, -1.0),)"
-    ): "an Effect with scales=-1: it must be finite and at least 0",
+    finding(effects="(Effect(Stage.HOST, -1.0),)"): "an Effect with scales=-1: it must be finite and at least 0",
     finding(effects="(Effect(Stage.HOST, float('nan')),)"): "an Effect with scales=nan: ",
-    finding(
-        effects="(Effect('host'),)"
-    ): "Finding.effects[0].stage = 'host', which is not a Stage.",
+    finding(effects="(Effect('host'),)"): "Finding.effects[0].stage = 'host', which is not a Stage.",
     finding(effects="(Effect(Stage.HOST, of=ratio(0.1)),)"): "an Effect whose `of` is not a time",
 }
 
@@ -90,9 +84,7 @@ def test_a_report_tells_of_it_and_does_not_call_it_our_defect(
     path = returning(tmp_path, value)
     said = said.replace("47", str(path.read_text().splitlines().index(f"    {value}") + 1))
     monkeypatch.chdir(tmp_path)
-    code, shown = run(
-        "report", SAMPLE, "--out", ".", "--format", "json,html,md", "--rules", "doctor"
-    )
+    code, shown = run("report", SAMPLE, "--out", ".", "--format", "json,html,md", "--rules", "doctor")
     assert code == 0
     sentence = f"doctor/slow_callbacks.py{said}"
     assert f"Your own rule slow-callbacks failed: {sentence}" in " ".join(shown.split())
@@ -117,14 +109,11 @@ def test_an_example_that_fails_is_one_sentence(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(
-        r"tfdoctor: doctor/slow_callbacks\.py:\d+: sick failed: ValueError: no example\.\n",
-        done.stderr,
+        r"tfdoctor: doctor/slow_callbacks\.py:\d+: sick failed: ValueError: no example\.\n", done.stderr
     )
 
 
-def test_a_fact_that_is_missing_is_no_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fact_that_is_missing_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     line = "from tfdoctor.facts.chart import Unavailable; raise Unavailable('no callback is known')"
     returning(tmp_path, line)
     monkeypatch.chdir(tmp_path)

@@ -13,6 +13,4 @@ def applied(module: ModuleType, *facts: object) -> Verdict:
     wanted = (kind for part in (rule.check, *rule.preconditions) for kind in needs(part).values())
     missing = {kind_of(kind): Unavailable("it is not at hand") for kind in wanted}
     known = {type(fact) for fact in facts}
-    return rule.apply(
-        Chart(filter(None, facts), {k: v for k, v in missing.items() if k not in known})
-    )
+    return rule.apply(Chart(filter(None, facts), {k: v for k, v in missing.items() if k not in known}))

@@ -23,18 +23,12 @@ check = partial(example, step=20.0)
     ("between", "step", "kind"),
     [(1.0, 20.0, Finding), (0.99, 20.0, Healthy), (0.5, 2.0, Finding), (0.49, 2.0, Healthy)],
 )
-def test_a_share_of_the_step_and_more_than_keras_takes(
-    between: float, step: float, kind: type
-) -> None:
+def test_a_share_of_the_step_and_more_than_keras_takes(between: float, step: float, kind: type) -> None:
     assert isinstance(check(between, step=step), kind)
 
 
-@pytest.mark.parametrize(
-    ("untraced", "grows"), [(1.25, True), (1.24, False), (0.8, False), (None, False)]
-)
-def test_longer_steps_outside_of_the_window_may_grow(
-    untraced: float | None, *, grows: bool
-) -> None:
+@pytest.mark.parametrize(("untraced", "grows"), [(1.25, True), (1.24, False), (0.8, False), (None, False)])
+def test_longer_steps_outside_of_the_window_may_grow(untraced: float | None, *, grows: bool) -> None:
     finding = as_finding(check(10.0, untraced=untraced))
     assert ("may grow with the step number" in finding.summary) is grows
     assert len(finding.remedies) == (2 if grows else 1)
@@ -127,9 +121,7 @@ def test_tracing_and_calling_functions_are_left_out() -> None:
 def test_the_summary_states_all_the_time_and_what_of_it_is_judged() -> None:
     """The time between steps is one number in a report, whichever part of it a rule judges."""
     healthy = as_healthy(check(18.6, step=40.0, retracing=Retracing((), calling_ms=17.5)))
-    assert healthy.summary.startswith(
-        "18.6 ms pass between two steps, 1.10 ms of them in other work"
-    )
+    assert healthy.summary.startswith("18.6 ms pass between two steps, 1.10 ms of them in other work")
     assert not healthy.necessary
 
 
@@ -142,9 +134,7 @@ def test_what_keras_own_loop_takes_is_necessary() -> None:
 
 
 def test_a_named_callback_leaves_a_hundredth_and_what_else_ran() -> None:
-    finding = as_finding(
-        check(10.0, SampledLine(LOGS, 8, "Log.on_batch_end"), SampledLine(MAKES, 2))
-    )
+    finding = as_finding(check(10.0, SampledLine(LOGS, 8, "Log.on_batch_end"), SampledLine(MAKES, 2)))
     assert finding.effects[0].bound is Bound.EXPECTED
     assert finding.effects[0].scales == pytest.approx(1.0 - 0.99 * 0.8)
 
@@ -157,11 +147,7 @@ def test_operations_that_the_work_runs_one_by_one_are_spared_with_it() -> None:
         Stage.DEVICE: 4.0,
     }
     half = as_finding(
-        check(
-            10.0,
-            retracing=Retracing((), calling_ms=5.0),
-            single=SingleOperations(inside_ms=0.0, between_ms=4.0),
-        )
+        check(10.0, retracing=Retracing((), calling_ms=5.0), single=SingleOperations(inside_ms=0.0, between_ms=4.0))
     )
     assert [effect.of.value for effect in half.effects if effect.of] == [5.0, 2.0]
 

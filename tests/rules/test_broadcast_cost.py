@@ -20,11 +20,7 @@ GPU = Hardware(DeviceKind.GPU, "x")
 
 
 def check(
-    given: Any = (8, 1, 64),
-    ms: float = 20.0,
-    user: str = "Mul",
-    name: str = "tile",
-    hardware: Hardware = GPU,
+    given: Any = (8, 1, 64), ms: float = 20.0, user: str = "Mul", name: str = "tile", hardware: Hardware = GPU
 ) -> Verdict:
     small, full = ["float32", list(given)], ["float32", [8, 128, 64]]
     rows = [
@@ -143,9 +139,7 @@ def test_what_is_expanded_is_computed_by_a_matmul(kind: str, words: str) -> None
     (remedy,) = finding.remedies
     assert words in remedy.action
     assert remedy.at == Location("train.py", 9)
-    assert [(effect.subject, effect.bound) for effect in finding.effects] == [
-        ("sub", Bound.AT_MOST)
-    ]
+    assert [(effect.subject, effect.bound) for effect in finding.effects] == [("sub", Bound.AT_MOST)]
 
 
 def test_both_faults_are_one_finding() -> None:

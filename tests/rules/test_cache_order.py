@@ -53,10 +53,7 @@ def test_a_cache_after_repeat_costs_all_work_before_it() -> None:
     assert verdict.severity is None
     assert verdict.remedies[0].edit_id == "cache-before-repeat"
     assert verdict.remedies[0].at == Location("train.py", 22)
-    assert any(
-        getattr(item, "label", "") == "memory added to the cache per step"
-        for item in verdict.evidence
-    )
+    assert any(getattr(item, "label", "") == "memory added to the cache per step" for item in verdict.evidence)
 
 
 def test_only_what_is_the_same_in_every_pass_is_priced() -> None:
@@ -82,9 +79,7 @@ def test_work_on_crowded_cores_counts_without_a_wait() -> None:
     assert [effect.stage for effect in verdict.effects] == [Stage.DEVICE]
 
 
-@pytest.mark.parametrize(
-    ("passes", "kind"), [(1.0, Healthy), (1.9, Healthy), (2.0, Finding), (None, Finding)]
-)
+@pytest.mark.parametrize(("passes", "kind"), [(1.0, Healthy), (1.9, Healthy), (2.0, Finding), (None, Finding)])
 def test_a_single_pass_reads_no_cache(passes: float | None, kind: type) -> None:
     assert isinstance(check(SOURCE, DECODE, REPEAT, ENDLESS, passes=passes), kind)
 
@@ -100,9 +95,7 @@ def test_a_shorter_take_discards_the_cache() -> None:
     assert len(verdict.effects) == 1
 
 
-@pytest.mark.parametrize(
-    ("passes", "kind"), [(None, NotApplicable), (1.9, Healthy), (2.0, Finding)]
-)
+@pytest.mark.parametrize(("passes", "kind"), [(None, NotApplicable), (1.9, Healthy), (2.0, Finding)])
 def test_a_cache_that_keeps_random_draws(passes: float | None, kind: type) -> None:
     verdict = check(SOURCE, DECODE, FLIP, CACHE, passes=passes)
     assert isinstance(verdict, kind)
@@ -112,9 +105,7 @@ def test_a_cache_that_keeps_random_draws(passes: float | None, kind: type) -> No
 
 
 def test_a_function_that_is_not_understood_is_not_called_right() -> None:
-    verdict = as_not_applicable(
-        check(SOURCE, replace(mapped("PyFunc", name="load"), python=True), CACHE)
-    )
+    verdict = as_not_applicable(check(SOURCE, replace(mapped("PyFunc", name="load"), python=True), CACHE))
     assert "load" in verdict.reason
 
 

@@ -70,10 +70,7 @@ def test_a_price_is_never_guessed() -> None:
 
 @pytest.mark.parametrize(("cardinality", "steps"), [(60, 60), (-1, None), (-2, None), (None, None)])
 def test_an_epoch_is_as_long_as_tf_data_says(cardinality: int | None, steps: int | None) -> None:
-    record = {
-        "feeds": 3,
-        "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}],
-    }
+    record = {"feeds": 3, "datasets": [{"id": 3, "class": "_BatchDataset", "cardinality": cardinality}]}
     of = chart(trace(), recording(record))
     if steps is None:
         with pytest.raises(Unavailable):
@@ -147,9 +144,7 @@ def test_the_sentence_says_what_a_price_is(tmp_path: Path) -> None:
 def test_the_money_is_one_line_and_no_change(idle: str, tmp_path: Path) -> None:
     (tmp_path / "ci.toml").write_text(f"[limits.cost]\nidle = {idle}")
     options = ["--usd-per-hour", "2.5", "--format", "html,md", "--out", str(tmp_path)]
-    done = CliRunner().invoke(
-        cli.app, ["report", str(SAMPLE), *options, "--config", str(tmp_path / "ci.toml")]
-    )
+    done = CliRunner().invoke(cli.app, ["report", str(SAMPLE), *options, "--config", str(tmp_path / "ci.toml")])
     assert done.exit_code == 0
     output = " ".join(done.output.split())
     assert output.count("A thousand steps cost $") == 1

@@ -19,17 +19,12 @@ def row(ms: float = 1.0, kind: str = "CheckNumericsV2", name: str = "") -> Opera
 
 @pytest.mark.parametrize(("ms", "kind"), [(100 * Limits().share, Finding), (1.99, Healthy)])
 def test_both_sides_of_the_share(ms: float, kind: type) -> None:
-    assert isinstance(
-        example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0)), kind
-    )
+    assert isinstance(example(row(ms), host_ms=0.0, step=Breakdown.of(host=50.0, device=50.0)), kind)
 
 
 def test_the_time_to_start_checks_counts() -> None:
     finding = as_finding(example(row(1.0), host_ms=9.0))
-    assert [(effect.stage, effect.scales) for effect in finding.effects] == [
-        (Stage.DEVICE, 0.0),
-        (Stage.HOST, 0.0),
-    ]
+    assert [(effect.stage, effect.scales) for effect in finding.effects] == [(Stage.DEVICE, 0.0), (Stage.HOST, 0.0)]
     assert finding.effects[1].subject == StepWork.CHECKS
     assert finding.remedies[0].at == Location("train.py", 5)
 
@@ -60,6 +55,5 @@ def test_what_training_itself_needs_is_no_check(kind: str, name: str, *, expecte
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
     assert isinstance(
-        applied(debug_checks, DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)),
-        NotApplicable,
+        applied(debug_checks, DebugChecks(()), Operations((unnamed,)), Breakdown.of(device=9.0)), NotApplicable
     )

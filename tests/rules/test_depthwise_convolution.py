@@ -36,13 +36,7 @@ GPU = Hardware(DeviceKind.GPU, "x", bandwidth_bytes_s=1e12)
 
 def depthwise(ms: float = 10.0, end: str = "", **more: Any) -> OperationTime:
     kind = f"m/DepthwiseConv2dNative{end}"
-    parts: dict[str, Any] = {
-        "name": kind,
-        "layer": "dw",
-        "at": None,
-        "operation": None,
-        "flops": None,
-    }
+    parts: dict[str, Any] = {"name": kind, "layer": "dw", "at": None, "operation": None, "flops": None}
     return built(ms, end, **(parts | {"nbytes": 2e9} | more))
 
 
@@ -110,17 +104,13 @@ def test_operations_without_duration_tell_nothing() -> None:
 CPU = Hardware(DeviceKind.CPU, "x")
 
 
-def on_cpu(
-    ms: float = 30.0, flop_s: float = 4e11, others_ms: float = 30.0, hardware: Hardware = CPU
-) -> Verdict:
+def on_cpu(ms: float = 30.0, flop_s: float = 4e11, others_ms: float = 30.0, hardware: Hardware = CPU) -> Verdict:
     """Return the verdict on 7 x 7 depthwise convolutions beside a convolution that reaches ``flop_s``.
 
     A regular 3 x 3 convolution of 64 channels needs 64 * 9 / 49 times their 6e8 FLOP: 7.05e9.
     """
     kernel = ("bfloat16", (7, 7, 64, 1))
-    graph = Operation(
-        name="m/d", type="DepthwiseConv2dNative", inputs=(("bfloat16", (8, 9, 9, 64)), kernel)
-    )
+    graph = Operation(name="m/d", type="DepthwiseConv2dNative", inputs=(("bfloat16", (8, 9, 9, 64)), kernel))
     slow = depthwise(ms, flops=6e8, nbytes=1e6, operation=graph)
     conv = matmul(ms=others_ms, weights=(3, 3, 64, 64), dtype="bfloat16", layer="gradient")
     return check(slow, replace(conv, flops=flop_s * others_ms * 1e-3), hardware=hardware)
@@ -142,9 +132,7 @@ def test_no_regular_convolution_is_advised_that_no_convolution_here_is_fast_enou
 
 
 @pytest.mark.parametrize(("peak", "kind"), [(2.4e11, Finding), (2.3e11, Healthy)])
-def test_a_known_peak_rate_decides_where_the_runs_convolutions_are_slow(
-    peak: float, kind: type
-) -> None:
+def test_a_known_peak_rate_decides_where_the_runs_convolutions_are_slow(peak: float, kind: type) -> None:
     hardware = replace(GPU, peak_flop_s=peak)
     assert isinstance(on_cpu(flop_s=1e11, hardware=hardware), kind)
 
@@ -203,9 +191,7 @@ def test_the_line_is_that_of_a_forward_operation() -> None:
     """The gradient of an operation that a layer's call calls has the line that made the layer."""
     finding = as_finding(
         check(
-            depthwise(
-                12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69)
-            ),
+            depthwise(12.0, "BackpropInput", name="gradient_tape/m/dw/x", at=Location("train.py", 69)),
             depthwise(5.0, at=Location("train.py", 44)),
             FAST,
         )

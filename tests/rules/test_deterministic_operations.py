@@ -80,9 +80,7 @@ def test_on_a_cpu_nothing_is_said() -> None:
         ({"TF_DETERMINISTIC_OPS": "1"}, ("op_determinism",), "enable_op_determinism()"),
     ],
 )
-def test_what_switches_them_on(
-    environment: dict[str, Any], aids: tuple[str, ...], how: str
-) -> None:
+def test_what_switches_them_on(environment: dict[str, Any], aids: tuple[str, ...], how: str) -> None:
     beside = recording(manifest=manifest(environment=environment))
     program = Program(settings=RunSettings(debugging=tuple(DebugAid(aid) for aid in aids)))
     assert Determinism.measure(beside, program).how == how
@@ -112,9 +110,7 @@ def test_the_call_and_recurrent_arguments_are_recorded(tmp_path: Path) -> None:
     """With TensorFlow on a CPU."""
     (tmp_path / "train.py").write_text(SCRIPT)
     script, folder = tmp_path / "train.py", tmp_path / "recording"
-    done = tfdoctor(
-        "profile", "--python", sys.executable, "--out", str(folder), "--steps", "8", str(script)
-    )
+    done = tfdoctor("profile", "--python", sys.executable, "--out", str(folder), "--steps", "8", str(script))
     assert done.returncode == 0, done.stderr
     program = Recording.open(folder).program
     assert program is not None
@@ -123,11 +119,7 @@ def test_the_call_and_recurrent_arguments_are_recorded(tmp_path: Path) -> None:
     layers = {layer.kind: layer for layer in program.layers or ()}
     lstm = layers["LSTM"].recurrent
     assert lstm is not None
-    assert (lstm.recurrent_dropout, lstm.activation, lstm.recurrent_activation) == (
-        0.5,
-        "relu",
-        "sigmoid",
-    )
+    assert (lstm.recurrent_dropout, lstm.activation, lstm.recurrent_activation) == (0.5, "relu", "sigmoid")
     assert (lstm.unroll, lstm.use_bias, lstm.use_cudnn) == (False, True, "auto")
     assert layers["Embedding"].masks
     assert layers["Dense"].recurrent is None

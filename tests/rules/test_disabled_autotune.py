@@ -62,8 +62,7 @@ def test_the_cores_limit_what_more_threads_gain(
 
 def test_a_pool_as_large_as_the_machine_takes_nothing() -> None:
     assert isinstance(
-        judged({"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)),
-        Healthy,
+        judged({"threading.private_threadpool_size": 2}, device=CPU, cores=Cores(2.0, busy=1.0)), Healthy
     )
 
 
@@ -76,9 +75,7 @@ def test_a_pool_as_large_as_the_machine_takes_nothing() -> None:
         {"experimental_optimization.apply_default_optimizations": False},
     ],
 )
-def test_a_plain_map_that_tf_data_would_have_run_in_parallel_is_found(
-    values: dict[str, Any],
-) -> None:
+def test_a_plain_map_that_tf_data_would_have_run_in_parallel_is_found(values: dict[str, Any]) -> None:
     verdict = as_finding(judged(values, *PLAIN))
     assert next(iter(values)) in verdict.summary
     assert verdict.effects[0].scales == pytest.approx(1 / 8)
@@ -106,8 +103,7 @@ def test_a_prefetch_of_the_users_own_is_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    "values",
-    [{}, {"deterministic": False}, {"autotune.enabled": True}, {"autotune.ram_budget": 1000}],
+    "values", [{}, {"deterministic": False}, {"autotune.enabled": True}, {"autotune.ram_budget": 1000}]
 )
 def test_other_options_switch_nothing_off(values: dict[str, Any]) -> None:
     assert isinstance(judged(values, *PLAIN), Healthy)

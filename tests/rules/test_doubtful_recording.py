@@ -36,6 +36,4 @@ def test_the_summary_has_the_first_doubt_and_counts_the_others() -> None:
 def test_a_problem_without_a_remedy_has_its_cause() -> None:
     doubt = Doubt("no step was found", "", grave=True, cause="the script failed: fix that first")
     verdict = as_finding(doubtful_recording.check(Quality(0, (doubt,))))
-    assert verdict.remedies[0].action == (
-        "No step was found, because the script failed: fix that first"
-    )
+    assert verdict.remedies[0].action == ("No step was found, because the script failed: fix that first")

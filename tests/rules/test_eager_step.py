@@ -27,12 +27,7 @@ def check(operations: float, single: float, whole: float = 0.0, **more: Any) -> 
 
 @pytest.mark.parametrize(
     ("operations", "single", "whole", "kind"),
-    [
-        (20.0, 5.0, 0.0, Finding),
-        (19.0, 5.0, 0.0, Healthy),
-        (100.0, 2.0, 2.0, Healthy),
-        (100.0, 2.1, 2.0, Finding),
-    ],
+    [(20.0, 5.0, 0.0, Finding), (19.0, 5.0, 0.0, Healthy), (100.0, 2.0, 2.0, Healthy), (100.0, 2.1, 2.0, Finding)],
 )
 def test_operations_next_to_a_function_are_no_eager_step(
     operations: float, single: float, whole: float, kind: type
@@ -53,9 +48,7 @@ def test_the_call_of_one_function_remains() -> None:
 
 
 def test_operations_beside_a_compiled_step_are_not_called_the_step() -> None:
-    lines = HostLines(
-        {Stage.HOST: (runs(40, LineWork.READING, None), runs(41, LineWork.OPERATIONS, None))}
-    )
+    lines = HostLines({Stage.HOST: (runs(40, LineWork.READING, None), runs(41, LineWork.OPERATIONS, None))})
     finding = as_finding(check(60.0, 5.0, 1.0, beside="train_step", lines=lines))
     assert "one by one beside train_step" in finding.summary
     (remedy,) = finding.remedies
@@ -68,13 +61,9 @@ def test_a_compiled_function_is_the_step_where_python_takes_no_gradients(
 ) -> None:
     seen = StepsSeen(candidates=tuple(Candidate(source=one) for one in sources))
     known = recording(
-        {"python": {"fed": {"at": ["t.py", 3], "function": "f", "arguments": []}}},
-        manifest=manifest(steps=seen),
+        {"python": {"fed": {"at": ["t.py", 3], "function": "f", "arguments": []}}}, manifest=manifest(steps=seen)
     )
-    rows = [
-        (marker(n, 10 * n, 10 * n + 8), ("EagerLocalExecute: Mul", 10 * n, 10 * n + 1))
-        for n in range(8)
-    ]
+    rows = [(marker(n, 10 * n, 10 * n + 8), ("EagerLocalExecute: Mul", 10 * n, 10 * n + 1)) for n in range(8)]
     work = chart(trace([line("python", *chain(*rows))]), known).fact(EagerWork)
     assert (work.operations > 0, work.beside) == (True, name)
 
@@ -126,9 +115,7 @@ def test_the_remedy_is_what_the_loop_needs(*, asked: bool | None, edit_id: str, 
 
 
 @pytest.mark.parametrize(("least", "left"), [(0.0, None), (1.0, 0.2), (4.0, 0.8), (6.0, None)])
-def test_on_a_cpu_the_kernels_remain_as_fast_as_they_were_seen(
-    least: float, left: float | None
-) -> None:
+def test_on_a_cpu_the_kernels_remain_as_fast_as_they_were_seen(least: float, left: float | None) -> None:
     """Trap: unknown kernels, and kernels that take no less time, save nothing."""
     finding = as_finding(check(200.0, 5.0, least_ms=least))
     scales = {effect.stage: effect.scales for effect in finding.effects}
@@ -155,12 +142,8 @@ def sampled(*stacks: tuple[float, str | None, str | None]) -> EagerWork:
     """Sample a run for so many seconds in a step function, as its definition and the line that calls it."""
     run = Run()
     for number, (seconds, step, call) in enumerate(stacks):
-        run.python(
-            seconds, f"train.py:{number}", looped=True, step=place(step), step_call=place(call)
-        )
-    traced = trace(
-        [line("python", *markers(5, 10.0).rows, ("EagerLocalExecute: MatMul", 1.0, 2.0))]
-    )
+        run.python(seconds, f"train.py:{number}", looped=True, step=place(step), step_call=place(call))
+    traced = trace([line("python", *markers(5, 10.0).rows, ("EagerLocalExecute: MatMul", 1.0, 2.0))])
     return chart(traced, run.recording()).fact(EagerWork)
 
 

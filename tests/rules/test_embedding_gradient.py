@@ -84,9 +84,7 @@ def test_an_unknown_number_of_lookups_is_not_guessed() -> None:
 def test_on_a_gpu_the_saving_is_a_ceiling() -> None:
     program = one_hot()
     finding = as_finding(
-        check(
-            program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.GPU, "x")
-        )
+        check(program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.GPU, "x"))
     )
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
 
@@ -94,9 +92,7 @@ def test_on_a_gpu_the_saving_is_a_ceiling() -> None:
 def test_on_a_tpu_one_hot_matmuls_are_no_fault() -> None:
     program = one_hot()
     assert isinstance(
-        check(
-            program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.TPU, "x")
-        ),
+        check(program, *ran(program, hot=0.5, m=1.0), GRADIENT, hardware=Hardware(DeviceKind.TPU, "x")),
         NotApplicable,
     )
 
@@ -114,10 +110,7 @@ def test_one_hot_rows_that_others_use_too_stay() -> None:
 
 
 def dense(
-    lookups: int | None,
-    spent: float,
-    kind: str = "UnsortedSegmentSum",
-    writes: str = "AssignSubVariableOp",
+    lookups: int | None, spent: float, kind: str = "UnsortedSegmentSum", writes: str = "AssignSubVariableOp"
 ) -> Verdict:
     rows = [
         graph_operation("adam/sum", kind, [[F, [lookups, 8]]], [[F, [1000, 8]]], layer="adam"),
@@ -173,8 +166,7 @@ def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:
 
 def test_one_hot_rows_of_an_older_recording_are_not_called_healthy() -> None:
     program = program_of(
-        graph_operation("hot", "OneHot", [IDS], [HOT]),
-        graph_operation("m", "BatchMatMulV2", [HOT, TABLE], []),
+        graph_operation("hot", "OneHot", [IDS], [HOT]), graph_operation("m", "BatchMatMulV2", [HOT, TABLE], [])
     )
     assert isinstance(check(program, *ran(program, hot=0.5, m=1.0), GRADIENT), NotApplicable)
     assert isinstance(check(program, GRADIENT), Healthy)

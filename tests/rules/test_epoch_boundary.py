@@ -20,9 +20,7 @@ FROM_SLICES = "tensorflow.python.data.ops.dataset_ops.DatasetV2.from_tensor_slic
 judged = partial(example, total_ms=100_000.0)
 
 
-def found(
-    *calls: MadeCall, lines: tuple[RunLine, ...] = (), long: LongSteps | None = None
-) -> Finding:
+def found(*calls: MadeCall, lines: tuple[RunLine, ...] = (), long: LongSteps | None = None) -> Finding:
     verdict = judged(*calls, lines=lines, long=long)
     assert isinstance(verdict, Finding), verdict
     return verdict
@@ -31,15 +29,7 @@ def found(
 def validated(
     ms: float, *, count: int = EPOCHS, batches: float | None = None, examples: float | None = None
 ) -> MadeCall:
-    return made(
-        RunCall.EVALUATE,
-        40,
-        count,
-        ms / count,
-        batches=batches,
-        examples=examples,
-        within=RunCall.EPOCH,
-    )
+    return made(RunCall.EVALUATE, 40, count, ms / count, batches=batches, examples=examples, within=RunCall.EPOCH)
 
 
 def between(ms: float, calls: str = "", *, repeats: bool = True, number: int = 50) -> RunLine:
@@ -104,21 +94,14 @@ def test_a_checkpoint_in_each_epoch_is_priced_per_epoch() -> None:
 @pytest.mark.parametrize(
     ("calls", "repeats", "says", "left"),
     [
-        (
-            FROM_SLICES,
-            False,
-            "builds a dataset",
-            0.0,
-        ),
+        (FROM_SLICES, False, "builds a dataset", 0.0),
         ("gc.collect", False, "garbage", 0.0),
         ("matplotlib.pyplot.savefig", False, "draws", 0.1),
         ("", True, "A loop in Python", 0.1),
         ("keras.src.ops.nn.ctc_decode", False, "The script works", 0.1),
     ],
 )
-def test_lines_between_epochs_are_named(
-    calls: str, says: str, left: float, *, repeats: bool
-) -> None:
+def test_lines_between_epochs_are_named(calls: str, says: str, left: float, *, repeats: bool) -> None:
     finding = found(lines=(between(30_000.0, calls, repeats=repeats),))
     assert says in finding.summary
     assert "train.py:50" in finding.summary
@@ -169,22 +152,14 @@ def test_several_lines_between_epochs_are_a_loop() -> None:
 
 def test_what_saves_most_comes_first() -> None:
     finding = found(
-        lines=(
-            between(9_000.0, "gc.collect"),
-            between(30_000.0, "scipy.signal.fft", repeats=False, number=90),
-        )
+        lines=(between(9_000.0, "gc.collect"), between(30_000.0, "scipy.signal.fft", repeats=False, number=90))
     )
     assert [effect.subject for effect in finding.run_effects] == ["train.py:90", "train.py:50"]
 
 
 def test_the_wait_for_the_first_batch_of_each_epoch_is_found_once() -> None:
     long = LongSteps(
-        count=12,
-        ms=16_000.0,
-        beyond_ms=15_000.0,
-        first=10,
-        first_beyond_ms=14_000.0,
-        first_median_ms=1_300.0,
+        count=12, ms=16_000.0, beyond_ms=15_000.0, first=10, first_beyond_ms=14_000.0, first_median_ms=1_300.0
     )
     finding = found(lines=(line(Phase.BOUNDARIES, 40, 14_000.0),), long=long)
     assert "waits for its first batch" in finding.summary
@@ -193,20 +168,10 @@ def test_the_wait_for_the_first_batch_of_each_epoch_is_found_once() -> None:
 
 def test_a_first_epoch_that_is_slow_by_tracing_is_healthy() -> None:
     once = LongSteps(
-        count=1,
-        ms=9_000.0,
-        beyond_ms=9_000.0,
-        first=1,
-        first_beyond_ms=9_000.0,
-        first_median_ms=9_000.0,
+        count=1, ms=9_000.0, beyond_ms=9_000.0, first=1, first_beyond_ms=9_000.0, first_median_ms=9_000.0
     )
     all_of_them = LongSteps(
-        count=10,
-        ms=9_000.0,
-        beyond_ms=9_000.0,
-        first=10,
-        first_beyond_ms=9_000.0,
-        first_median_ms=10.0,
+        count=10, ms=9_000.0, beyond_ms=9_000.0, first=10, first_beyond_ms=9_000.0, first_median_ms=10.0
     )
     assert isinstance(judged(long=once), Healthy)
     assert isinstance(judged(long=all_of_them), Healthy)
@@ -214,7 +179,5 @@ def test_a_first_epoch_that_is_slow_by_tracing_is_healthy() -> None:
 
 def test_what_is_missing_is_said() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert applied(epoch_boundary, part, RunCalls((), 5)) == NotApplicable(
-        reason="only a window was traced"
-    )
+    assert applied(epoch_boundary, part, RunCalls((), 5)) == NotApplicable(reason="only a window was traced")
     assert isinstance(judged(epochs=1), NotApplicable)

@@ -45,9 +45,7 @@ def test_other_types_are_healthy(dtype: str) -> None:
 def test_on_a_gpu_float16_is_what_it_is_made_for() -> None:
     """Trap: the same policy on other hardware."""
     operations = Operations.training(100.0, matmul(dtype="float16"))
-    assert isinstance(
-        applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x")), NotApplicable
-    )
+    assert isinstance(applied(float16_on_cpu, operations, Hardware(DeviceKind.GPU, "x")), NotApplicable)
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(70 * Limits().share, Finding), (3.4, Healthy)])

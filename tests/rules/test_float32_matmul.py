@@ -103,9 +103,7 @@ def test_float64_is_not_called_16_bit(dtypes: list[str], said: list[str]) -> Non
 
 
 @pytest.mark.parametrize(("policy", "kind"), [("mixed_bfloat16", Healthy), ("float32", Finding)])
-def test_the_layer_that_a_mixed_policy_keeps_in_float32_is_not_reported(
-    policy: str, kind: type
-) -> None:
+def test_the_layer_that_a_mixed_policy_keeps_in_float32_is_not_reported(policy: str, kind: type) -> None:
     rows = (matmul(dtype="bfloat16", layer="a"), matmul(ms=3.0, layer="head"))
     head = Layer(name="head", kind="Dense", compute_dtype="float32")
     program = Program(layers=(head,), settings=RunSettings(policy=policy))
@@ -113,10 +111,7 @@ def test_the_layer_that_a_mixed_policy_keeps_in_float32_is_not_reported(
 
 
 def test_the_policy_belongs_before_the_first_layer() -> None:
-    layers = (
-        Layer(name="input", kind="InputLayer"),
-        Layer(name="a", kind="Conv2D", at=Location("t.py", 4)),
-    )
+    layers = (Layer(name="input", kind="InputLayer"), Layer(name="a", kind="Conv2D", at=Location("t.py", 4)))
     finding = find(matmul(), program=Program(layers=layers))
     assert finding.remedies[0].at == Location("t.py", 4)
 
@@ -143,9 +138,7 @@ def test_unnamed_work_is_not_applicable_and_no_work_is_healthy() -> None:
 def test_matmuls_of_unknown_precision_are_neither_reduced_nor_without_gain(dtype: str) -> None:
     """Trap: an LSTM's matmuls run in the body of a loop, which belongs to no layer."""
     looped = matmul("MatMul", ms=5.0, dtype="", name="MatMul", calls=440.0)
-    verdict = as_not_applicable(
-        check(looped, matmul("MatMul", ms=0.04, layer="dense", dtype=dtype), RELU)
-    )
+    verdict = as_not_applicable(check(looped, matmul("MatMul", ms=0.04, layer="dense", dtype=dtype), RELU))
     assert "5.00 ms of 5.04 ms" in verdict.reason
 
 
@@ -159,9 +152,7 @@ def test_the_evidence_shows_what_was_not_counted() -> None:
 # What gains
 
 
-@pytest.mark.parametrize(
-    ("ms", "calls", "kind"), [(0.101, 1, Finding), (0.1, 1, Healthy), (0.9, 9, Healthy)]
-)
+@pytest.mark.parametrize(("ms", "calls", "kind"), [(0.101, 1, Finding), (0.1, 1, Healthy), (0.9, 9, Healthy)])
 @pytest.mark.parametrize("name", ["MatMul", "Conv2DBackpropInput", *FIXED_OF_TYPE])
 def test_a_cpus_short_matmuls_gain_nothing(name: str, ms: float, calls: float, kind: type) -> None:
     """Trap: a convolution of 128 small images, and its gradients, take 0.2 to 0.4 ms in both types."""
@@ -179,9 +170,7 @@ def test_a_cpus_short_matmuls_gain_nothing(name: str, ms: float, calls: float, k
         ((7, 1, 64, 64), ALONG_ONE_AXIS),
     ],
 )
-def test_a_cpu_gains_less_along_one_axis_and_from_few_channels(
-    weights: tuple[int, ...], left: float
-) -> None:
+def test_a_cpu_gains_less_along_one_axis_and_from_few_channels(weights: tuple[int, ...], left: float) -> None:
     amx = Hardware(DeviceKind.CPU, "x", "AMX", SixteenBit("bfloat16", 0.33, Bound.EXPECTED, ""))
     tensors = (("float32", (32, 64, 64, weights[2])), ("float32", weights))
     made = Operation(name="m/c", type="Conv2D", inputs=tensors)
@@ -245,9 +234,7 @@ def test_on_a_tpu_only_matmuls_bound_by_memory_gain(nbytes: float | None, kind: 
 
 @pytest.mark.parametrize(("rest", "kind"), [(15.5, Finding), (17.0, Healthy)])
 @pytest.mark.parametrize("hardware", [CPU, GPU])
-def test_a_cpu_must_gain_more_than_what_is_not_counted(
-    rest: float, kind: type, hardware: Hardware
-) -> None:
+def test_a_cpu_must_gain_more_than_what_is_not_counted(rest: float, kind: type, hardware: Hardware) -> None:
     """Trap: casts of activations, which are not counted, take a gain of some per cent away."""
     other = OperationTime(name="gather", type="GatherV2", ms=rest)
     verdict = check(matmul(ms=10), other, hardware=hardware, limits=Limits())
@@ -278,9 +265,7 @@ def test_a_gpu_fuses_the_casts_so_they_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize(("stride", "costs"), [(2, True), (1, False), (None, True)])
-def test_gradients_of_strided_depthwise_convolutions_cost_a_cpu_time(
-    stride: int | None, *, costs: bool
-) -> None:
+def test_gradients_of_strided_depthwise_convolutions_cost_a_cpu_time(stride: int | None, *, costs: bool) -> None:
     attrs = Attributes(strides=(1, stride, stride, 1)) if stride else Attributes()
     kind = "DepthwiseConv2dNativeBackpropInput"
     tensors = (("int32", (4,)), ("float32", (3, 3, 64, 1)), ("float32", (16, 28, 28, 64)))
@@ -294,9 +279,7 @@ def test_gradients_of_strided_depthwise_convolutions_cost_a_cpu_time(
     ("name", "dtype", "costs"),
     [("m/act/s", "float32", True), ("m/act/s", "bfloat16", False), ("adam/s", "float32", False)],
 )
-def test_activations_that_a_cpu_widens_value_by_value_cost_time(
-    name: str, dtype: str, *, costs: bool
-) -> None:
+def test_activations_that_a_cpu_widens_value_by_value_cost_time(name: str, dtype: str, *, costs: bool) -> None:
     """Trap: EfficientNet's sigmoids made bfloat16 a third slower than float32."""
     known = Operation(name=name, type="Sigmoid", inputs=((dtype, (16, 28, 28, 64)),))
     sigmoid = OperationTime(name=name, type="Sigmoid", ms=2.0, operation=known)
@@ -326,9 +309,7 @@ def test_gradients_of_activations_cost_time_while_they_fit_into_caches(
 
 
 DENSE = ("dense/MatMul", "gradient_tape/dense/MatMul/MatMul", "gradient_tape/dense/MatMul/MatMul_1")
-LAYER = Program(
-    layers=(Layer(name="layer", kind="Conv2D"), Layer(name="pool", kind="GlobalAveragePooling2D"))
-)
+LAYER = Program(layers=(Layer(name="layer", kind="Conv2D"), Layer(name="pool", kind="GlobalAveragePooling2D")))
 
 
 @pytest.mark.parametrize(
@@ -339,16 +320,13 @@ LAYER = Program(
         (("Conv2D",), False),
     ],
 )
-def test_the_layer_that_reads_the_models_input_pays_for_its_cast(
-    kinds: tuple[str, ...], *, casts: bool
-) -> None:
+def test_the_layer_that_reads_the_models_input_pays_for_its_cast(kinds: tuple[str, ...], *, casts: bool) -> None:
     """Trap: a layer that runs no gradient at all is not known to read the model's input."""
     rows = [matmul(kind, layer="layer") for kind in kinds]
     alone, known = scales(find(*rows)), scales(find(*rows, program=LAYER))
     added = TO_BFLOAT16_MS * math.prod((32, 32, 32, 32)) / 1e6 if casts else 0.0
     assert known == {
-        name: pytest.approx(factor + added / 10.0 * name.endswith("/Conv2D"))
-        for name, factor in alone.items()
+        name: pytest.approx(factor + added / 10.0 * name.endswith("/Conv2D")) for name, factor in alone.items()
     }
 
 
@@ -372,9 +350,7 @@ def test_the_casts_of_a_dense_layers_weights_are_counted_once() -> None:
 def test_a_first_layer_that_gains_nothing_still_pays_for_the_cast() -> None:
     """Trap: on spectrograms the cast of the input took a third of what the convolutions gained."""
     shape = (32, 59, 129, 1)
-    made = Operation(
-        name="f", type="Conv2D", inputs=(("float32", shape), ("float32", (5, 5, 1, 8)))
-    )
+    made = Operation(name="f", type="Conv2D", inputs=(("float32", shape), ("float32", (5, 5, 1, 8))))
     first = replace(matmul(layer="layer", name="f"), operation=made)
     rows = (matmul(layer="b"), first, matmul("Conv2DBackpropFilter", layer="layer"))
     costs = slower(find(*rows, program=LAYER))
@@ -383,11 +359,7 @@ def test_a_first_layer_that_gains_nothing_still_pays_for_the_cast() -> None:
 
 @pytest.mark.parametrize(
     ("layer", "shape", "costs"),
-    [
-        ("pool", (32, 15, 15, 32), True),
-        ("bn", (32, 15, 15, 32), False),
-        ("pool", (32, None, 15, 32), False),
-    ],
+    [("pool", (32, 15, 15, 32), True), ("bn", (32, 15, 15, 32), False), ("pool", (32, None, 15, 32), False)],
 )
 def test_global_pooling_casts_its_input_and_its_gradient(
     layer: str, shape: tuple[int | None, ...], *, costs: bool
@@ -405,12 +377,8 @@ def test_global_pooling_casts_its_input_and_its_gradient(
 FLOAT_KERNEL = "void Eigen::internal::EigenMetaKernel<float>"
 
 
-@pytest.mark.parametrize(
-    ("kind", "gaining"), [(DeviceKind.GPU, ["gradient_tape/relu"]), (DeviceKind.CPU, [])]
-)
-def test_an_accelerators_other_operations_move_half_the_bytes(
-    kind: DeviceKind, gaining: list[str]
-) -> None:
+@pytest.mark.parametrize(("kind", "gaining"), [(DeviceKind.GPU, ["gradient_tape/relu"]), (DeviceKind.CPU, [])])
+def test_an_accelerators_other_operations_move_half_the_bytes(kind: DeviceKind, gaining: list[str]) -> None:
     """Except the optimizer's, whose variables stay float32, and those in 16-bit precision already."""
     half_kernel = FLOAT_KERNEL.replace("float", "half")
     relu = OperationTime(name="gradient_tape/relu", type="ReluGrad", ms=4.0, ran=(FLOAT_KERNEL,))

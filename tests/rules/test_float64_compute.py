@@ -105,16 +105,10 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
 
 def test_a_cast_is_where_it_begins() -> None:
     """What the cast is given is float32; its line is the one to change, and it goes away."""
-    rows = [
-        op("x", "Placeholder", "float32"),
-        op("wide", "Cast", "float64", 0, given="float32", line=3),
-    ]
+    rows = [op("x", "Placeholder", "float32"), op("wide", "Cast", "float64", 0, given="float32", line=3)]
     rows.append(op("sum", "AddV2", "float64", 1, 1, line=4))
     finding = as_finding(check(*rows))
-    assert {effect.subject: effect.scales for effect in finding.effects} == {
-        "sum": 0.5,
-        "wide": 0.0,
-    }
+    assert {effect.subject: effect.scales for effect in finding.effects} == {"sum": 0.5, "wide": 0.0}
     assert finding.remedies[0].at == Location("train.py", 3)
     assert "Cast" in finding.remedies[0].action
 
@@ -125,13 +119,9 @@ def test_a_conversion_of_whole_numbers_stays() -> None:
     assert [effect.subject for effect in as_finding(check(*rows)).effects] == ["sum"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "word"), [("ReadVariableOp", "variables"), ("Const", "constants")]
-)
+@pytest.mark.parametrize(("kind", "word"), [("ReadVariableOp", "variables"), ("Const", "constants")])
 def test_the_remedy_names_what_is_wide(kind: str, word: str) -> None:
-    finding = as_finding(
-        check(op("w", kind, "float64", line=2), op("p", "MatMul", "float64", 0, 0), idle=kind)
-    )
+    finding = as_finding(check(op("w", kind, "float64", line=2), op("p", "MatMul", "float64", 0, 0), idle=kind))
     assert word in finding.remedies[0].action
 
 

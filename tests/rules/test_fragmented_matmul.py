@@ -58,9 +58,7 @@ def test_a_stack_of_equal_layers_shares_nothing() -> None:
 def test_results_of_one_operation_are_different_tensors(results: int, kind: type) -> None:
     """Trap: an unrolled recurrent layer multiplies the time steps of unstack one after another."""
     rows = [graph_operation("unstack", "Unpack", [X], [X] * results, **{"from": [None]})]
-    rows += [
-        graph_operation(f"m{n}", "MatMul", [X, W], [X], **{"from": [0, None]}) for n in range(8)
-    ]
+    rows += [graph_operation(f"m{n}", "MatMul", [X, W], [X], **{"from": [0, None]}) for n in range(8)]
     assert isinstance(check(program_of(*rows)), kind)
 
 

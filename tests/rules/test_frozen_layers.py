@@ -33,9 +33,7 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(example(replace(FROZEN, rows=(replace(TEACHER, ms=ms),))), kind)
 
 
-@pytest.mark.parametrize(
-    ("passes", "kind"), [(Limits().passes, Finding), (1.9, Healthy), (None, NotApplicable)]
-)
+@pytest.mark.parametrize(("passes", "kind"), [(Limits().passes, Finding), (1.9, Healthy), (None, NotApplicable)])
 def test_both_sides_of_the_passes(passes: float | None, kind: type) -> None:
     assert isinstance(example(replace(FROZEN, passes=passes)), kind)
 
@@ -46,9 +44,7 @@ def test_both_sides_of_the_memory(free: float, kind: type) -> None:
 
 
 def test_augmented_examples_are_not_the_same() -> None:
-    verdict = as_healthy(
-        example(replace(FROZEN, differs="flip in the pipeline draws random numbers"))
-    )
+    verdict = as_healthy(example(replace(FROZEN, differs="flip in the pipeline draws random numbers")))
     assert "flip" in verdict.summary
 
 
@@ -62,9 +58,7 @@ def test_random_operations_before_the_frozen_part() -> None:
 
 
 def test_unnamed_work_is_not_called_healthy() -> None:
-    assert isinstance(
-        example(FrozenWork(("conv",), (), passes=4.0), rest="compiled or unnamed"), NotApplicable
-    )
+    assert isinstance(example(FrozenWork(("conv",), (), passes=4.0), rest="compiled or unnamed"), NotApplicable)
 
 
 def test_one_layer_computes_and_two_compute() -> None:

@@ -14,9 +14,7 @@ from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 
 @pytest.mark.parametrize(("peak_flop_s", "left"), [(None, 1 / 8), (1e12, 1 / 8), (1e13, 0.037)])
-def test_what_is_left_is_the_time_at_the_peak_or_the_regular_rate(
-    peak_flop_s: float | None, left: float
-) -> None:
+def test_what_is_left_is_the_time_at_the_peak_or_the_regular_rate(peak_flop_s: float | None, left: float) -> None:
     """The regular one reaches 2.96 TFLOP/s, more than the lower of the peaks."""
     finding = as_finding(example(peak_flop_s=peak_flop_s))
     (effect,) = finding.effects
@@ -61,9 +59,6 @@ def test_a_cpu_is_not_judged() -> None:
     """Trap: oneDNN's kernels for groups are others."""
     operations = Operations.training(30.0, convolution("a", 8, 10.0), convolution("b", 1, 10.0))
     verdict = applied(
-        grouped_convolution,
-        GroupedConvolutions.measure(operations),
-        operations,
-        Hardware(DeviceKind.CPU, "x"),
+        grouped_convolution, GroupedConvolutions.measure(operations), operations, Hardware(DeviceKind.CPU, "x")
     )
     assert isinstance(verdict, NotApplicable)

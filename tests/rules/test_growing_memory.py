@@ -17,16 +17,7 @@ from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.rules import growing_memory
 from tfdoctor.rules.growing_memory import example
 from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    RunFailure,
-    Severity,
-    Table,
-)
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, RunFailure, Severity, Table
 
 RESIDENT = Trend(
     what=Grows.RESIDENT, first=1e9, last=1.4e9, slope=4e6, low=3e6, high=5e6, steady=True, points=100
@@ -34,9 +25,7 @@ RESIDENT = Trend(
 
 TENSORS = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=1_000, last=9_000)
 
-PHASES = RunPhases(
-    total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0}, once_ms=10_000.0
-)
+PHASES = RunPhases(total_ms=110_000.0, times={Phase.STEPS: 100_000.0, Phase.IMPORTS: 10_000.0}, once_ms=10_000.0)
 
 
 check = partial(example, phases=PHASES, seconds=100.0)
@@ -121,9 +110,7 @@ def test_graphs_that_are_traced_again_and_again_explain_the_blocks_of_python() -
 KEPT = KeptResult(Location("train.py", 47), "history", "loss", KeptValue.RESULT, each=True)
 
 
-@pytest.mark.parametrize(
-    "counts", [(), (TENSORS,), (replace(TENSORS, what=Grows.BLOCKS, last=9e5),)]
-)
+@pytest.mark.parametrize("counts", [(), (TENSORS,), (replace(TENSORS, what=Grows.BLOCKS, last=9e5),)])
 def test_the_statement_that_keeps_results_is_the_line(counts: tuple[Trend, ...]) -> None:
     finding = as_finding(check(RESIDENT, *counts, kept=KeptResults((KEPT,))))
     assert finding.at == finding.remedies[0].at == KEPT.at
@@ -167,17 +154,13 @@ def test_statements_alone_make_no_finding() -> None:
 
 
 @pytest.mark.parametrize(("slope", "failure"), [(9e6, RunFailure.AHEAD), (4e6, RunFailure.NONE)])
-def test_memory_that_is_full_within_an_hour_comes_before_savings(
-    slope: float, failure: RunFailure
-) -> None:
+def test_memory_that_is_full_within_an_hour_comes_before_savings(slope: float, failure: RunFailure) -> None:
     assert as_finding(check(replace(RESIDENT, slope=slope))).failure is failure
 
 
 def test_a_loop_of_predict_is_named_as_a_call() -> None:
     at = Location("score.py", 9)
-    call = MadeCall(
-        call=RunCall.PREDICT, name="Model.predict", at=at, count=500, ms=4e4, looped=True
-    )
+    call = MadeCall(call=RunCall.PREDICT, name="Model.predict", at=at, count=500, ms=4e4, looped=True)
     assert as_finding(check(RESIDENT, calls=RunCalls((call,)))).remedies[0].at == at
 
 
@@ -188,12 +171,8 @@ def test_a_cache_that_fills_in_the_first_epoch_is_a_note(epochs: int, severity: 
     assert finding.severity is severity
 
 
-@pytest.mark.parametrize(
-    ("counts", "severity"), [((), Severity.NOTE), ((TENSORS,), Severity.WARNING)]
-)
-def test_results_of_a_program_that_trains_nothing_are_a_note(
-    counts: tuple[Trend, ...], severity: Severity
-) -> None:
+@pytest.mark.parametrize(("counts", "severity"), [((), Severity.NOTE), ((TENSORS,), Severity.WARNING)])
+def test_results_of_a_program_that_trains_nothing_are_a_note(counts: tuple[Trend, ...], severity: Severity) -> None:
     phases = replace(PHASES, times={Phase.PREDICTION: 100_000.0, Phase.IMPORTS: 10_000.0})
     assert as_finding(check(RESIDENT, *counts, phases=phases)).severity is severity
 
@@ -232,9 +211,7 @@ def test_a_short_run_still_warms_up(seconds: float, kind: type) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "kind"), [(8.0, Finding), (7.9, NotApplicable)])
-def test_a_statement_that_keeps_results_explains_growth_in_a_short_run(
-    seconds: float, kind: type
-) -> None:
+def test_a_statement_that_keeps_results_explains_growth_in_a_short_run(seconds: float, kind: type) -> None:
     kept = KeptResults((KEPT,))
     assert isinstance(check(RESIDENT, TENSORS, seconds=seconds, kept=kept), kind)
     assert isinstance(check(RESIDENT, TENSORS, seconds=seconds), NotApplicable)

@@ -18,16 +18,7 @@ from tfdoctor.rules.growing_step import example
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall
 from tfdoctor.rules.growing_step.step_lines import StepLine
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Recurrence,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Location, NotApplicable, Recurrence, Verdict
 
 TRAINS, OTHER = Location("train.py", 48), Location("train.py", 52)
 
@@ -50,12 +41,8 @@ def grows(what: Grows, first: float, last: float, name: str = "") -> Trend:
     return replace(STEP, what=what, first=first, last=last, name=name)
 
 
-def at(
-    line: Location, first_ms: float, last_ms: float, samples: int = 50, graph: int = 0
-) -> StepLine:
-    return StepLine(
-        at=line, first_ms=first_ms, last_ms=last_ms, samples=samples, graph_samples=graph
-    )
+def at(line: Location, first_ms: float, last_ms: float, samples: int = 50, graph: int = 0) -> StepLine:
+    return StepLine(at=line, first_ms=first_ms, last_ms=last_ms, samples=samples, graph_samples=graph)
 
 
 GRAPH = grows(Grows.GRAPH, 400, 4000)
@@ -70,10 +57,7 @@ LIST = at(OTHER, 5.0, 45.0)
         ({"last": 48.0}, Finding),
         ({"last": 47.9}, Healthy),  # clocks and caches
         ({"low": -0.1, "last": 47.9}, Healthy),  # noise
-        (
-            {"steady": False},
-            Healthy,
-        ),  # trap: a first epoch that is slow or fast by tracing, then a plateau
+        ({"steady": False}, Healthy),  # trap: a first epoch that is slow or fast by tracing, then a plateau
         ({"over_steps": 50, "last": 80.0}, Finding),
         ({"over_steps": 49}, NotApplicable),
     ],
@@ -95,11 +79,7 @@ def test_the_cost_is_what_steps_take_beyond_the_first_one() -> None:
     finding = as_finding(check(STEP, GRAPH))
     (effect,) = finding.run_effects
     assert effect.of.value == pytest.approx(330 * 40.0 / 0.81 / 2)
-    assert (effect.phase, effect.recurs, effect.bound) == (
-        Phase.STEPS,
-        Recurrence.PER_STEP,
-        Bound.AT_MOST,
-    )
+    assert (effect.phase, effect.recurs, effect.bound) == (Phase.STEPS, Recurrence.PER_STEP, Bound.AT_MOST)
     assert (finding.severity, finding.concern) == (None, Concern.RUN)
     assert "the default graph grew by 12 operations a step" in finding.summary
 
@@ -110,9 +90,7 @@ def test_growth_that_takes_little_of_the_steps_is_no_fault() -> None:
 
 
 def test_the_line_that_makes_operations_is_the_one_to_change() -> None:
-    finding = as_finding(
-        check(STEP, GRAPH, lines=(at(TRAINS, 36.0, 70.0), at(OTHER, 3.0, 3.0, graph=20)))
-    )
+    finding = as_finding(check(STEP, GRAPH, lines=(at(TRAINS, 36.0, 70.0), at(OTHER, 3.0, 3.0, graph=20))))
     assert finding.at == OTHER
     assert "train.py:52 makes operations in each step" in finding.summary
 
@@ -130,9 +108,7 @@ def test_a_line_that_holds_the_growth_is_the_cause() -> None:
         (at(OTHER, 5.0, 45.0, samples=4),),  # too few samples to name it
         (at(OTHER, 5.0, 24.0),),  # less than half of the growth
         (at(TRAINS, 39.0, 79.0),),  # the training call: its inputs may be longer
-        (
-            at(OTHER, 20.0, 40.0),
-        ),  # trap: all lines became slower by the same factor, as on a throttled machine
+        (at(OTHER, 20.0, 40.0),),  # trap: all lines became slower by the same factor, as on a throttled machine
         (),
     ],
 )
@@ -149,11 +125,7 @@ def test_a_line_is_compared_only_where_there_is_a_rest() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "samples", "kind"),
-    [
-        ("software-thermal", 10, Healthy),
-        ("software-thermal", 9, Finding),
-        ("power-cap", 90, Finding),
-    ],
+    [("software-thermal", 10, Healthy), ("software-thermal", 9, Finding), ("power-cap", 90, Finding)],
 )
 def test_a_throttled_gpu_explains_the_growth(reason: str, samples: int, kind: type) -> None:
     gpu = GpuClock("GPU 0", 0, 100, {reason: samples}, {}, 1500.0)
@@ -173,9 +145,7 @@ def test_the_remedy_follows_what_grows(trend: Trend, words: str) -> None:
     assert finding.severity is None
 
 
-@pytest.mark.parametrize(
-    "trend", [grows(Grows.OBJECTS, 1_000, 1_499, "dict"), grows(Grows.GRAPH, 5_000, 5_400)]
-)
+@pytest.mark.parametrize("trend", [grows(Grows.OBJECTS, 1_000, 1_499, "dict"), grows(Grows.GRAPH, 5_000, 5_400)])
 def test_counts_that_grow_by_little_are_no_cause(trend: Trend) -> None:
     assert not as_finding(check(STEP, trend)).run_effects
 
@@ -188,9 +158,7 @@ def test_nothing_is_judged_of_a_window_or_a_run_without_steps() -> None:
     assert isinstance(check(), NotApplicable)
 
 
-RUNS = SlowingCall(
-    name="Session.run", at=Location("score.py", 10), calls=350, first_ms=4.0, last_ms=24.0
-)
+RUNS = SlowingCall(name="Session.run", at=Location("score.py", 10), calls=350, first_ms=4.0, last_ms=24.0)
 
 SCORES = RunPhases(
     total_ms=20_000.0,
@@ -214,9 +182,7 @@ def test_calls_of_a_program_that_trains_nothing_get_slower_too() -> None:
 
 
 def test_the_line_that_makes_operations_for_calls_is_the_one_to_change() -> None:
-    maker = RunLine(
-        phase=Phase.BUILDING, at=Location("score.py", 9), ms=100.0, samples=5, repeats=True
-    )
+    maker = RunLine(phase=Phase.BUILDING, at=Location("score.py", 9), ms=100.0, samples=5, repeats=True)
     made = replace(SCORES, lines=(*SCORES.lines, maker))
     assert as_finding(check(GRAPH, phases=made, calls=(RUNS,))).at == maker.at
     once = replace(SCORES, lines=(*SCORES.lines, replace(maker, repeats=False)))
@@ -251,18 +217,13 @@ def test_calls_without_a_cause_have_no_price() -> None:
     assert "longer inputs" in finding.summary
 
 
-@pytest.mark.parametrize(
-    "changes", [{"calls": 49}, {"last_ms": 4.7}, {"calls": 60, "last_ms": 14.0}]
-)
+@pytest.mark.parametrize("changes", [{"calls": 49}, {"last_ms": 4.7}, {"calls": 60, "last_ms": 14.0}])
 def test_calls_that_lose_little_are_not_told(changes: dict[str, Any]) -> None:
     assert isinstance(check(GRAPH, phases=SCORES, calls=(replace(RUNS, **changes),)), NotApplicable)
 
 
 LONG = replace(
-    STEPS,
-    source="session-run",
-    median_ms=4.0,
-    long=LongSteps(count=66, ms=18_900.0, beyond_ms=18_700.0),
+    STEPS, source="session-run", median_ms=4.0, long=LongSteps(count=66, ms=18_900.0, beyond_ms=18_700.0)
 )
 LEVEL = replace(STEP, first=60.0, last=6.0, slope=0.2, low=-20.0, high=12.0, steady=False)
 

@@ -28,9 +28,7 @@ from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage
         (5.0, 1.0, 2, NotApplicable),
     ],
 )
-def test_a_value_that_is_read_in_each_step(
-    idle_ms: float, reads: float, count: int, kind: type
-) -> None:
+def test_a_value_that_is_read_in_each_step(idle_ms: float, reads: float, count: int, kind: type) -> None:
     """Trap: a loss that is printed every few steps; a trace of one step, which the profiler ends.
 
     Nothing follows the last step's value: of four steps only three are seen to wait.
@@ -49,12 +47,8 @@ def test_waiting_for_the_compiler_is_not_waiting_for_a_value(ms: float, kind: ty
 
 
 def test_without_steps_nothing_is_judged() -> None:
-    whole = replace(
-        SteadySteps.of(Steps.uniform(10, 10.0)), unit=TRACE, why_no_steps="no step is marked"
-    )
-    verdict = applied(
-        host_sync, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework()
-    )
+    whole = replace(SteadySteps.of(Steps.uniform(10, 10.0)), unit=TRACE, why_no_steps="no step is marked")
+    verdict = applied(host_sync, HostSyncs(1.0, 1.0), whole, Breakdown.of(device=5.0), None, Framework())
     assert verdict == NotApplicable(reason="no step is marked")
 
 
@@ -65,10 +59,7 @@ def test_no_remedy_of_keras_for_a_run_without_it() -> None:
 
 def test_no_several_steps_per_call_where_calls_hold_several() -> None:
     """Kind: a remedy that proposes what the program does already."""
-    calls = [
-        Step(n, n * 4 * PS_PER_MS, (n * 4 + 3) * PS_PER_MS, (n * 4 + 4) * PS_PER_MS, 4)
-        for n in range(9)
-    ]
+    calls = [Step(n, n * 4 * PS_PER_MS, (n * 4 + 3) * PS_PER_MS, (n * 4 + 4) * PS_PER_MS, 4) for n in range(9)]
     steady = SteadySteps.of(Steps.of(calls))
     step = Breakdown.of(host=2.0, between=1.0, device=7.0)
     finding = as_finding(check(HostSyncs(1.0, 1.0, 2.0, 1.0), steady, step, None, Framework()))

@@ -57,9 +57,7 @@ def test_python_outside_of_the_user_s_lines_is_not_named() -> None:
 
 def test_what_keras_does_for_each_step_of_fit_is_no_line_of_the_user_s() -> None:
     """Trap: fit's own iterator takes 15 % of short steps, and its line has nothing to change."""
-    healthy = as_healthy(
-        check(HostLine(LINE, 20, 3.0, work=LineWork.LOOPING), HostLine(OTHER, 2, 0.3))
-    )
+    healthy = as_healthy(check(HostLine(LINE, 20, 3.0, work=LineWork.LOOPING), HostLine(OTHER, 2, 0.3)))
     assert [e.value.value for e in healthy.evidence if isinstance(e, Measure)] == [22.0, 3.0]
 
 
@@ -68,8 +66,7 @@ def test_explained_time_is_not_reported_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("work", "subject"),
-    [(LineWork.READING, StepWork.READING_RESULTS), (LineWork.ENTERING, StepWork.STEP_ENTRY)],
+    ("work", "subject"), [(LineWork.READING, StepWork.READING_RESULTS), (LineWork.ENTERING, StepWork.STEP_ENTRY)]
 )
 def test_work_that_a_finding_is_about_is_left_out(work: LineWork, subject: StepWork) -> None:
     lines = (HostLine(LINE, 20, 4.0, work=work),)
@@ -106,10 +103,7 @@ def test_no_more_is_promised_than_is_unexplained() -> None:
 
 
 def test_lines_of_one_function_are_named_by_its_call() -> None:
-    lines = [
-        HostLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4})
-        for n in (4, 5, 6)
-    ]
+    lines = [HostLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4}) for n in (4, 5, 6)]
     finding = as_finding(check(*lines))
     assert finding.remedies[0].at == LINE
     assert "2.70 ms" in finding.summary

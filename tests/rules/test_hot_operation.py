@@ -38,21 +38,13 @@ AT = Location("train.py", 14)
 
 
 def group(
-    kind: str = "Unique",
-    time_ms: float = 10.0,
-    least: float | None = 0.1,
-    calls: float = 1.0,
-    **more: Any,
+    kind: str = "Unique", time_ms: float = 10.0, least: float | None = 0.1, calls: float = 1.0, **more: Any
 ) -> OperationGroup:
     return hot_operation.group(kind, time_ms, least, calls, **more)
 
 
 def check(
-    *groups: OperationGroup,
-    left: float = 30.0,
-    host: float = 0.0,
-    dispatching: float = 0.0,
-    **more: Any,
+    *groups: OperationGroup, left: float = 30.0, host: float = 0.0, dispatching: float = 0.0, **more: Any
 ) -> Verdict:
     """Judge groups of steps of 40 ms."""
     parts: dict[str, float] = {Stage.DEVICE: left, Stage.HOST: host}
@@ -84,23 +76,12 @@ def test_what_tracing_itself_may_add_is_not_reported(time_ms: float, kind: type)
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        (
-            ("MatMul", 20.0, None),
-            "MatMul at train.py:14 takes 50 % of the step, and nothing measured shows",
-        ),
-        (
-            ("Unique", 20.0, None),
-            "Unique at train.py:14 takes 50 % of the step, and nothing measured shows",
-        ),
-        (
-            ("Conv2D", 20.0, 16.6),
-            "Conv2D at train.py:14 takes 50 % of the step at 83 % of what this hardware",
-        ),
+        (("MatMul", 20.0, None), "MatMul at train.py:14 takes 50 % of the step, and nothing measured shows"),
+        (("Unique", 20.0, None), "Unique at train.py:14 takes 50 % of the step, and nothing measured shows"),
+        (("Conv2D", 20.0, 16.6), "Conv2D at train.py:14 takes 50 % of the step at 83 % of what this hardware"),
     ],
 )
-def test_what_only_takes_long_is_healthy_with_its_number(
-    made: tuple[str, float, float | None], told: str
-) -> None:
+def test_what_only_takes_long_is_healthy_with_its_number(made: tuple[str, float, float | None], told: str) -> None:
     """Trap: a convolution of unknown peak, far below this run's fastest, in a healthy network."""
     slower = group(*made, gflop_s=12.0, best_gflop_s=90.0)
     assert as_healthy(check(slower)).summary.startswith(told)
@@ -122,16 +103,10 @@ TRACED = TracingCost.of({"device": 30.0, "host": 10.0}, {"device": 1e4, "host": 
 
 @pytest.mark.parametrize(
     ("tracing", "left", "takes", "step"),
-    [
-        (None, 30.0, 9.0, 40.0),
-        (None, 6.0, 6.0, 40.0),
-        (TRACED, 30.0, 9.0 * TRACED.kept("device"), 20.0),
-    ],
+    [(None, 30.0, 9.0, 40.0), (None, 6.0, 6.0, 40.0), (TRACED, 30.0, 9.0 * TRACED.kept("device"), 20.0)],
     ids=["as traced", "partly named", "without the profiler"],
 )
-def test_a_finding_states_one_time(
-    tracing: TracingCost | None, left: float, takes: float, step: float
-) -> None:
+def test_a_finding_states_one_time(tracing: TracingCost | None, left: float, takes: float, step: float) -> None:
     """The summary, the list, the share and the table: of the 9 of 30 ms, the profiler has its part."""
     exposed = tracing.untraced if tracing else Breakdown.of(device=30.0, host=10.0).median
     model = StepModel(device=DeviceKind.CPU, exposed=exposed, tracing=tracing)
@@ -185,10 +160,7 @@ def test_an_optimizer_s_short_operations_are_not_the_user_s() -> None:
 @pytest.mark.parametrize(("each_ms", "kind"), [(0.01, Finding), (0.0101, Healthy)])
 def test_short_operations_of_a_loop_count_together(each_ms: float, kind: type) -> None:
     kinds = ("Mul", "AddV2", "Tanh")
-    loop = [
-        group(kind, 200 * each_ms, 100 * each_ms + 1, 200.0, loop="map/while", loop_at=AT)
-        for kind in kinds
-    ]
+    loop = [group(kind, 200 * each_ms, 100 * each_ms + 1, 200.0, loop="map/while", loop_at=AT) for kind in kinds]
     assert isinstance(check(*loop), kind)
 
 
@@ -204,9 +176,7 @@ def test_the_host_s_time_to_dispatch_belongs_to_short_operations() -> None:
 
 
 @pytest.mark.parametrize(("scheduling", "loop_ms"), [(8.0, 8.0), (6.0, 6.0), (9.0, 8.0)])
-def test_the_time_to_dispatch_in_a_loop_belongs_to_its_operations(
-    scheduling: float, loop_ms: float
-) -> None:
+def test_the_time_to_dispatch_in_a_loop_belongs_to_its_operations(scheduling: float, loop_ms: float) -> None:
     """Trap: the short operations of an optimizer, as many as the recorded ones of the loop."""
     looped = group("Mul", 0.1, None, 200.0, loop="gru/while", loop_at=Location("train.py", 10))
     adam = group("Pow", 4.5, None, 500.0)
@@ -219,15 +189,11 @@ def test_the_time_to_dispatch_in_a_loop_belongs_to_its_operations(
 
 def test_two_loops_of_a_line_and_explained_operations_have_their_own_part() -> None:
     """Trap: a bidirectional layer, of whose 800 operations a specific finding names 400."""
-    ways = [
-        group(kind, 0.5, None, 200.0, loop=f"{kind}/while", loop_at=AT) for kind in ("Mul", "Add")
-    ]
+    ways = [group(kind, 0.5, None, 200.0, loop=f"{kind}/while", loop_at=AT) for kind in ("Mul", "Add")]
     named = group("Tanh", 0.5, None, 400.0, loop="Mul/while", loop_at=AT)
     work = LoopWork((GraphLoop("Mul/while", 100.0, 800.0, 1.5),), 24.0)
     subjects = frozenset((named.rows[0].name,))
-    finding = as_finding(
-        check(*ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects)
-    )
+    finding = as_finding(check(*ways, named, host=24.0, dispatching=24.0, loops=work, subjects=subjects))
     host = {e.subject: e.of.value for e in finding.effects if e.stage is Stage.HOST and e.of}
     assert host == pytest.approx({"dispatching Mul/while": 6.0, "dispatching Add/while": 6.0})
 
@@ -259,10 +225,7 @@ def test_a_matmul_is_not_moved_to_the_input_pipeline() -> None:
 
 @pytest.mark.parametrize(("time_ms", "kind"), [(1.0, Finding), (0.99, Healthy)])
 def test_what_only_metrics_use_counts_together(time_ms: float, kind: type) -> None:
-    used = [
-        group(name, time_ms, 0.9 * time_ms, only_metrics=True, metrics=("auc",))
-        for name in ("Cast", "Tile")
-    ]
+    used = [group(name, time_ms, 0.9 * time_ms, only_metrics=True, metrics=("auc",)) for name in ("Cast", "Tile")]
     verdict = check(*used)
     assert isinstance(verdict, kind)
     if isinstance(verdict, Finding):
@@ -282,18 +245,14 @@ def small(kind: str, names: int = 2) -> OperationGroup:
 
 
 def form(kind: FormKind, *names: str, left: float = 0.0) -> CheaperForms:
-    return CheaperForms(
-        (CheaperForm(kind, AT, frozenset(names), "of 96 values one is used", left),)
-    )
+    return CheaperForms((CheaperForm(kind, AT, frozenset(names), "of 96 values one is used", left),))
 
 
 def test_a_cheaper_form_is_as_severe_as_what_it_saves_at_most() -> None:
     svd, rest = small("Svd", 4), group("Unique", 9.0, None)
     names = [row.name for row in svd.rows]
     finding = as_finding(check(svd, rest, forms=form(FormKind.LARGEST_SINGULAR_VALUE, *names)))
-    assert (
-        finding.summary == "Svd at train.py:14 takes 8.00 ms of each step; of 96 values one is used"
-    )
+    assert finding.summary == "Svd at train.py:14 takes 8.00 ms of each step; of 96 values one is used"
     assert finding.severity is Severity.CRITICAL
     assert "power iteration" in finding.remedies[0].action
     half = form(FormKind.CONVOLUTION_AFTER_RESIZE, *names, left=0.5)
@@ -309,9 +268,7 @@ def test_a_cheaper_form_of_little_time_is_not_reported(time_ms: float, kind: typ
 
 
 @pytest.mark.parametrize(("time_ms", "kind"), [(20.0, Finding), (19.9, Healthy)])
-def test_a_softmax_over_many_classes_is_reported_where_it_dominates(
-    time_ms: float, kind: type
-) -> None:
+def test_a_softmax_over_many_classes_is_reported_where_it_dominates(time_ms: float, kind: type) -> None:
     """Trap: a language model, whose loss takes a third of the step: sampling trains another objective."""
     loss = group("SparseSoftmaxCrossEntropyWithLogits", time_ms, None)
     forms = form(FormKind.LARGE_SOFTMAX, loss.type)
@@ -324,22 +281,14 @@ def of_layer(calls: float = 1.0, time_ms: float = 10.0, *, direct: bool = False)
     row = OperationTime(
         name=made.name, type="MatMul", ms=time_ms, calls=calls, layer="dense", at=AT, operation=made
     )
-    return OperationGroup(
-        type="MatMul", at=AT, layers=("dense",), rows=(row,), missing="shapes unknown"
-    )
+    return OperationGroup(type="MatMul", at=AT, layers=("dense",), rows=(row,), missing="shapes unknown")
 
 
 def called(repeated_ms: float | None) -> LayerCalls:
     """A layer that helpers of lines 30 and 31 call twice, from line 22."""
     inner = Location("train.py", 22)
     calls = tuple(
-        LayerCall(
-            f"dense_{n}",
-            inner,
-            Location("train.py", 30 + n),
-            repeated_ms or 1.0,
-            (f"dense_{n}/MatMul",),
-        )
+        LayerCall(f"dense_{n}", inner, Location("train.py", 30 + n), repeated_ms or 1.0, (f"dense_{n}/MatMul",))
         for n in range(2)
     )
     return LayerCalls((CalledLayer("dense", calls, (calls,) if repeated_ms else ()),))
@@ -351,22 +300,15 @@ def test_a_layer_that_is_called_twice_on_other_inputs_is_healthy() -> None:
 
 def repeated(time_ms: float) -> OperationGroup:
     """The operations of both calls of the layer."""
-    made = [
-        Operation(name=f"dense_{n}/MatMul", type="MatMul", layer="dense", at=AT) for n in (0, 1)
-    ]
+    made = [Operation(name=f"dense_{n}/MatMul", type="MatMul", layer="dense", at=AT) for n in (0, 1)]
     rows = tuple(
-        OperationTime(name=one.name, type="MatMul", ms=time_ms, layer="dense", operation=one)
-        for one in made
+        OperationTime(name=one.name, type="MatMul", ms=time_ms, layer="dense", operation=one) for one in made
     )
     return OperationGroup(type="MatMul", at=AT, layers=("dense",), rows=rows)
 
 
-@pytest.mark.parametrize(
-    ("again", "severity"), [(8.0, Severity.CRITICAL), (2.0, Severity.WARNING), (1.9, None)]
-)
-def test_repeating_a_computation_is_as_severe_as_its_time(
-    again: float, severity: Severity | None
-) -> None:
+@pytest.mark.parametrize(("again", "severity"), [(8.0, Severity.CRITICAL), (2.0, Severity.WARNING), (1.9, None)])
+def test_repeating_a_computation_is_as_severe_as_its_time(again: float, severity: Severity | None) -> None:
     """Of a step of 40 ms; the repeated call can be left out whole, and the first cannot."""
     verdict = check(repeated(again), calls=called(again))
     assert isinstance(verdict, Finding if severity else Healthy)

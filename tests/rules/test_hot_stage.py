@@ -9,11 +9,7 @@ from tfdoctor.rules.hot_stage import example
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 MAP = Dataset(
-    id=1,
-    kind="MapDataset",
-    function="decode",
-    function_at=Location("train.py", 4),
-    at=Location("train.py", 9),
+    id=1, kind="MapDataset", function="decode", function_at=Location("train.py", 4), at=Location("train.py", 9)
 )
 
 

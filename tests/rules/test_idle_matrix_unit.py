@@ -26,9 +26,7 @@ def test_use_by_kernels(on: float, off: float, kind: type) -> None:
 
 def test_kernels_with_unknown_names_count_for_neither_side() -> None:
     finding = as_healthy(check(on_unit_ms=3.0, off_unit_ms=2.0, unknown_ms=35.0))
-    unknown = [
-        m.value.value for m in finding.evidence if isinstance(m, Measure) and "unknown" in m.label
-    ]
+    unknown = [m.value.value for m in finding.evidence if isinstance(m, Measure) and "unknown" in m.label]
     assert unknown == [35.0]
 
 

@@ -83,11 +83,7 @@ def test_at_most_the_whole_wait_can_be_saved() -> None:
 
 def test_the_stage_that_limits_the_pipeline_is_named_with_its_line() -> None:
     written = Dataset(
-        id=1,
-        kind="_MapDataset",
-        function="decode",
-        function_at=Location("t.py", 3),
-        at=Location("t.py", 9),
+        id=1, kind="_MapDataset", function="decode", function_at=Location("t.py", 3), at=Location("t.py", 9)
     )
     verdict = as_finding(check(40, 100, stage("Map", dataset=written)))
     assert "Map(decode)" in verdict.summary
@@ -120,9 +116,7 @@ def test_a_first_step_that_filled_a_shuffle_buffer_is_no_waiting() -> None:
     starts = [0, *range(500, 600, 10)]
     steps: list[Row] = [marker(n, at, at + 9) for n, at in enumerate(starts)]
     steps += [("tfdoctor_end", 600, 600)]
-    waits = line(
-        "tf_data_iterator_get_next/1", wait(0, 490), *(wait(at, at + 0.1) for at in starts)
-    )
+    waits = line("tf_data_iterator_get_next/1", wait(0, 490), *(wait(at, at + 0.1) for at in starts))
     kernels = line("Stream #1", *(("k", at + 1, at + 9) for at in starts[1:]))
     facts = chart(trace([line("python", *steps), waits], gpus=[v100(kernels)]))
     (result,) = engine.examine(facts, [Rule.from_module(input_bound)])

@@ -10,12 +10,7 @@ from tests.run_logs import Run
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.recording.program import GpuAccess, KernelCache, ProgramRecord, RunSettings
 from tfdoctor.rules.kernel_compilation import check, example
-from tfdoctor.rules.kernel_compilation.start_compiling import (
-    PERSISTENT,
-    PtxKernels,
-    StartCompiling,
-    needs_ptx,
-)
+from tfdoctor.rules.kernel_compilation.start_compiling import PERSISTENT, PtxKernels, StartCompiling, needs_ptx
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound, Finding, Healthy
 
@@ -54,10 +49,7 @@ def test_a_build_without_ptx_compiles_none() -> None:
     ],
 )
 def test_both_limits(ms: float, total_ms: float, kind: type) -> None:
-    for compiled in (
-        StartCompiling(xla=True, xla_ms=ms),
-        StartCompiling(PtxKernels("12.0", written=9, ms=ms)),
-    ):
+    for compiled in (StartCompiling(xla=True, xla_ms=ms), StartCompiling(PtxKernels("12.0", written=9, ms=ms))):
         assert isinstance(example(compiled, total_ms), kind)
 
 

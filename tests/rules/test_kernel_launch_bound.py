@@ -28,19 +28,13 @@ def test_idle_while_the_host_launches(launching_ms: float, kind: type) -> None:
 
 def test_without_steps_nothing_is_judged() -> None:
     whole = replace(STEPS, unit=TRACE, why_no_steps="no step is marked")
-    idle, step = (
-        IdleGaps(5.0, {}, {}, {}, {}, 156.0, python_known=True),
-        Breakdown.of(host=5.0, device=5.0),
-    )
+    idle, step = (IdleGaps(5.0, {}, {}, {}, {}, 156.0, python_known=True), Breakdown.of(host=5.0, device=5.0))
     verdict = applied(kernel_launch_bound, idle, whole, step, Framework())
     assert verdict == NotApplicable(reason="no step is marked")
 
 
 XLA = OperationTime(
-    name="f",
-    type="sub (fused)",
-    ms=5.0,
-    operation=Operation(name="f", type="sub (fused)", compiled=True),
+    name="f", type="sub (fused)", ms=5.0, operation=Operation(name="f", type="sub (fused)", compiled=True)
 )
 
 
@@ -63,9 +57,7 @@ def test_a_step_that_xla_has_compiled_is_not_to_be_compiled(
 
 
 @pytest.mark.parametrize(("framework", "compiled_ms"), [(Framework(), 5.0), (Framework(JAX), 0.0)])
-def test_no_several_steps_per_call_where_calls_hold_several(
-    framework: Framework, compiled_ms: float
-) -> None:
+def test_no_several_steps_per_call_where_calls_hold_several(framework: Framework, compiled_ms: float) -> None:
     several = Steps.of(replace(step, calls=4) for step in Steps.uniform(10, 40.0).steps)
     rows = Operations((replace(XLA, ms=compiled_ms),))
     finding = as_finding(example(5.0, 5.0, rows, framework, several))

@@ -17,13 +17,7 @@ from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity
 
 @pytest.mark.parametrize(
     ("keras", "kind"),
-    [
-        ("2.15.0", Healthy),
-        ("3.0.0", Finding),
-        ("3.6.0", Finding),
-        ("3.7.0", Healthy),
-        ("3.10.0", Healthy),
-    ],
+    [("2.15.0", Healthy), ("3.0.0", Finding), ("3.6.0", Finding), ("3.7.0", Healthy), ("3.10.0", Healthy)],
 )
 def test_the_table_says_which_versions(keras: str, kind: type) -> None:
     assert isinstance(example(keras), kind)
@@ -58,9 +52,7 @@ def measured(source: str = StepSource.KERAS_TRAIN_ON_BATCH, **versions: str) -> 
     steps = StepsSeen(source=source, seen=60, functions=(other, function))
     found: dict[str, Any] = {"versions": versions, "steps": steps}
     at = Location("train.py", 9)
-    traced = TracedDefinition(
-        name="one_step_on_iterator", at=at, tracings=60, ms=7_600.0, first_ms=1_200.0
-    )
+    traced = TracedDefinition(name="one_step_on_iterator", at=at, tracings=60, ms=7_600.0, first_ms=1_200.0)
     return BatchTracing.measure(recording(manifest=manifest(**found)), RunTraces((traced,)))
 
 

@@ -32,9 +32,7 @@ def test_both_sides_of_the_share(more: float, kind: type) -> None:
     assert isinstance(example(total=more * 64.0 * (54 / 64) / Limits().share), kind)
 
 
-@pytest.mark.parametrize(
-    ("kind", "bound"), [(DeviceKind.CPU, Bound.EXPECTED), (DeviceKind.GPU, Bound.AT_MOST)]
-)
+@pytest.mark.parametrize(("kind", "bound"), [(DeviceKind.CPU, Bound.EXPECTED), (DeviceKind.GPU, Bound.AT_MOST)])
 def test_the_saving_is_a_ceiling_where_it_was_not_measured(kind: DeviceKind, bound: Bound) -> None:
     assert {effect.bound for effect in as_finding(example(kind=kind)).effects} == {bound}
 

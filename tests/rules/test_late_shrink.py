@@ -31,20 +31,15 @@ def test_elements_that_are_hardly_smaller_elsewhere_stay(least: int, kind: type)
 
 
 @pytest.mark.parametrize(
-    ("stalled", "severity"),
-    [(0.02, Severity.WARNING), (0.019, Severity.NOTE), (None, Severity.NOTE)],
+    ("stalled", "severity"), [(0.02, Severity.WARNING), (0.019, Severity.NOTE), (None, Severity.NOTE)]
 )
-def test_it_is_a_note_unless_tasks_wait_for_memory(
-    stalled: float | None, severity: Severity
-) -> None:
+def test_it_is_a_note_unless_tasks_wait_for_memory(stalled: float | None, severity: Severity) -> None:
     verdict = as_finding(example(memory=HostMemory(64e9, 20e9, stalled=stalled)))
     assert verdict.severity is severity
     assert not verdict.effects
 
 
-@pytest.mark.parametrize(
-    ("grows", "first"), [(True, "dataset.shuffle(1000)"), (False, "dataset.map(decode,")]
-)
+@pytest.mark.parametrize(("grows", "first"), [(True, "dataset.shuffle(1000)"), (False, "dataset.map(decode,")])
 def test_the_remedy_is_the_other_order_of_the_users_own_stages(*, grows: bool, first: str) -> None:
     verdict = as_finding(example(1000, grows=grows))
     (remedy,) = verdict.remedies
@@ -58,9 +53,7 @@ def test_the_summary_has_the_memory_now_and_after_moving() -> None:
 
 
 def test_a_buffer_of_unknown_size_is_not_called_healthy() -> None:
-    verdict = as_not_applicable(
-        late_shrink.check(Buffers((), (Dataset.of("Shuffle"),)), FullSizeWork(), None)
-    )
+    verdict = as_not_applicable(late_shrink.check(Buffers((), (Dataset.of("Shuffle"),)), FullSizeWork(), None))
     assert "shuffle" in verdict.reason
 
 
@@ -74,9 +67,7 @@ def test_images_that_hardly_shrink_are_left_in_their_order(side: int, kind: type
 
 
 @pytest.mark.parametrize(("spent", "kind"), [(8.01, Finding), (7.99, Healthy)])
-def test_the_work_on_dropped_pixels_has_to_be_a_fifth_of_the_stage(
-    spent: float, kind: type
-) -> None:
+def test_the_work_on_dropped_pixels_has_to_be_a_fifth_of_the_stage(spent: float, kind: type) -> None:
     """Three quarters of the work would be spared, of a stage of 30 ms."""
     assert isinstance(order((128, 128), (64, 64), spent), kind)
 
@@ -105,7 +96,5 @@ def test_a_step_that_does_not_wait_is_slowed_through_the_cores() -> None:
 def test_without_recorded_functions_only_buffers_are_judged() -> None:
     verdict = late_shrink.check(Buffers(()), Unavailable("no graphs"), None)
     assert isinstance(verdict, Healthy)
-    reason = as_not_applicable(
-        late_shrink.check(Unavailable("no data"), FullSizeWork(), None)
-    ).reason
+    reason = as_not_applicable(late_shrink.check(Unavailable("no data"), FullSizeWork(), None)).reason
     assert reason == "no data"

@@ -109,8 +109,7 @@ def test_a_cube_does_not_show_its_direction() -> None:
 
 def test_a_record_without_edges_gives_no_verdict() -> None:
     assert isinstance(
-        check(program_of(graph_operation("there", "Transpose", [FIRST], [LAST])), GRADIENT),
-        NotApplicable,
+        check(program_of(graph_operation("there", "Transpose", [FIRST], [LAST])), GRADIENT), NotApplicable
     )
 
 
@@ -140,9 +139,7 @@ def test_a_removed_operation_is_not_counted_again_for_its_kernels() -> None:
         for operation in program.operations
         if operation.type == "Transpose"
     ]  # fmt: skip
-    finding = as_finding(
-        Chart([program, Operations((*rows, GRADIENT)), GPU]).call(layout_change.check)
-    )
+    finding = as_finding(Chart([program, Operations((*rows, GRADIENT)), GPU]).call(layout_change.check))
     assert [effect.subject for effect in finding.effects] == ["back"]
 
 
@@ -155,7 +152,5 @@ def test_the_first_conversion_stays_whatever_runs_it(hardware: Hardware, parts: 
     program = program_of(*rows, operation("image", "Conv2D", LAST, LAST, 0))
     there = program.by_name["there"]
     ran = OperationTime(name="there", type="Transpose", ms=2.0, operation=there, **parts)
-    verdict = as_healthy(
-        Chart([program, Operations((ran, GRADIENT)), hardware]).call(layout_change.check)
-    )
+    verdict = as_healthy(Chart([program, Operations((ran, GRADIENT)), hardware]).call(layout_change.check))
     assert "one direction" in verdict.summary

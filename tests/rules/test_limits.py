@@ -47,9 +47,7 @@ def by_map(**limits: float) -> Verdict:
 
 
 def by_prefetch(**limits: float) -> Verdict:
-    return missing_prefetch.check(
-        InputPipeline.of(SLOW), WAITING, None, missing_prefetch.Limits(**limits)
-    )
+    return missing_prefetch.check(InputPipeline.of(SLOW), WAITING, None, missing_prefetch.Limits(**limits))
 
 
 def by_flops(**limits: float) -> Verdict:
@@ -58,20 +56,14 @@ def by_flops(**limits: float) -> Verdict:
 
 
 def by_kernels(**limits: float) -> Verdict:
-    unit = MatrixUnit(
-        unit="Tensor Cores", busy_ms=50.0, matrix_ms=20.0, on_unit_ms=8.0, off_unit_ms=12.0
-    )
+    unit = MatrixUnit(unit="Tensor Cores", busy_ms=50.0, matrix_ms=20.0, on_unit_ms=8.0, off_unit_ms=12.0)
     return idle_matrix_unit.check(unit, idle_matrix_unit.Limits(**limits))
 
 
 def by_depthwise(**limits: float) -> Verdict:
-    rows = tuple(
-        OperationTime(name=kind, type=kind, ms=10.0) for kind in ("DepthwiseConv2dNative", "Conv2D")
-    )
+    rows = tuple(OperationTime(name=kind, type=kind, ms=10.0) for kind in ("DepthwiseConv2dNative", "Conv2D"))
     hardware = Hardware(DeviceKind.GPU, "example", bandwidth_bytes_s=4e10)
-    return depthwise_convolution.check(
-        Operations(rows), hardware, None, depthwise_convolution.Limits(**limits)
-    )
+    return depthwise_convolution.check(Operations(rows), hardware, None, depthwise_convolution.Limits(**limits))
 
 
 def by_width(**limits: float) -> Verdict:
@@ -81,9 +73,7 @@ def by_width(**limits: float) -> Verdict:
 
 def by_channels(**limits: float) -> Verdict:
     norms = unfused_batch_norm._norms(MOMENTS)  # noqa: SLF001 - its own example, of 48 channels
-    return unfused_batch_norm.check(
-        norms, Hardware(DeviceKind.CPU, "example"), unfused_batch_norm.Limits(**limits)
-    )
+    return unfused_batch_norm.check(norms, Hardware(DeviceKind.CPU, "example"), unfused_batch_norm.Limits(**limits))
 
 
 SMALL = (

@@ -32,9 +32,7 @@ def test_a_frozen_backbone_in_float16_needs_none() -> None:
     """Its forward operations are in float16, the gradients are not."""
     forward = Operation(name="backbone/MatMul", type="MatMul", outputs=(("float16", (8, 8)),))
     head = Operation(name="gradient_tape/head/MatMul", type="MatMul", outputs=(("float32", (8,)),))
-    assert isinstance(
-        check(Program((forward, head), settings=RunSettings(optimizer="SGD"))), Healthy
-    )
+    assert isinstance(check(Program((forward, head), settings=RunSettings(optimizer="SGD"))), Healthy)
 
 
 @pytest.mark.parametrize("kind", ["IsFinite", "IsNan", "CheckNumerics"])

@@ -45,9 +45,7 @@ def test_the_gradient_of_average_pooling_is_not_counted() -> None:
 def test_xla_searches_for_the_maxima_again() -> None:
     row = OperationTime(name="select-and-scatter.3", type="select-and-scatter", ms=9.0)
     rest = OperationTime(name="transpose(jvp(conv))", type="convolution", ms=30.0)
-    assert isinstance(
-        applied(max_pool_gradient, Operations((row, rest)), Hardware(DeviceKind.TPU, "x")), Finding
-    )
+    assert isinstance(applied(max_pool_gradient, Operations((row, rest)), Hardware(DeviceKind.TPU, "x")), Finding)
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:

@@ -45,9 +45,7 @@ def test_waiting_is_a_warning_and_being_full_a_note() -> None:
     assert (full.severity, waiting.severity) == (Severity.NOTE, Severity.WARNING)
 
 
-TUNED = TunedBuffers(
-    (Dataset.of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168
-)
+TUNED = TunedBuffers((Dataset.of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168)
 
 
 def test_buffers_that_tf_data_sizes_are_named_where_the_hosts_memory_is_full() -> None:

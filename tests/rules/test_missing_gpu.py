@@ -29,16 +29,8 @@ def boards(samples: Any = MACHINE, devices: Any = ("/device:CPU:0",), **gpus: An
         ({"shown": "-1"}, Obstacle.VARIABLE, "-1"),
         ({"shown": ""}, Obstacle.VARIABLE, ""),
         ({"registered": 1}, Obstacle.PROGRAM, ""),
-        (
-            {"cuda": False, "package": "tensorflow-cpu 2.21.0"},
-            Obstacle.BUILD,
-            "tensorflow-cpu 2.21.0",
-        ),
-        (
-            {"driver": "CUDA_ERROR_NO_DEVICE (100)"},
-            Obstacle.DRIVER,
-            "CUDA_ERROR_NO_DEVICE (100)",
-        ),
+        ({"cuda": False, "package": "tensorflow-cpu 2.21.0"}, Obstacle.BUILD, "tensorflow-cpu 2.21.0"),
+        ({"driver": "CUDA_ERROR_NO_DEVICE (100)"}, Obstacle.DRIVER, "CUDA_ERROR_NO_DEVICE (100)"),
         ({"missing": [{"name": "libcudnn.so.9", "why": "not found"}]}, Obstacle.LIBRARY, ""),
         ({"shown": "0"}, Obstacle.UNKNOWN, ""),
     ],

@@ -22,17 +22,13 @@ FREE = Cores(4.0, busy=1.0)
         (None, Bound.AT_MOST),
     ],
 )
-def test_the_whole_wait_is_hidden_where_cores_are_known_to_be_free(
-    cores: Cores | None, bound: Bound
-) -> None:
+def test_the_whole_wait_is_hidden_where_cores_are_known_to_be_free(cores: Cores | None, bound: Bound) -> None:
     assert [effect.bound for effect in as_finding(example(cores=cores)).effects] == [bound]
 
 
 def test_a_map_right_before_the_trainer_is_found() -> None:
     written = Dataset(id=1, kind="_MapDataset", at=Location("t.py", 9))
-    verdict = as_finding(
-        example(StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written))
-    )
+    verdict = as_finding(example(StageTime.of("Root", 0.05), StageTime.of("Root::Map", 10.0, dataset=written)))
     (effect,) = verdict.effects
     assert (effect.stage, effect.overlaps, effect.subject) == (Stage.INPUT, True, "")
     assert verdict.remedies[0].at == Location("t.py", 9)

@@ -26,9 +26,7 @@ def test_copies_take_the_time_of_the_possible_rate_at_best() -> None:
     verdict = as_finding(example(4))
     (effect,) = verdict.effects
     assert (effect.stage, effect.scales, effect.bound) == (Stage.TRANSFER, 0.25, Bound.AT_MOST)
-    assert (
-        "generation 4 with 4 lanes, and generation 4 with 16 lanes is possible" in verdict.summary
-    )
+    assert "generation 4 with 4 lanes, and generation 4 with 16 lanes is possible" in verdict.summary
 
 
 @pytest.mark.parametrize(("transfer", "kind"), [(3.0, Finding), (2.9, Healthy)])
@@ -39,9 +37,7 @@ def test_a_link_that_nothing_waits_for_is_no_fault(transfer: float, kind: type) 
         assert "4 lanes" in as_healthy(verdict).summary
 
 
-@pytest.mark.parametrize(
-    ("samples", "kind"), [(int(Limits().samples), Finding), (2, NotApplicable)]
-)
+@pytest.mark.parametrize(("samples", "kind"), [(int(Limits().samples), Finding), (2, NotApplicable)])
 def test_a_few_readings_are_not_judged(samples: int, kind: type) -> None:
     assert isinstance(example(samples=samples), kind)
 

@@ -21,9 +21,7 @@ def test_what_is_left_is_the_fastest_kernel() -> None:
     assert effect.bound is Bound.AT_MOST
 
 
-@pytest.mark.parametrize(
-    ("steps", "late", "kind"), [(2, 1, Finding), (1, 1, Healthy), (5, 0, Healthy)]
-)
+@pytest.mark.parametrize(("steps", "late", "kind"), [(2, 1, Finding), (1, 1, Healthy), (5, 0, Healthy)])
 def test_a_search_at_the_start_is_no_fault(steps: int, late: int, kind: type) -> None:
     """Trap: the first batch of a shape has to be searched for."""
     assert isinstance(example(Searches(steps, 20, late, ROW)), kind)

@@ -18,9 +18,7 @@ from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 CPU, TPU = Hardware(DeviceKind.CPU, "x"), Hardware(DeviceKind.TPU, "x")
 
 
-def row(
-    ms: float, size: int | None = 64, name: str = "adam/Mul", kind: str = "Mul"
-) -> OperationTime:
+def row(ms: float, size: int | None = 64, name: str = "adam/Mul", kind: str = "Mul") -> OperationTime:
     tensors = (("float32", (size,)),) if size else ()
     graph = Operation(name=name, type=kind, inputs=tensors) if size else None
     return OperationTime(name=name, type=kind, ms=ms, operation=graph)

@@ -14,27 +14,14 @@ from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules.out_of_memory import GPU_FULL, example
 from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import (
-    Concern,
-    Healthy,
-    Location,
-    NotApplicable,
-    RunFailure,
-    Severity,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Concern, Healthy, Location, NotApplicable, RunFailure, Severity, Verdict
 
 AT = Location("train.py", 52)
 
 DIED = replace(GPU_FULL, shape=(256, 64, 112, 112))
 
 READ = replace(
-    DIED,
-    error="MemoryError",
-    phase=Phase.PREPARING,
-    shape=(1_000_000, 784),
-    dtype="float64",
-    allocator="",
+    DIED, error="MemoryError", phase=Phase.PREPARING, shape=(1_000_000, 784), dtype="float64", allocator=""
 )
 
 
@@ -88,9 +75,7 @@ def test_the_remedy_follows_the_phase(ending: RunEnding, words: str) -> None:
         ("numpy.zeros", 10_000, False),
     ],
 )
-def test_one_hot_rows_are_recognized_by_their_function(
-    calls: str, classes: int, *, sparse: bool
-) -> None:
+def test_one_hot_rows_are_recognized_by_their_function(calls: str, classes: int, *, sparse: bool) -> None:
     line = RunLine(phase=Phase.PREPARING, at=AT, ms=900.0, samples=9, calls=calls)
     ending = replace(READ, shape=(1_000_000, classes))
     assert ("sparse loss" in actions(example(ending, line))) is sparse
@@ -107,22 +92,14 @@ def test_what_grew_before_comes_first() -> None:
     memory = filling(1e9)
     assert actions(example(DIED, memory=memory)).startswith("Find what grows")
     fit = MadeCall(call=RunCall.FIT, name="Model.fit", at=None, count=3, ms=9e4, models=3)
-    assert actions(example(DIED, memory=memory, calls=RunCalls((fit,)))).startswith(
-        "Forget each model"
-    )
+    assert actions(example(DIED, memory=memory, calls=RunCalls((fit,)))).startswith("Forget each model")
 
 
 @pytest.mark.parametrize(
     ("first", "limit", "grows"),
-    [
-        (6.3e9, 64e9, True),
-        (6.4e9, 64e9, False),
-        (1e9, 0.8e9, False),
-    ],  # at last: it would never have fitted
+    [(6.3e9, 64e9, True), (6.4e9, 64e9, False), (1e9, 0.8e9, False)],  # at last: it would never have fitted
 )
-def test_growth_is_a_reason_only_where_it_filled_the_memory(
-    first: float, limit: float, *, grows: bool
-) -> None:
+def test_growth_is_a_reason_only_where_it_filled_the_memory(first: float, limit: float, *, grows: bool) -> None:
     memory = filling(first)
     verdict = example(replace(DIED, limit_bytes=limit), memory=memory)
     assert actions(verdict).startswith("Find what grows") is grows

@@ -20,9 +20,7 @@ from tfdoctor.rules import oversized_decode
 from tfdoctor.rules.oversized_decode import example
 from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, NotApplicable, Verdict
 
-LOAD = Dataset(
-    id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3)
-)
+LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))
 PATHS = Dataset(id=0, kind="_TensorSliceDataset", files=FileList(4, image=(400, 600)))
 CROWDED = CpuContention(crowded=True, cores=2.0, compute_ms=9.0, beside=1.0)
 
@@ -34,9 +32,7 @@ def check(decoded: tuple[int, int] = (400, 600), wait: float = 8.0, **more: Any)
     return example(decoded, (100, 150), work=10.0, step=step, cores=cores, **more)
 
 
-@pytest.mark.parametrize(
-    ("decoded", "kind"), [((200, 300), Finding), ((199, 600), Healthy), ((100, 150), Healthy)]
-)
+@pytest.mark.parametrize(("decoded", "kind"), [((200, 300), Finding), ((199, 600), Healthy), ((100, 150), Healthy)])
 def test_both_sides_must_be_larger(decoded: tuple[int, int], kind: type) -> None:
     assert isinstance(check(decoded), kind)
 
@@ -66,9 +62,7 @@ def test_a_step_that_hardly_waits_shows_the_cores_that_decoding_takes() -> None:
 
 
 def test_cores_that_other_programs_use_prove_nothing_about_decoding() -> None:
-    verdict = as_not_applicable(
-        check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9))
-    )
+    verdict = as_not_applicable(check(wait=0.2, contention=CROWDED, cores=Cores(2.0, 1.0, others=0.9)))
     assert "other programs used 0.9 of 2 cores" in verdict.reason
 
 
@@ -106,9 +100,7 @@ def measured(*operations: tuple[str, tuple[int, ...]], ratio: int = 1) -> Decode
     rates = {kind: 2.0 for kind, _ in operations}
     work = StageTime.of("Root::Map", 10.0, dataset=LOAD, image_ms=9.0, operations=rates)
     return DecodedImages.measure(
-        InputPipeline.of(work),
-        DatasetProperties((LOAD, PATHS)),
-        FunctionGraphs({1: RecordedGraph(rows)}),
+        InputPipeline.of(work), DatasetProperties((LOAD, PATHS)), FunctionGraphs({1: RecordedGraph(rows)})
     )
 
 

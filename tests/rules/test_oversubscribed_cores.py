@@ -39,16 +39,12 @@ def test_cores_that_nobody_counted_tell_nothing() -> None:
     assert isinstance(example(cores=Cores(64.0, busy=60.0, sampled=False)), Healthy)
 
 
-def measured(
-    busy: tuple[float, ...] = (180.0, 170.0, 5.0), *, size: int = 2, **settings: Any
-) -> WorkerThreads:
+def measured(busy: tuple[float, ...] = (180.0, 170.0, 5.0), *, size: int = 2, **settings: Any) -> WorkerThreads:
     """A job of some workers, whose processes use so much of a core, in percent."""
     shares = {str(pid): pct for pid, pct in enumerate(busy)}
     samples = [{"unix_ns": at, "host": {"processes_pct": shares}} for at in (1, 2)]
     described = manifest(worker=WorkerRank("worker-0", 0, size, 0))
-    made = replace(
-        recording(None, samples, manifest=described), workers=(Path("a"), Path("b"))[:size]
-    )
+    made = replace(recording(None, samples, manifest=described), workers=(Path("a"), Path("b"))[:size])
     return WorkerThreads.measure(made, Program(settings=RunSettings(**settings)))
 
 

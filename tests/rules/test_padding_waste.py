@@ -23,17 +23,7 @@ from tfdoctor.rules.padding_waste import ACTION, OWN, example
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    Stage,
-    StepWork,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Stage, StepWork, Verdict
 
 
 def row(name: str, *shapes: Shape, calls: float = 1.0) -> OperationTime:
@@ -87,9 +77,7 @@ def test_a_loop_that_is_shorter_than_the_sequences_is_not_over_time(iterations: 
     cell = row("while/body/Mul", (32, 8), calls=iterations)
     loops = LoopWork((GraphLoop("while", iterations, 3.0, 10.0, (cell,)),), 30.0, 35.0)
     parts = Breakdown.of(host=40.0, device=20.0)
-    assert scales(check(0.1, row("a", (32, 200, 8)), cell, breakdown=parts, loops=loops)) == {
-        "a": 0.1
-    }
+    assert scales(check(0.1, row("a", (32, 200, 8)), cell, breakdown=parts, loops=loops)) == {"a": 0.1}
 
 
 def test_transfers_of_batches_scale() -> None:
@@ -128,9 +116,7 @@ def test_open_sizes_count_by_their_number() -> None:
 
 def test_rows_of_a_layer_are_positions_if_the_layer_has_time() -> None:
     """A dense layer makes rows of all positions; the same shape after pooling has one row for each example."""
-    dense, head = (
-        replace(row(f"{name}/MatMul", (None, 8)), layer=name) for name in ("dense", "head")
-    )
+    dense, head = (replace(row(f"{name}/MatMul", (None, 8)), layer=name) for name in ("dense", "head"))
     reshaped = Operation(name="dense/Reshape", type="Reshape", inputs=(("float32", (32, 200, 8)),))
     program = Program((replace(reshaped, layer="dense"),), ())
     found = scales(check(0.5, row("a", (32, 200, 8)), dense, head, program=program))
@@ -275,9 +261,7 @@ def test_the_advice_is_python_for_what_makes_the_batches(maker: BatchMaker) -> N
     assert own.at == Location("train.py", 7)
     for code in (own.code, by_length.code):
         ast.parse(code)
-        assert ("padded_batch" in code or "bucket_by" in code) is (
-            maker in {BatchMaker.DATASET, BatchMaker.ARRAYS}
-        )
+        assert ("padded_batch" in code or "bucket_by" in code) is (maker in {BatchMaker.DATASET, BatchMaker.ARRAYS})
     assert "16, 32, 40, 64" in by_length.code or "[17, 33, 41]" in by_length.code
 
 
@@ -299,9 +283,7 @@ def test_the_advice_keeps_the_side_and_the_number_of_the_padding() -> None:
         ("", BatchMaker.LOOP, 5),
     ],
 )
-def test_what_makes_the_batches_is_told_by_what_is_given(
-    kind: str, maker: BatchMaker, line: int
-) -> None:
+def test_what_makes_the_batches_is_told_by_what_is_given(kind: str, maker: BatchMaker, line: int) -> None:
     record = {
         "input_kind": kind,
         "datasets": [{"id": 1, "class": "_PaddedBatchDataset", "at": ["train.py", 3]}],
@@ -326,9 +308,7 @@ def test_positions_in_rows_of_a_loop_without_a_dataset_are_known_by_its_batches(
 @pytest.mark.parametrize(
     "parts",
     [
-        {
-            "begins": 0.97
-        },  # trap: images with black borders, and series that are aligned to the right
+        {"begins": 0.97},  # trap: images with black borders, and series that are aligned to the right
         {"gaps": 0.06},  # trap: one-hot and sparse features
         {"shape": [64, 15], "lengths": [[*range(9)]]},  # trap: columns of a table
         {"lengths": [[*range(36, 43)]]},
@@ -340,9 +320,7 @@ def test_other_zeros_are_no_padding(parts: Any) -> None:
         measured(**parts)
 
 
-@pytest.mark.parametrize(
-    "parts", [{"begins": 0.98}, {"gaps": 0.05}, {"lengths": [[*range(36, 44)]]}]
-)
+@pytest.mark.parametrize("parts", [{"begins": 0.98}, {"gaps": 0.05}, {"lengths": [[*range(36, 44)]]}])
 def test_the_other_sides_of_these_limits(parts: Any) -> None:
     assert len(measured(**parts).inputs) == 1
 

@@ -106,10 +106,7 @@ OPEN = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
 
 
 def graph(name: str, *types: str, shape: Any = (30,)) -> dict[str, Any]:
-    rows = [
-        {"name": f"o{at}", "type": kind, "outputs": [["float32", shape]]}
-        for at, kind in enumerate(types)
-    ]
+    rows = [{"name": f"o{at}", "type": kind, "outputs": [["float32", shape]]} for at, kind in enumerate(types)]
     return {"name": f"Dataset_map_{name}", "kind": "dataset", "operations": rows}
 
 
@@ -118,9 +115,7 @@ def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefe
         Dataset(id=0, kind="TextLineDatasetV2", element=element),
         Dataset(id=1, kind="_ParallelMapDataset", inputs=(0,), function="columns"),
         Dataset(id=2, kind=f"_{between}Dataset", inputs=(1,)),
-        Dataset(
-            id=3, kind="_BatchDataset", inputs=(2,), parameters=DatasetParameters(batch_size=256)
-        ),
+        Dataset(id=3, kind="_BatchDataset", inputs=(2,), parameters=DatasetParameters(batch_size=256)),
     )
     program = Program(datasets=datasets, feeds=3)
     recorded = FunctionGraphs.measure(program, recording({"graphs": list(graphs)}))

@@ -8,16 +8,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.rules.python_in_loop import HISTOGRAM, IF_NOT_NEEDED, example
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
 
 def check(*times: float, seen: int = 9, step: float = 10.0, **more: Any) -> Verdict:
@@ -38,9 +29,7 @@ def check(*times: float, seen: int = 9, step: float = 10.0, **more: Any) -> Verd
         (5.0, 10.0, 4, Healthy),
     ],
 )
-def test_a_share_of_the_step_that_enough_samples_show(
-    ms: float, step: float, seen: int, kind: type
-) -> None:
+def test_a_share_of_the_step_that_enough_samples_show(ms: float, step: float, seen: int, kind: type) -> None:
     assert isinstance(check(ms, step=step, seen=seen), kind)
 
 

@@ -22,16 +22,7 @@ from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.making import DRAW
 from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
 UNSAMPLED = Unavailable("the threads that make input were not sampled")
 NO_PIPELINE = Unavailable("no pipeline")
@@ -42,10 +33,7 @@ def stage(kind: str, work: float, python: float, **more: Any) -> StageTime:
 
 
 def check(
-    *stages: StageTime,
-    wait: float = 30.0,
-    fed_by: str = "",
-    lines: InputLines | Unavailable = UNSAMPLED,
+    *stages: StageTime, wait: float = 30.0, fed_by: str = "", lines: InputLines | Unavailable = UNSAMPLED
 ) -> Verdict:
     pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *stages, python_kind=fed_by)
     step = Breakdown.of(input=wait, device=40.0 - wait)
@@ -76,9 +64,7 @@ DISTURBED = CpuContention(crowded=True, cores=2.0, others=1.6)
 def test_a_loop_that_may_wait_for_a_core_is_not_said_to_wait_for_the_interpreter() -> None:
     step = Breakdown.of(input=0.5, host=20.0, device=19.5)
     overhead = PythonOverhead(8.0, 0.1)
-    verdict = example(
-        stage("Map", 38.0, 30.0), breakdown=step, overhead=overhead, contention=DISTURBED
-    )
+    verdict = example(stage("Map", 38.0, 30.0), breakdown=step, overhead=overhead, contention=DISTURBED)
     assert isinstance(verdict, NotApplicable)
     assert "other programs used 1.6 cores while none was free" in verdict.reason
 
@@ -201,18 +187,14 @@ def test_the_line_that_makes_them_is_named() -> None:
         (10, "random.Random.sample", "Call random.Random.sample less often for each batch"),
     ],
 )
-def test_no_pipeline_is_proposed_for_what_the_loop_s_model_decides(
-    seen: int, calls: str, action: str
-) -> None:
+def test_no_pipeline_is_proposed_for_what_the_loop_s_model_decides(seen: int, calls: str, action: str) -> None:
     """Trap: a replay memory that a policy fills; its lines together take a fifth of a step."""
     places = [SampledLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
     draws = SampledLine(Location("dqn.py", 59), seen, makes=True, calls=calls)
     verdict = example(
         pipeline=NO_PIPELINE,
         breakdown=Breakdown.of(between=6.0, device=14.0),
-        samples=StackSamples(
-            (draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD})
-        ),
+        samples=StackSamples((draws, *places), new_arguments=((48, 36),), models_at=frozenset({LOAD})),
         body=LoopBody(0.0, 6.0),
         conversions=Conversions((ConvertedArray("uint8", (48, 36), 0.0, 3.0, same=False),)),
     )
@@ -282,9 +264,7 @@ def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = 
 
 def mapped(*lines: InputLine, **more: Any) -> Finding:
     """A map whose function is the user's own augment()."""
-    return as_finding(
-        check(stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines))
-    )
+    return as_finding(check(stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines)))
 
 
 def test_the_first_change_is_of_all_that_the_saving_counts() -> None:
@@ -314,11 +294,7 @@ def test_code_for_an_unknown_function_is_a_general_shape(calls: str) -> None:
     first, _, processes = mapped(InputLine(SCALE, 9, calls=calls)).remedies
     assert "def augment(" in first.code
     assert "dataset.map(augment" in first.code
-    assert set(re.findall(r"tf\.[\w.]+", first.code)) <= {
-        "tf.py_function",
-        "tf.numpy_function",
-        "tf.data.AUTOTUNE",
-    }
+    assert set(re.findall(r"tf\.[\w.]+", first.code)) <= {"tf.py_function", "tf.numpy_function", "tf.data.AUTOTUNE"}
     assert "use_multiprocessing" in processes.code
 
 
@@ -335,9 +311,7 @@ def test_a_generator_and_a_map_behind_it_are_one_change() -> None:
     both = (stage("Generator", 20.0, 20.0), stage("Generator::Map", 20.0, 19.0, dataset=MAPPED))
     verdict = as_finding(check(*both))
     first, _ = verdict.remedies
-    assert first.action == (
-        "Read with tf.data instead of a generator and write augment() in TensorFlow operations"
-    )
+    assert first.action == ("Read with tf.data instead of a generator and write augment() in TensorFlow operations")
 
 
 def test_lines_that_do_not_fit_are_summed_up() -> None:
@@ -357,12 +331,8 @@ def test_the_lines_that_take_the_time_are_shown() -> None:
     assert table.rows[0] == (LOAD, "-", "numpy.load", ratio(0.9), ms(36.0))
 
 
-@pytest.mark.parametrize(
-    ("most", "others", "line"), [(71, 29, LOAD), (30, 70, SCALE), (4, 0, None)]
-)
-def test_a_line_is_named_where_enough_samples_show_it(
-    most: int, others: int, line: Location | None
-) -> None:
+@pytest.mark.parametrize(("most", "others", "line"), [(71, 29, LOAD), (30, 70, SCALE), (4, 0, None)])
+def test_a_line_is_named_where_enough_samples_show_it(most: int, others: int, line: Location | None) -> None:
     assert named(most, others).remedies[1].at == line
 
 
@@ -414,9 +384,7 @@ def eager(*calls: str) -> Finding:
         (("tensorflow.python.eager.polymorphic_function.Function.__call__",), False),
     ],
 )
-def test_operations_of_tensorflow_move_into_the_function(
-    calls: tuple[str, ...], *, moves: bool
-) -> None:
+def test_operations_of_tensorflow_move_into_the_function(calls: tuple[str, ...], *, moves: bool) -> None:
     (remedy,) = eager(*calls).remedies
     assert remedy.at == LOAD
     assert ("tf.random.uniform inside train_step" in remedy.action) is moves
@@ -465,9 +433,7 @@ def crowded(threads: float, wait: float = 0.0, *, cores: bool = True) -> Verdict
 
 
 @pytest.mark.parametrize(("threads", "kind"), [(0.201, Finding), (0.199, Healthy)])
-def test_a_tenth_of_the_step_taken_by_threads_of_the_input_is_found(
-    threads: float, kind: type
-) -> None:
+def test_a_tenth_of_the_step_taken_by_threads_of_the_input_is_found(threads: float, kind: type) -> None:
     assert Limits().crowding == 0.1
     assert isinstance(crowded(threads), kind)
 

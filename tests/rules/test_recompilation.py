@@ -25,12 +25,7 @@ def test_compilations_in_long_steps_alone_promise_no_saving() -> None:
 
 @pytest.mark.parametrize(
     ("share", "severity"),
-    [
-        (0.93, Severity.CRITICAL),
-        (0.2, Severity.CRITICAL),
-        (0.1, Severity.WARNING),
-        (0.01, Severity.NOTE),
-    ],
+    [(0.93, Severity.CRITICAL), (0.2, Severity.CRITICAL), (0.1, Severity.WARNING), (0.01, Severity.NOTE)],
 )
 def test_compiling_in_few_steps_has_the_severity_of_its_share_of_the_trace(
     share: float, severity: Severity
@@ -60,10 +55,7 @@ def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies(
 ) -> None:
     """Trap: drop_remainder does not help with sequences of different lengths."""
     finding = as_finding(example(shapes=shapes))
-    assert (finding.remedies[0].edit_id, finding.remedies[0].at) == (
-        edit_id,
-        LINE if edit_id else None,
-    )
+    assert (finding.remedies[0].edit_id, finding.remedies[0].at) == (edit_id, LINE if edit_id else None)
     assert words in finding.remedies[0].action
 
 

@@ -121,9 +121,7 @@ def test_a_call_of_several_steps_is_not_judged() -> None:
 MAP = "loss/map/while"
 
 
-def mapping(
-    numbers: int = 128, program: Program | None = None, later: tuple[Row, ...] = ()
-) -> LoopWork:
+def mapping(numbers: int = 128, program: Program | None = None, later: tuple[Row, ...] = ()) -> LoopWork:
     """A loop whose operations are so cheap that none is recorded: the executor's events number its iterations.
 
     ``later`` is traced after the measured steps.
@@ -134,9 +132,7 @@ def mapping(
     for step in range(5):
         for n in range(numbers + 1):
             begin = 10.0 * step + 1.0 + 0.05 * n
-            threads.append(
-                ("ExecutorState::Process", begin, begin + 0.05, {"id": step + 1, "iter_num": n})
-            )
+            threads.append(("ExecutorState::Process", begin, begin + 0.05, {"id": step + 1, "iter_num": n}))
         threads.append(("dense/MatMul:MatMul", 10.0 * step + 0.2, 10.0 * step + 0.7))
     given = measured(trace([line("python", *rows), line("tf_Compute", *threads, *later)]))
     return Chart([given, recording(), *([program] if program else [])]).fact(LoopWork)
@@ -165,9 +161,7 @@ def test_of_several_loops_none_is_named_for_the_executors_number() -> None:
     assert work.iterations == 128.0
 
 
-LATER = (
-    ("StatefulPartitionedCall/loss/map/while/body/_3/loss/map/while/MatMul:MatMul", 61.0, 62.0),
-)
+LATER = (("StatefulPartitionedCall/loss/map/while/body/_3/loss/map/while/MatMul:MatMul", 61.0, 62.0),)
 """An operation in a call that was traced after the steps."""
 
 
@@ -199,9 +193,7 @@ def own(iterations: float, *, batch: int, kind: str = "") -> Finding:
     loop = GraphLoop(MAP, iterations, 0.0, 0.0, at=at, layer="one" if kind else "")
     layer = Layer(name="one", kind="LSTM", module=kind, at=Location("train.py", 9))
     program = Program((), (layer,), settings=RunSettings(batch_size=batch))
-    return as_finding(
-        example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program)
-    )
+    return as_finding(example(loop, scheduling_ms=6.0, breakdown=Breakdown.of(host=7.0), program=program))
 
 
 def test_a_loop_over_the_examples_gains_nothing_from_a_larger_batch() -> None:
@@ -253,9 +245,7 @@ def test_iterations_that_do_not_depend_on_each_other_need_no_loop() -> None:
 
 
 @pytest.mark.parametrize(("taken", "kind"), [(9.4, Finding), (9.3, Healthy)])
-def test_independent_iterations_below_a_fifth_of_the_step_are_healthy(
-    taken: float, kind: type
-) -> None:
+def test_independent_iterations_below_a_fifth_of_the_step_are_healthy(taken: float, kind: type) -> None:
     assert isinstance(mapped(alone(taken)), kind)
 
 

@@ -8,12 +8,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import repeated_computation
 from tfdoctor.rules.repeated_computation import FIRST, example
 from tfdoctor.rules.repeated_computation import named as row
-from tfdoctor.rules.repeated_computation.repeated_results import (
-    Constant,
-    GradientSum,
-    Repeat,
-    RepeatedResults,
-)
+from tfdoctor.rules.repeated_computation.repeated_results import Constant, GradientSum, Repeat, RepeatedResults
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 AGAIN = Location("train.py", 9)
@@ -75,6 +70,4 @@ def test_scattered_repetitions_are_not_named() -> None:
 
 def test_operations_that_xla_compiled_are_not_judged() -> None:
     fused = (row("fusion", 10.0),)
-    assert isinstance(
-        applied(repeated_computation, RepeatedResults(), Operations(fused)), NotApplicable
-    )
+    assert isinstance(applied(repeated_computation, RepeatedResults(), Operations(fused)), NotApplicable)

@@ -11,9 +11,7 @@ from tfdoctor.rules.repeated_conversion import AT, example
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 
 
-def array(
-    ms: float, *, same: bool | None = True, dtype: str = "float32", cast_ms: float = 0.0
-) -> ConvertedArray:
+def array(ms: float, *, same: bool | None = True, dtype: str = "float32", cast_ms: float = 0.0) -> ConvertedArray:
     cast = OperationTime(name="Cast", type="Cast", ms=cast_ms) if cast_ms else None
     to = "float32" if cast else ""
     return ConvertedArray(dtype, (3000, 64), 0.0, ms, same=same, cast=cast, cast_to=to, place="0")
@@ -23,12 +21,9 @@ check = partial(example, step=20.0)
 
 
 @pytest.mark.parametrize(
-    ("ms", "step", "kind"),
-    [(1.0, 20.0, Finding), (0.99, 20.0, Healthy), (0.2, 1.0, Finding), (0.19, 1.0, Healthy)],
+    ("ms", "step", "kind"), [(1.0, 20.0, Finding), (0.99, 20.0, Healthy), (0.2, 1.0, Finding), (0.19, 1.0, Healthy)]
 )
-def test_a_share_of_the_step_and_more_than_a_number_takes(
-    ms: float, step: float, kind: type
-) -> None:
+def test_a_share_of_the_step_and_more_than_a_number_takes(ms: float, step: float, kind: type) -> None:
     """Trap: a learning rate or a tiny array is converted in each short step."""
     assert isinstance(check(array(ms), step=step), kind)
 
@@ -52,9 +47,7 @@ def test_the_cast_is_saved_as_well() -> None:
     times = {effect.stage: effect.of.value for effect in finding.effects if effect.of}
     assert times == {Stage.BETWEEN: 6.0, Stage.DEVICE: 4.0}
     assert {effect.bound for effect in finding.effects} == {Bound.EXPECTED}
-    assert (
-        finding.remedies[0].code == "array_0 = tf.constant(array_0, tf.float32)  # before the loop"
-    )
+    assert finding.remedies[0].code == "array_0 = tf.constant(array_0, tf.float32)  # before the loop"
     assert (finding.remedies[0].edit_id, finding.remedies[0].at) == ("convert-once", AT)
 
 
@@ -73,17 +66,13 @@ def test_the_time_within_the_marked_call_is_the_hosts() -> None:
 
 
 def fed(ms: float, *, same: bool = True) -> ConvertedArray:
-    return ConvertedArray(
-        "float64", (60000, 100), ms, 0.0, same, cast_to="float32", place="vectors", fed=True
-    )
+    return ConvertedArray("float64", (60000, 100), ms, 0.0, same, cast_to="float32", place="vectors", fed=True)
 
 
 def test_what_a_session_is_fed_again_becomes_a_variable() -> None:
     finding = as_finding(check(fed(6.0)))
     assert finding.summary.startswith("Feeding the same arrays again takes 6.00 ms")
-    assert [(effect.stage, effect.bound) for effect in finding.effects] == [
-        (Stage.HOST, Bound.AT_MOST)
-    ]
+    assert [(effect.stage, effect.bound) for effect in finding.effects] == [(Stage.HOST, Bound.AT_MOST)]
     (remedy,) = finding.remedies
     assert 'tf.get_variable("vectors_table", [60000, 100], tf.float32' in remedy.code
     assert remedy.edit_id == ""

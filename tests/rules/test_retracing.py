@@ -13,15 +13,7 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
 from tfdoctor.rules.retracing import example
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    NotApplicable,
-    Severity,
-    Stage,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, NotApplicable, Severity, Stage, Verdict
 
 
 def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
@@ -29,12 +21,8 @@ def check(*functions: Retraced, run: RunTracing | None = None) -> Verdict:
     return example(traced, Breakdown.of(device=5.0, host=5.0, between=7.0), run=run)
 
 
-@pytest.mark.parametrize(
-    ("traced", "tracings", "kind"), [(2, 3, Finding), (1, 9, Healthy), (2, 2, Healthy)]
-)
-def test_the_first_traces_and_a_last_smaller_batch_are_no_fault(
-    traced: int, tracings: int, kind: type
-) -> None:
+@pytest.mark.parametrize(("traced", "tracings", "kind"), [(2, 3, Finding), (1, 9, Healthy), (2, 2, Healthy)])
+def test_the_first_traces_and_a_last_smaller_batch_are_no_fault(traced: int, tracings: int, kind: type) -> None:
     """Trap: a trace that holds a function's first calls; one smaller batch at the end of an epoch."""
     assert isinstance(check(Retraced("train_step", 20, traced, tracings)), kind)
 
@@ -50,10 +38,7 @@ def test_without_a_function_nothing_is_judged() -> None:
         (("True", "False"), "a tensor instead of a Python number"),
         (("TensorSpec(shape=(31, 4))", "TensorSpec(shape=(32, 4))"), "one shape"),
         (("TensorSpec(shape=(32, 41))", "TensorSpec(shape=(32, 57))"), "a few lengths"),
-        (
-            ("TensorSpec(shape=(3,), dtype=tf.int32)", "TensorSpec(shape=(3,), dtype=tf.int64)"),
-            "what changes",
-        ),
+        (("TensorSpec(shape=(3,), dtype=tf.int32)", "TensorSpec(shape=(3,), dtype=tf.int64)"), "what changes"),
         (("TensorSpec(shape=<unknown>)", "TensorSpec(shape=(3,))"), "what changes"),
         (("<object at 1>", "<object at 2>"), "what changes"),
         ((), "what changes"),
@@ -66,18 +51,12 @@ def test_the_remedy_follows_what_changes(changed: tuple[str, ...], words: str) -
 
 def test_the_code_has_the_shapes_that_were_given() -> None:
     """A regression: the lengths of the advice were those of no data that the function saw."""
-    seen = [
-        "TensorSpec(shape=(32, 41), dtype=tf.int64)",
-        "TensorSpec(shape=(32, 57), dtype=tf.int64)",
-    ]
+    seen = ["TensorSpec(shape=(32, 41), dtype=tf.int64)", "TensorSpec(shape=(32, 57), dtype=tf.int64)"]
     (lengths,) = as_finding(check(Retraced("train_step", 20, 20, 30, tuple(seen)))).remedies
     assert "input_signature=[tf.TensorSpec([32, None], tf.int64)]" in lengths.code
     assert "bucket_boundaries=[49, 65], bucket_batch_sizes=[batch_size] * 3" in lengths.code
 
-    smaller = [
-        "TensorSpec(shape=(31, 4), dtype=tf.float32)",
-        "TensorSpec(shape=(64, 4), dtype=tf.float32)",
-    ]
+    smaller = ["TensorSpec(shape=(31, 4), dtype=tf.float32)", "TensorSpec(shape=(64, 4), dtype=tf.float32)"]
     (size,) = as_finding(check(Retraced("train_step", 20, 20, 30, tuple(smaller)))).remedies
     assert "dataset.batch(64, drop_remainder=True)" in size.code
     assert "input_signature=[tf.TensorSpec([None, 4], tf.float32)]" in size.code
@@ -116,11 +95,7 @@ def test_tracing_over_the_run_has_no_saving_of_a_typical_step() -> None:
 
 @pytest.mark.parametrize(
     ("made", "in_fit", "words"),
-    [
-        (6, True, "Compile the model once"),
-        (6, False, "Create train_step once"),
-        (1, True, "Find what"),
-    ],
+    [(6, True, "Compile the model once"), (6, False, "Create train_step once"), (1, True, "Find what")],
 )
 def test_a_function_that_is_made_again_is_to_be_made_once(
     made: int,

@@ -68,9 +68,7 @@ for epoch in range(10):
         ("keras.optimizers.Adam(rates[epoch])", "keras.optimizers.Adam()", "rates[epoch]"),
     ],
 )  # fmt: skip
-def test_only_a_rate_that_changes_stays_in_the_loop(
-    optimizer: str, above: str, instead: str
-) -> None:
+def test_only_a_rate_that_changes_stays_in_the_loop(optimizer: str, above: str, instead: str) -> None:
     call = "    model.compile({}, loss='mse')\n"
     a, b = COMPILED.index("    model.compile"), COMPILED.index("    model.fit")
     text = COMPILED[:a] + call.format(optimizer) + COMPILED[b:]

@@ -35,17 +35,11 @@ STEP = TracedDefinition(
 
 OWN = replace(STEP, at=Location("train.py", 50), within=RunCall.SCRIPT, tracings=100, made=100)
 
-COMPILED = MadeCall(
-    call=RunCall.COMPILE, name="Model.compile", at=COMPILE, count=10, ms=50.0, looped=True
-)
+COMPILED = MadeCall(call=RunCall.COMPILE, name="Model.compile", at=COMPILE, count=10, ms=50.0, looped=True)
 
-FITTED = MadeCall(
-    call=RunCall.FIT, name="Model.fit", at=FIT, count=10, ms=20_000.0, looped=True, models=1
-)
+FITTED = MadeCall(call=RunCall.FIT, name="Model.fit", at=FIT, count=10, ms=20_000.0, looped=True, models=1)
 
-PHASES = RunPhases(
-    total_ms=30_000.0, times={Phase.TRACING: 5_500.0, Phase.IMPORTS: 24_500.0}, once_ms=10_000.0
-)
+PHASES = RunPhases(total_ms=30_000.0, times={Phase.TRACING: 5_500.0, Phase.IMPORTS: 24_500.0}, once_ms=10_000.0)
 
 
 def check(
@@ -88,10 +82,7 @@ def test_the_time_of_compile_itself_counts_too() -> None:
         ({"tracings": 6, "made": 1}, Finding),  # shapes or values that change
         ({"ms": 1_000.0 + 1_000.0}, Finding),  # 5 % of what recurs
         ({"ms": 1_000.0 + 999.0}, Healthy),
-        (
-            {"starts_s": (8.0, 9.0, 18.9)},
-            Healthy,
-        ),  # trap: a slow first epoch, until all lengths were seen
+        ({"starts_s": (8.0, 9.0, 18.9)}, Healthy),  # trap: a slow first epoch, until all lengths were seen
         ({"starts_s": (8.0, 9.0, 19.0)}, Finding),
     ],
 )
@@ -104,12 +95,8 @@ def test_the_first_epoch_is_no_fault_however_long_it_takes_to_trace() -> None:
     assert isinstance(check(once), Healthy)
 
 
-@pytest.mark.parametrize(
-    ("models", "made", "kind"), [(10, 10, Healthy), (3, 10, Finding), (2, 10, Finding)]
-)
-def test_a_function_for_each_of_several_models_is_left_to_tuning_loop(
-    models: int, made: int, kind: type
-) -> None:
+@pytest.mark.parametrize(("models", "made", "kind"), [(10, 10, Healthy), (3, 10, Finding), (2, 10, Finding)])
+def test_a_function_for_each_of_several_models_is_left_to_tuning_loop(models: int, made: int, kind: type) -> None:
     calls = (COMPILED, replace(FITTED, models=models))
     assert isinstance(check(replace(STEP, made=made), calls=calls), kind)
 
@@ -143,16 +130,12 @@ def test_a_function_that_is_made_again_is_named_where_it_is_defined() -> None:
     finding = as_finding(check(replace(OWN, defined=line, redefined=True, numbers=numbers)))
     assert finding.summary.startswith("step (defined at gan.py:46) was traced")
     assert "Python values" not in finding.summary  # each is traced once, whatever it is given
-    assert not any(
-        isinstance(part, Table) and "parameter" in part.columns for part in finding.evidence
-    )
+    assert not any(isinstance(part, Table) and "parameter" in part.columns for part in finding.evidence)
     assert (finding.at, finding.remedies[0].edit_id) == (line, "function-once")
 
 
 def test_a_function_that_is_defined_once_is_named_where_it_is_called() -> None:
-    finding = as_finding(
-        check(replace(OWN, defined=Location("gan.py", 3)))
-    )  # tf.function(step) in a loop
+    finding = as_finding(check(replace(OWN, defined=Location("gan.py", 3))))  # tf.function(step) in a loop
     assert (finding.at, finding.remedies[0].edit_id) == (OWN.at, "function-once")
 
 
@@ -162,9 +145,7 @@ def test_texts_that_change_get_no_tensor() -> None:
     finding = as_finding(check(replace(OWN, numbers=(kind,), made=1)))
     assert "since Python values change in kind" in finding.summary
     assert (finding.at, finding.remedies[0].edit_id) == (line, "")
-    both = as_finding(
-        check(replace(OWN, numbers=(kind, ChangingNumber("lr", ("0.1", "0.2"))), made=1))
-    )
+    both = as_finding(check(replace(OWN, numbers=(kind, ChangingNumber("lr", ("0.1", "0.2"))), made=1)))
     assert both.remedies[0].code.startswith("step(..., tf.constant(lr))")
     assert both.at == OWN.at
 
@@ -176,18 +157,14 @@ def test_what_new_shapes_cost_is_an_upper_bound() -> None:
 
 
 def test_several_functions_are_one_finding() -> None:
-    test_step = replace(
-        STEP, name="test_step", at=Location("train.py", 34), ms=2_000.0, first_ms=200.0
-    )
+    test_step = replace(STEP, name="test_step", at=Location("train.py", 34), ms=2_000.0, first_ms=200.0)
     finding = as_finding(check(test_step, STEP))
     assert "step and 1 more were traced up to 10 times" in finding.summary
     assert [effect.of.value for effect in finding.run_effects] == [4_500.0, 1_800.0]
 
 
 @pytest.mark.parametrize(("name", "in_window"), [("step", True), ("other", False)])
-def test_what_the_window_shows_of_it_has_a_part_in_the_typical_step(
-    name: str, *, in_window: bool
-) -> None:
+def test_what_the_window_shows_of_it_has_a_part_in_the_typical_step(name: str, *, in_window: bool) -> None:
     window = Retracing((Retraced(name, 20, 5, 9, ("1", "2")),), host_ms=2.0, between_ms=1.0)
     finding = as_finding(check(STEP, window=window))
     assert finding.run_effects

@@ -34,9 +34,7 @@ def effect(verdict: Verdict) -> Effect:
 @pytest.mark.parametrize(
     ("calls", "kind"), [(-1, NotApplicable), (2, NotApplicable), (1, Finding), (None, Finding)]
 )
-def test_a_map_that_tf_data_may_run_in_parallel_is_not_advised_to(
-    calls: int | None, kind: type
-) -> None:
+def test_a_map_that_tf_data_may_run_in_parallel_is_not_advised_to(calls: int | None, kind: type) -> None:
     parameters = DatasetParameters(num_parallel_calls=calls)
     made = Dataset(id=1, kind="_ParallelMapDataset", parameters=parameters)
     assert isinstance(example(stage("ParallelMapV2", dataset=made)), kind)
@@ -84,9 +82,7 @@ def test_python_gains_nothing_from_threads(python: float, kind: type) -> None:
 
 
 @pytest.mark.parametrize(("run", "speedup"), [(1.0, 4.0), (3.0, 2.0), (4.0, 1.0)])
-def test_beside_an_accelerator_the_map_gets_its_own_core_and_the_free_ones(
-    run: float, speedup: float
-) -> None:
+def test_beside_an_accelerator_the_map_gets_its_own_core_and_the_free_ones(run: float, speedup: float) -> None:
     mapped = effect(example(stage(), cores=Cores(4.0, run)))
     assert mapped.scales == pytest.approx(1 / speedup)
     assert mapped.bound is Bound.EXPECTED
@@ -114,9 +110,7 @@ def test_with_unknown_cores_the_whole_wait_is_the_ceiling() -> None:
     assert (mapped.scales, mapped.bound) == (0.0, Bound.AT_MOST)
 
 
-@pytest.mark.parametrize(
-    ("name", "code"), [("decode", "map(decode,"), ("<lambda>", "map(function,")]
-)
+@pytest.mark.parametrize(("name", "code"), [("decode", "map(decode,"), ("<lambda>", "map(function,")])
 def test_the_remedy_is_the_users_own_line(name: str, code: str) -> None:
     written = Dataset(id=1, kind="_MapDataset", function=name, at=Location("t.py", 9))
     verdict = as_finding(example(stage(dataset=written)))

@@ -2,18 +2,7 @@
 
 import pytest
 
-from tests.builders import (
-    Row,
-    Thread,
-    chart,
-    iterator,
-    line,
-    manifest,
-    markers,
-    recording,
-    trace,
-    wait,
-)
+from tests.builders import Row, Thread, chart, iterator, line, manifest, markers, recording, trace, wait
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
@@ -77,8 +66,7 @@ def test_without_a_program_record_nothing_is_claimed() -> None:
     pipeline = InputPipeline.of(StageTime.of("Root::BatchV2", 20.0))
     waits = Breakdown.of(input=10.0, device=10.0)
     assert isinstance(
-        serial_batch.check(pipeline, waits, ON_GPU, None, None, DataOptions({PARALLEL: False})),
-        NotApplicable,
+        serial_batch.check(pipeline, waits, ON_GPU, None, None, DataOptions({PARALLEL: False})), NotApplicable
     )
 
 
@@ -91,9 +79,7 @@ def test_without_a_program_record_nothing_is_claimed() -> None:
         (ON_CPU, None, 0.0),
     ],
 )
-def test_the_saving_is_a_ceiling_set_by_the_cores(
-    device: Device, cores: Cores | None, scales: float
-) -> None:
+def test_the_saving_is_a_ceiling_set_by_the_cores(device: Device, cores: Cores | None, scales: float) -> None:
     verdict = as_finding(example(device=device, cores=cores))
     (effect,) = verdict.effects
     assert (effect.scales, effect.bound, effect.spreads) == (scales, Bound.AT_MOST, True)
@@ -128,9 +114,7 @@ def test_tf_data_copies_large_batches_on_all_threads_by_itself(width: int, kind:
         ({"autotune.enabled": False}, Healthy),
     ],
 )
-def test_only_some_options_leave_the_copy_to_one_thread(
-    values: dict[str, bool], kind: type
-) -> None:
+def test_only_some_options_leave_the_copy_to_one_thread(values: dict[str, bool], kind: type) -> None:
     assert isinstance(of_width(MEBIBYTE, DataOptions(values)), kind)
 
 
@@ -197,9 +181,7 @@ def test_the_same_steps_with_batches_of_numbers_are_healthy() -> None:
 
 
 def test_an_option_set_by_keras_is_not_for_the_user_to_remove() -> None:
-    own, by_keras = (
-        of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=by)) for by in (False, True)
-    )
+    own, by_keras = (of_width(MEBIBYTE, DataOptions({PARALLEL: False}, by_keras=by)) for by in (False, True))
     assert isinstance(own, Finding)
     assert isinstance(by_keras, Finding)
     assert (len(own.remedies), len(by_keras.remedies)) == (2, 1)

@@ -65,11 +65,7 @@ def test_records_that_were_read_before_are_not_called_healthy() -> None:
     buffered = Dataset(id=1, kind="_MapDataset", function="parse", function_at=Location("t.py", 3))
     assert isinstance(
         serial_reads.check(
-            InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,)),
-            Breakdown.of(device=10.0),
-            GPU,
-            None,
-            None,
+            InputPipeline((StageTime.of(AHEAD),), (), idle=(buffered,)), Breakdown.of(device=10.0), GPU, None, None
         ),
         NotApplicable,
     )

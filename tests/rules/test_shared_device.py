@@ -19,22 +19,13 @@ CPUS = ("/device:CPU:0", "/device:CPU:1")
 
 
 def of_run(**settings: Any) -> Replicas:
-    known: dict[str, Any] = {
-        "strategy": "MirroredStrategy",
-        "replicas": 2,
-        "batch_size": 128,
-    } | settings
+    known: dict[str, Any] = {"strategy": "MirroredStrategy", "replicas": 2, "batch_size": 128} | settings
     program = Program(settings=RunSettings(**known))
     return Replicas.measure(recording(), program)
 
 
 @pytest.mark.parametrize(
-    ("homes", "kind"),
-    [
-        (("GPU:0", "GPU:0"), Finding),
-        (("GPU:0", "GPU:1"), Healthy),
-        (("CPU:0", "CPU:0"), Finding),
-    ],
+    ("homes", "kind"), [(("GPU:0", "GPU:0"), Finding), (("GPU:0", "GPU:1"), Healthy), (("CPU:0", "CPU:0"), Finding)]
 )
 def test_replicas_on_one_physical_device_are_found(homes: tuple[str, ...], kind: type) -> None:
     assert isinstance(example(of_run(replica_devices=homes)), kind)

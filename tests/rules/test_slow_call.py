@@ -22,11 +22,7 @@ READ, SET = Location("train.py", 54), Location("train.py", 58)
 
 
 def line(
-    ms: float,
-    at: Location = READ,
-    call: SlowCall = SlowCall.WEIGHTS,
-    seen: int = 20,
-    part: Stage = Stage.BETWEEN,
+    ms: float, at: Location = READ, call: SlowCall = SlowCall.WEIGHTS, seen: int = 20, part: Stage = Stage.BETWEEN
 ) -> SlowLine:
     return SlowLine(at, call, seen, 10, {part: ms})
 
@@ -35,8 +31,7 @@ check = partial(example, step=Breakdown.of(between=10.0, device=6.0, input=4.0))
 
 
 @pytest.mark.parametrize(
-    ("ms", "seen", "kind"),
-    [(1.0, 5, Finding), (0.99, 50, Healthy), (8.0, 4, Healthy), (0.0, 0, Healthy)],
+    ("ms", "seen", "kind"), [(1.0, 5, Finding), (0.99, 50, Healthy), (8.0, 4, Healthy), (0.0, 0, Healthy)]
 )
 def test_both_limits_decide(ms: float, seen: int, kind: type) -> None:
     assert isinstance(check(line(ms, seen=seen)), kind)
@@ -59,18 +54,14 @@ def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
     finding = as_finding(example(WRITES, step=step, phases=run, run=steps))
     assert "functions that write logs or files in every step" in finding.summary
     assert [(one.action, one.at) for one in finding.remedies] == [("Write every 100 steps", READ)]
-    apart = next(
-        one for one in finding.evidence if isinstance(one, Measure) and "next" in one.label
-    )
+    apart = next(one for one in finding.evidence if isinstance(one, Measure) and "next" in one.label)
     assert apart.limit
     assert (apart.value.value, apart.limit.value) == (30.0, 5000.0)
     (effect,) = finding.run_effects
     assert (effect.of.value, effect.times, effect.scales) == (50_000.0, 400, 0.01)
 
 
-@pytest.mark.parametrize(
-    ("device", "steps", "edit"), [(50.0, 100, "every-hundred-steps"), (250.0, 20, "")]
-)
+@pytest.mark.parametrize(("device", "steps", "edit"), [(50.0, 100, "every-hundred-steps"), (250.0, 20, "")])
 def test_longer_steps_are_written_more_often(device: float, steps: int, edit: str) -> None:
     writes = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: 100.0})
     step = Breakdown.of(host=100.0, device=device)
@@ -79,9 +70,7 @@ def test_longer_steps_are_written_more_often(device: float, steps: int, edit: st
 
 
 @pytest.mark.parametrize(("step_ms", "kind"), [(5550.0, Finding), (5560.0, Healthy)])
-def test_writes_in_steps_that_are_long_enough_to_read_them_are_none(
-    step_ms: float, kind: type
-) -> None:
+def test_writes_in_steps_that_are_long_enough_to_read_them_are_none(step_ms: float, kind: type) -> None:
     writes = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: step_ms / 10})
     step = Breakdown.of(host=step_ms / 10, device=0.9 * step_ms)
     assert isinstance(example(writes, step=step), kind)
@@ -96,9 +85,7 @@ def test_the_kind_that_takes_most_comes_first_with_its_longest_line() -> None:
 
 
 def test_the_saving_is_at_most_the_time_of_the_calls() -> None:
-    finding = as_finding(
-        check(line(4.0), line(1.0, part=Stage.DEVICE), line(1.0, part=Stage.INPUT))
-    )
+    finding = as_finding(check(line(4.0), line(1.0, part=Stage.DEVICE), line(1.0, part=Stage.INPUT)))
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
     saved = {e.stage: e.of.value for e in finding.effects if e.of}
     assert saved == {Stage.BETWEEN: 4.0, Stage.DEVICE: 1.0}
@@ -121,9 +108,7 @@ def test_operations_that_python_runs_one_by_one_may_all_be_theirs() -> None:
         (None, 16, 4.0),
     ],
 )
-def test_a_ceiling_is_what_the_samples_allow_for(
-    body_ms: float | None, seen: int, ceiling_ms: float
-) -> None:
+def test_a_ceiling_is_what_the_samples_allow_for(body_ms: float | None, seen: int, ceiling_ms: float) -> None:
     body = None if body_ms is None else LoopBody(host_ms=0.0, between_ms=body_ms)
     finding = as_finding(check(line(4.0, seen=seen), body=body))
     assert [e.of.value for e in finding.effects if e.of] == pytest.approx([ceiling_ms])
@@ -142,10 +127,7 @@ def test_a_function_for_one_example_is_named_with_its_calls() -> None:
     # Measured, not sampled; and operations that Python runs one by one are not within it.
     assert {e.stage: e.of.value for e in finding.effects if e.of} == parts
     both = as_finding(check(line(1.0), single=single, examples=examples))
-    assert {e.stage: e.of.value for e in both.effects if e.of} == {
-        Stage.BETWEEN: 8.0,
-        Stage.DEVICE: 3.0,
-    }
+    assert {e.stage: e.of.value for e in both.effects if e.of} == {Stage.BETWEEN: 8.0, Stage.DEVICE: 3.0}
 
 
 def test_every_call_has_an_answer() -> None:

@@ -23,9 +23,7 @@ def evaluated(count: int, each_ms: float, **given: Any) -> MadeCall:
 
 
 def test_a_loop_over_batches_could_be_one_call() -> None:
-    verdict = as_finding(
-        judged(evaluated(600, 50.0, looped=True, examples=32.0, after_training=True))
-    )
+    verdict = as_finding(judged(evaluated(600, 50.0, looped=True, examples=32.0, after_training=True)))
     assert "600 times at train.py:31" in verdict.summary
     assert verdict.remedies[0].at == Location("train.py", 31)
     assert verdict.run_effects[0].of.value == pytest.approx(30_000.0)
@@ -40,9 +38,7 @@ def test_small_batches_of_a_small_model_are_found() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        evaluated(
-            1, 60_000.0, examples=50_000.0, batches=1563.0
-        ),  # big and necessary: 38 ms a batch
+        evaluated(1, 60_000.0, examples=50_000.0, batches=1563.0),  # big and necessary: 38 ms a batch
         evaluated(1, 60_000.0),  # of a dataset, whose batches are not known
         evaluated(10, 3_000.0, looped=True),  # ten folds
         evaluated(2, 10_045.0, examples=320_000.0, batches=10_000.0, within=RunCall.EPOCH),
@@ -79,14 +75,10 @@ def test_one_call_for_all_results_is_necessary(calls: str, *, repeats: bool | No
 
 def test_what_is_missing_is_said() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert applied(slow_evaluation, part, RunCalls(())) == NotApplicable(
-        reason="only a window was traced"
-    )
+    assert applied(slow_evaluation, part, RunCalls(())) == NotApplicable(reason="only a window was traced")
     run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})
     assert isinstance(applied(slow_evaluation, run, RunCalls((), fits=1)), Healthy)
-    assert isinstance(
-        applied(slow_evaluation, run, RunCalls(())), NotApplicable
-    )  # it may, in code of its own
+    assert isinstance(applied(slow_evaluation, run, RunCalls(())), NotApplicable)  # it may, in code of its own
     ended = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0}, ended_early=True)
     assert applied(slow_evaluation, ended, RunCalls(())) == NotApplicable(
         reason="the run evaluates no model before it was ended, after its traced steps"

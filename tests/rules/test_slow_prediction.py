@@ -14,14 +14,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules import slow_prediction
 from tfdoctor.rules.slow_prediction import check, example
 from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Recurrence,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Recurrence
 
 AT = Location("train.py", 20)
 
@@ -57,9 +50,7 @@ def test_of_calls_that_compute_only_the_fixed_time_counts() -> None:
 
 def test_what_samples_show_as_executed_remains() -> None:
     call = predicted(1000, 40.0, looped=True)
-    executed = replace(
-        line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True, executes_ms=8_000.0
-    )
+    executed = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True, executes_ms=8_000.0)
     run = RunPhases.divided(60_000.0, {Phase.PREDICTION: 40_000.0}, executed)
     finding = as_finding(check(run, RunCalls((call,)), None))
     assert finding.run_effects[0].scales == pytest.approx(0.2)
@@ -114,8 +105,7 @@ def test_single_examples_by_predict_on_batch_are_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calls", "says"),
-    [("keras.src.layers.layer.Layer.__call__", "calls the model"), ("", "processed one by one")],
+    ("calls", "says"), [("keras.src.layers.layer.Layer.__call__", "calls the model"), ("", "processed one by one")]
 )
 def test_loops_in_python_have_the_severity_of_their_price(calls: str, says: str) -> None:
     finding = found(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),))
@@ -123,9 +113,7 @@ def test_loops_in_python_have_the_severity_of_their_price(calls: str, says: str)
     assert finding.severity is None
 
 
-@pytest.mark.parametrize(
-    "calls", ["keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict", "numpy.load"]
-)
+@pytest.mark.parametrize("calls", ["keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict", "numpy.load"])
 def test_the_line_of_a_timed_call_is_not_judged_by_its_samples(calls: str) -> None:
     assert isinstance(judged(lines=(line(Phase.PREDICTION, 20, 40_000.0, calls),)), Healthy)
 
@@ -139,11 +127,7 @@ def test_a_longer_training_has_no_more_of_what_comes_after_it() -> None:
 
 def test_what_is_missing_is_said() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert applied(slow_prediction, part, RunCalls(())) == NotApplicable(
-        reason="only a window was traced"
-    )
+    assert applied(slow_prediction, part, RunCalls(())) == NotApplicable(reason="only a window was traced")
     run = RunPhases(total_ms=1.0, times={Phase.STEPS: 1.0})
     assert isinstance(applied(slow_prediction, run, RunCalls((), fits=1)), Healthy)
-    assert isinstance(
-        applied(slow_prediction, run, RunCalls(())), NotApplicable
-    )  # it may, in code of its own
+    assert isinstance(applied(slow_prediction, run, RunCalls(())), NotApplicable)  # it may, in code of its own

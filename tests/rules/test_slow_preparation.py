@@ -13,20 +13,10 @@ from tfdoctor.rules import slow_preparation
 from tfdoctor.rules.slow_preparation import example
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import Quantity
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
 
-def line(
-    number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any
-) -> RunLine:
+def line(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:
     called = Location("train.py", caller) if caller else None
     given = {"samples": int(ms / 50), "caller": called} | more
     return RunLine.of(Phase.PREPARING, Location("train.py", number), ms, calls, **given)
@@ -49,10 +39,7 @@ def adapted(batches: float, rows: float, ms: float) -> Verdict:
 
 def test_adapt_on_single_examples_is_priced_by_its_batches() -> None:
     finding = as_finding(adapted(40_000, 1, 16_000.0))
-    assert (
-        "Normalization.adapt reads 40,000 batches of one example at train.py:22: 16"
-        in finding.summary
-    )
+    assert "Normalization.adapt reads 40,000 batches of one example at train.py:22: 16" in finding.summary
     (effect,) = finding.run_effects
     assert (effect.of.value, effect.scales, effect.bound) == (16_000.0, 1 / 4096, Bound.AT_MOST)
     assert finding.at == Location("train.py", 22)
@@ -159,25 +146,18 @@ def test_the_lines_of_a_loop_and_its_function_are_one_finding() -> None:
     assert finding.run_effects[0].of.value == pytest.approx(18_500.0)
     assert "Rows of a table" in finding.summary
     tables = [item for item in finding.evidence if isinstance(item, Table)]
-    assert {row[0] for row in tables[0].rows} == {
-        Location("train.py", number) for number in (20, 22, 40, 41)
-    }
+    assert {row[0] for row in tables[0].rows} == {Location("train.py", number) for number in (20, 22, 40, 41)}
 
 
 def test_two_loops_are_two_effects_and_the_longer_comes_first() -> None:
     finding = found(line(10, 6_000.0, "numpy.append"), line(80, 9_000.0, "PIL.Image.open"))
     assert [effect.subject for effect in finding.run_effects] == ["train.py:80", "train.py:10"]
-    assert [remedy.at for remedy in finding.remedies[:2]] == [
-        Location("train.py", 80),
-        Location("train.py", 10),
-    ]
+    assert [remedy.at for remedy in finding.remedies[:2]] == [Location("train.py", 80), Location("train.py", 10)]
     assert "one more such place" in finding.summary
 
 
 def test_a_read_beside_a_loop_is_not_counted_with_it() -> None:
-    finding = found(
-        line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS)
-    )
+    finding = found(line(30, 20_000.0, "pandas.read_csv", repeats=False), line(31, 5_000.0, ITERROWS))
     assert sum(effect.of.value for effect in finding.run_effects) == pytest.approx(5_000.0)
 
 

@@ -48,9 +48,7 @@ BUSY = StartLoad(usable=2.0, run=0.1, others=1.9)
 
 def test_imports_beside_other_programs_are_not_judged() -> None:
     slow = imported(3, 40_000.0, "transformers")
-    assert isinstance(
-        judged(TENSORFLOW, slow, load=StartLoad(4.0, 1.0, 1.9)), Finding
-    )  # one is free
+    assert isinstance(judged(TENSORFLOW, slow, load=StartLoad(4.0, 1.0, 1.9)), Finding)  # one is free
     assert isinstance(judged(TENSORFLOW, slow, load=StartLoad(2.0, 1.0, 0.5)), Finding)
     verdict = judged(TENSORFLOW, slow, load=BUSY)
     assert isinstance(verdict, NotApplicable)
@@ -100,9 +98,7 @@ def test_a_module_that_imports_tensorflow_may_take_its_time() -> None:
         (40, True, "clear_session", Healthy),
     ],
 )
-def test_a_model_that_a_loop_loads_again(
-    count: int, name: str, kind: type, *, looped: bool
-) -> None:
+def test_a_model_that_a_loop_loads_again(count: int, name: str, kind: type, *, looped: bool) -> None:
     call = made(RunCall.BUILD, 14, count, 800.0, name=name, looped=looped)
     assert isinstance(judged(TENSORFLOW, calls=(call,)), kind)
 
@@ -122,12 +118,7 @@ def test_python_in_a_loop_while_building_is_found() -> None:
 
 @pytest.mark.parametrize(
     ("steps", "ms", "kind"),
-    [
-        (24, 20_000.0, Finding),
-        (10, 20_000.0, Finding),
-        (9, 20_000.0, Healthy),
-        (24, 2_000.0, Healthy),
-    ],
+    [(24, 20_000.0, Finding), (10, 20_000.0, Finding), (9, 20_000.0, Healthy), (24, 2_000.0, Healthy)],
 )
 def test_a_graph_of_many_training_steps_starts_slowly(steps: int, ms: float, kind: type) -> None:
     """It needs no traced step: the account of the run has the time."""
@@ -147,6 +138,4 @@ def test_imports_beside_each_other_are_told_apart() -> None:
 
 def test_a_part_of_the_run_is_not_judged() -> None:
     part = RunPhases(total_ms=1.0, times={}, whole=False, missing="only a window was traced")
-    assert applied(slow_start, part, RunCalls(())) == NotApplicable(
-        reason="only a window was traced"
-    )
+    assert applied(slow_start, part, RunCalls(())) == NotApplicable(reason="only a window was traced")

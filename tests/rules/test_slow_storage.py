@@ -52,9 +52,7 @@ def test_threads_that_keep_cores_busy_do_not_wait(busy: float, kind: type) -> No
 
 
 @pytest.mark.parametrize(("threads", "kind"), [(1.2, NotApplicable), (1.3, Finding)])
-def test_one_file_at_a_time_does_not_show_what_the_storage_delivers(
-    threads: float, kind: type
-) -> None:
+def test_one_file_at_a_time_does_not_show_what_the_storage_delivers(threads: float, kind: type) -> None:
     assert isinstance(example(threads=threads, cores=Cores(16.0, busy=0.5), work=50.0), kind)
 
 
@@ -80,9 +78,7 @@ def test_what_is_not_known_to_lie_across_a_network_is_not_judged() -> None:
 
 def test_whole_files_are_read_by_a_function_which_does_other_work_too() -> None:
     line = Dataset(id=1, kind="_ParallelMapDataset", at=Location("train.py", 9))
-    stage = StageTime.of(
-        "Root::ParallelMapV2", 400.0, 8.0, reading_ms=320.0, reads=32.0, dataset=line
-    )
+    stage = StageTime.of("Root::ParallelMapV2", 400.0, 8.0, reading_ms=320.0, reads=32.0, dataset=line)
     finding = as_finding(example(stage, files=NFS))
     (effect,) = finding.effects
     assert effect.scales == pytest.approx(0.2 + 0.8 / 8.0)
@@ -98,9 +94,7 @@ def test_bytes_are_told_of_mounts_alone() -> None:
 
 
 def test_the_rate_is_that_of_the_window() -> None:
-    window = TracedWindow(
-        started_unix_ns=10**9, stopped_unix_ns=3 * 10**9, read_bytes=4_000_000, read_calls=100
-    )
+    window = TracedWindow(started_unix_ns=10**9, stopped_unix_ns=3 * 10**9, read_bytes=4_000_000, read_calls=100)
     made = chart(trace([]), recording(manifest=manifest(window=window))).fact(ReadRate)
     assert (made.bytes_per_s, made.bytes_per_call) == (2e6, 40_000.0)
     for lacking in (TracedWindow(), None):

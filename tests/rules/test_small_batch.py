@@ -47,9 +47,7 @@ def test_a_finding_from_the_limits_share_on(share: float, kind: type) -> None:
 
 
 @pytest.mark.parametrize(("edges", "kind"), [(3.0, Finding), (3.1, NotApplicable)])
-def test_a_call_that_takes_longer_than_python_needs_has_another_cause(
-    edges: float, kind: type
-) -> None:
+def test_a_call_that_takes_longer_than_python_needs_has_another_cause(edges: float, kind: type) -> None:
     """A step that is traced again waits for tracing, not for a larger batch."""
     assert isinstance(check(edges, 0.5), kind)
 
@@ -71,10 +69,7 @@ def test_a_job_that_waits_for_its_input_is_not_judged() -> None:
 
 @pytest.mark.parametrize(
     ("program", "source"),
-    [
-        (Program(settings=RunSettings(run_eagerly=True)), StepSource.KERAS_FIT),
-        (None, StepSource.EAGER_GRADIENT),
-    ],
+    [(Program(settings=RunSettings(run_eagerly=True)), StepSource.KERAS_FIT), (None, StepSource.EAGER_GRADIENT)],
 )
 def test_an_eager_step_is_not_judged(program: Program | None, source: StepSource) -> None:
     assert isinstance(check(0.6, 0.3, program=program, source=source), NotApplicable)
@@ -87,9 +82,7 @@ def test_fit_is_advised_steps_per_execution_first() -> None:
     assert "learning rate" in second.action
 
 
-@pytest.mark.parametrize(
-    ("epoch", "number"), [(150, 15), (100, 20), (7, 7), (67, 20), (None, 20), (8, 8)]
-)
+@pytest.mark.parametrize(("epoch", "number"), [(150, 15), (100, 20), (7, 7), (67, 20), (None, 20), (8, 8)])
 def test_as_many_steps_as_divide_an_epoch(epoch: int | None, number: int) -> None:
     """Trap: Keras fills up the last call, and 65 steps in calls of 20 become 80."""
     program = Program(settings=RunSettings(steps_per_epoch=epoch))
@@ -260,17 +253,14 @@ def test_pauses_count_no_more_than_the_edges(pauses: float, fixed: float) -> Non
 
 
 @pytest.mark.parametrize(
-    ("calls", "limits", "saved"),
-    [(50.0, Limits(), 1.0), (49.0, Limits(), 0.0), (49.0, Limits(each_ms=0.03), 1.0)],
+    ("calls", "limits", "saved"), [(50.0, Limits(), 1.0), (49.0, Limits(), 0.0), (49.0, Limits(each_ms=0.03), 1.0)]
 )
 def test_small_operations_take_no_longer_with_a_larger_batch(
     calls: float, limits: small_batch.Limits, saved: float
 ) -> None:
     """Trap: an operation of unknown size that takes longer than a small one."""
     row = OperationTime(name="lstm/MatMul", type="MatMul", ms=1.0, calls=calls)
-    verdict = check(
-        0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits
-    )
+    verdict = check(0.5, 1.0, starting=3.5, program=OF_TWO, operations=Operations((row,)), limits=limits)
     of = [e.of.value for e in as_finding(verdict).effects if e.of and e.stage is Stage.DEVICE]
     assert sum(of) == pytest.approx(saved)
 
@@ -306,8 +296,7 @@ def test_several_steps_in_one_call_are_proposed_where_fit_is_called() -> None:
 
 
 @pytest.mark.parametrize(
-    ("peak", "first"),
-    [(60.0, "Use a larger batch (the device's memory was 60 % full)"), (80.0, "")],
+    ("peak", "first"), [(60.0, "Use a larger batch (the device's memory was 60 % full)"), (80.0, "")]
 )
 def test_no_several_steps_per_call_where_calls_hold_several(peak: float, first: str) -> None:
     """Kind: a remedy that proposes what the program does already."""

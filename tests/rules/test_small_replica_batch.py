@@ -41,9 +41,7 @@ def test_a_job_that_waits_for_its_input_is_not_judged() -> None:
 
 
 def test_kernels_that_were_not_recorded_are_not_judged() -> None:
-    assert isinstance(
-        example(32, device=Device(DeviceKind.GPU, 4, 0, missing=NO_CUPTI)), NotApplicable
-    )
+    assert isinstance(example(32, device=Device(DeviceKind.GPU, 4, 0, missing=NO_CUPTI)), NotApplicable)
 
 
 def test_the_same_examples_in_fewer_steps_pay_the_fixed_cost_less_often() -> None:

@@ -25,9 +25,7 @@ def test_both_sides_of_the_share(ms: float, kind: type) -> None:
     assert isinstance(example(ms), kind)
 
 
-@pytest.mark.parametrize(
-    ("density", "kind"), [(0.99 * Limits().density, Finding), (0.011, Healthy)]
-)
+@pytest.mark.parametrize(("density", "kind"), [(0.99 * Limits().density, Finding), (0.011, Healthy)])
 def test_both_sides_of_the_density(density: float, kind: type) -> None:
     assert isinstance(example(density=density), kind)
 
@@ -62,6 +60,4 @@ def test_a_matrix_without_any_value_is_no_sparse_one() -> None:
 
 def test_unnamed_work_is_not_called_healthy() -> None:
     unnamed = OperationTime(name="k", type="compiled or unnamed", ms=9.0)
-    assert isinstance(
-        applied(sparse_operand, SparseOperands(()), Operations((unnamed,))), NotApplicable
-    )
+    assert isinstance(applied(sparse_operand, SparseOperands(()), Operations((unnamed,))), NotApplicable)

@@ -59,15 +59,11 @@ def test_a_cpu_computes_on_the_cores_that_the_input_takes(host: float, kind: typ
     verdict = check(wait=0.0, host=host)
     assert isinstance(verdict, kind)
     if isinstance(verdict, Finding):
-        assert [(effect.stage, effect.bound) for effect in verdict.effects] == [
-            (Stage.DEVICE, Bound.AT_MOST)
-        ]
+        assert [(effect.stage, effect.bound) for effect in verdict.effects] == [(Stage.DEVICE, Bound.AT_MOST)]
 
 
 @pytest.mark.parametrize(("images", "advised"), [(38.0, True), (37.9, False)])
-def test_smaller_images_are_advised_where_decoding_is_most_of_the_work(
-    images: float, *, advised: bool
-) -> None:
+def test_smaller_images_are_advised_where_decoding_is_most_of_the_work(images: float, *, advised: bool) -> None:
     assert ("ratio=4" in actions(check(image_ms=images))) is advised
 
 
@@ -121,11 +117,7 @@ def test_where_no_core_is_free_a_map_on_more_threads_saves_nothing() -> None:
     pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), mapped)
     breakdown, cores = Breakdown.of(input=15.0, device=5.0), Cores(1.0, busy=1.0)
     model = StepModel(
-        device=DeviceKind.CPU,
-        exposed=breakdown.median,
-        segments=pipeline.segments,
-        cores=cores,
-        input_ms=20.0,
+        device=DeviceKind.CPU, exposed=breakdown.median, segments=pipeline.segments, cores=cores, input_ms=20.0
     )
     threads = sequential_map.check(pipeline, breakdown, ON_CPU, cores, None)
     contention = CpuContention.measure(ON_CPU, cores, breakdown)

@@ -23,15 +23,7 @@ from tfdoctor.rules.step_outlier import LONGER_EPOCHS, example
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
 from tfdoctor.terms.kinds import Phase, RunWork, StepSource
-from tfdoctor.terms.verdict import (
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Severity,
-    Stage,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
 
 check = partial(example, count=20, lines=None)
 
@@ -39,9 +31,7 @@ BUSY = Cores(2.0, 1.5, 1.0)
 """Other programs use a core of two, and none is free."""
 
 
-@pytest.mark.parametrize(
-    ("others", "kind"), [(1.0, NotApplicable), (0.4, Finding)], ids=["busy", "idle"]
-)
+@pytest.mark.parametrize(("others", "kind"), [(1.0, NotApplicable), (0.4, Finding)], ids=["busy", "idle"])
 def test_on_a_busy_machine_other_programs_may_be_the_cause(others: float, kind: type) -> None:
     cores = Cores(2.0, 1.5, others)
     assert isinstance(check(dict.fromkeys((4, 14), ("device", 100.0)), cores=cores), kind)
@@ -53,8 +43,7 @@ def test_on_a_busy_machine_a_callback_is_still_the_cause() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "number", "may"),
-    [(10, 9, True), (10, 10, True), (10, 11, True), (10, 14, False), (None, 14, True)],
+    ("steps", "number", "may"), [(10, 9, True), (10, 10, True), (10, 11, True), (10, 14, False), (None, 14, True)]
 )
 def test_an_epoch_ends_where_its_steps_are_over(
     steps: int | None,
@@ -164,20 +153,13 @@ def test_samples_of_python_do_not_explain_a_slow_device() -> None:
 
 
 @pytest.mark.parametrize(("more", "at"), [(101.0, AT), (99.0, None)])
-def test_samples_without_times_count_where_long_steps_take_half(
-    more: float, at: Location | None
-) -> None:
+def test_samples_without_times_count_where_long_steps_take_half(more: float, at: Location | None) -> None:
     assert remedy(LongStepLine(AT, 40, PREDICT), more=more, timed=False)[1] == at
 
 
 @pytest.mark.parametrize(
     ("callback", "fit_at", "own"),
-    [
-        ("", AT, True),
-        ("Eval.on_epoch_end", AT, False),
-        ("", Location("train.py", 1), False),
-        ("", None, False),
-    ],
+    [("", AT, True), ("Eval.on_epoch_end", AT, False), ("", Location("train.py", 1), False), ("", None, False)],
 )
 def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
     callback: str, fit_at: Location | None, *, own: bool
@@ -192,9 +174,7 @@ def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.051, Finding), (0.049, Healthy)])
-def test_long_first_steps_of_passes_that_were_not_traced_are_found(
-    share: float, kind: type
-) -> None:
+def test_long_first_steps_of_passes_that_were_not_traced_are_found(share: float, kind: type) -> None:
     verdict = check({}, starts=PassStarts(7, 30, 392.0, 28.0, share, 12.0))
     assert isinstance(verdict, kind)
     assert not isinstance(verdict, Finding) or "392 ms instead of 28.0 ms" in verdict.summary
@@ -206,9 +186,7 @@ def test_what_the_traced_steps_show_comes_first() -> None:
     assert verdict == check(long)
 
 
-SAVE = LongStepLine(
-    AT, 8, "tf_keras.src.engine.training.Model.fit", "ModelCheckpoint.on_train_batch_end"
-)
+SAVE = LongStepLine(AT, 8, "tf_keras.src.engine.training.Model.fit", "ModelCheckpoint.on_train_batch_end")
 
 
 def checkpoint(seen: int = 8, at: tuple[int, ...] = (4, 9, 14, 19), more: float = 6.0) -> Verdict:
@@ -247,9 +225,7 @@ def test_a_callback_that_makes_no_pattern_is_none(verdict: Verdict) -> None:
     [(100, 1000.0, NotApplicable), (100, 1900.0, Finding), (19, 190.0, Finding)],
     ids=["no long ones", "long ones as well", "too few to tell"],
 )
-def test_long_steps_that_the_untraced_ones_lack_are_none(
-    count: int, total_ms: float, kind: type
-) -> None:
+def test_long_steps_that_the_untraced_ones_lack_are_none(count: int, total_ms: float, kind: type) -> None:
     untraced = UntracedSteps(count=count, median_ms=10.0, of="steps", total_ms=total_ms)
     pace = UntracedPace(1.0, 10.0, untraced, 20)
     verdict = check(dict.fromkeys((4, 14), ("between", 100.0)), pace=pace)
@@ -323,10 +299,7 @@ def seen(number: int, time: float, work: RunWork = RunWork.OTHER, **more: Any) -
 
 
 def occasional(
-    *lines: LongLine,
-    beyond_ms: float = 6_000.0,
-    usual: HostLines | None = None,
-    cores: Cores | None = None,
+    *lines: LongLine, beyond_ms: float = 6_000.0, usual: HostLines | None = None, cores: Cores | None = None
 ) -> OccasionalWork:
     """A run of a minute with 120 long steps of 600."""
     long = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)

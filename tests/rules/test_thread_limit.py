@@ -45,9 +45,7 @@ def test_a_limit_on_a_machine_that_others_fill_is_not_judged() -> None:
 
 @pytest.mark.parametrize(("busy", "kind"), [(1.5, Finding), (1.4, Healthy)])
 @pytest.mark.parametrize("origin", [LimitOrigin.AFFINITY, LimitOrigin.QUOTA])
-def test_a_limit_on_the_whole_run_must_be_reached(
-    busy: float, kind: type, origin: LimitOrigin
-) -> None:
+def test_a_limit_on_the_whole_run_must_be_reached(busy: float, kind: type, origin: LimitOrigin) -> None:
     setting = ThreadSetting(2.0, 8.0, origin)
     assert isinstance(example(setting, cores=Cores(2.0, busy)), kind)
 

@@ -25,9 +25,7 @@ def test_a_tenth_of_the_busy_time_is_enough(held: int, kind: type) -> None:
     assert isinstance(example(20, held), kind)
 
 
-@pytest.mark.parametrize(
-    ("samples", "kind"), [(int(Limits().samples), Finding), (2, NotApplicable)]
-)
+@pytest.mark.parametrize(("samples", "kind"), [(int(Limits().samples), Finding), (2, NotApplicable)])
 def test_a_few_samples_are_not_judged(samples: int, kind: type) -> None:
     assert isinstance(example(samples, samples), kind)
 

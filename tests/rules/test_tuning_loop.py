@@ -16,37 +16,13 @@ from tfdoctor.facts.phases.run_traces import TracedDefinition
 from tfdoctor.rules import tuning_loop
 from tfdoctor.rules.tuning_loop import example
 from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    RunFailure,
-    Severity,
-)
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Location, NotApplicable, RunFailure, Severity
 
 FIT = MadeCall(
-    call=RunCall.FIT,
-    name="Sequential.fit",
-    at=Location("tune.py", 31),
-    count=8,
-    ms=50e3,
-    looped=True,
-    models=8,
+    call=RunCall.FIT, name="Sequential.fit", at=Location("tune.py", 31), count=8, ms=50e3, looped=True, models=8
 )
 
-RESIDENT = Trend(
-    what=Grows.RESIDENT,
-    first=0.9e9,
-    last=1.9e9,
-    slope=4e6,
-    low=3e6,
-    high=5e6,
-    steady=True,
-    points=60,
-)
+RESIDENT = Trend(what=Grows.RESIDENT, first=0.9e9, last=1.9e9, slope=4e6, low=3e6, high=5e6, steady=True, points=60)
 
 STEP = TracedDefinition(name="step", at=FIT.at, tracings=8, ms=4_500.0, first_ms=1_000.0, made=8)
 
@@ -76,14 +52,10 @@ def test_both_sides_of_each_limit(models: int, grown: float, kind: type) -> None
 def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
     finding = as_finding(check())
     assert (finding.at, finding.remedies[0].edit_id) == (FIT.at, "clear-session")
-    assert (
-        "resident memory grew by about 125 MB with each, so about 200 more fit" in finding.summary
-    )
+    assert "resident memory grew by about 125 MB with each, so about 200 more fit" in finding.summary
     assert (finding.severity, finding.concern) == (Severity.WARNING, Concern.RUN)
     assert not finding.run_effects
-    assert not as_finding(
-        check(step=replace(STEP, ms=30e3))
-    ).run_effects  # a cleared session saves no time
+    assert not as_finding(check(step=replace(STEP, ms=30e3))).run_effects  # a cleared session saves no time
 
 
 @pytest.mark.parametrize(
@@ -96,9 +68,7 @@ def test_memory_that_stays_is_found_with_the_line_of_fit() -> None:
         (None, Severity.NOTE),
     ],
 )
-def test_the_severity_follows_how_many_more_models_fit(
-    limit: float | None, severity: Severity
-) -> None:
+def test_the_severity_follows_how_many_more_models_fit(limit: float | None, severity: Severity) -> None:
     assert as_finding(check(limit=limit)).severity is severity
 
 
@@ -150,9 +120,7 @@ def test_models_that_are_not_told_apart_are_not_judged(fit: MadeCall | None) -> 
 
 def test_a_window_is_not_judged() -> None:
     part = replace(PHASES, whole=False, missing="only its window was traced")
-    assert applied(tuning_loop, part, RunCalls(())) == NotApplicable(
-        reason="only its window was traced"
-    )
+    assert applied(tuning_loop, part, RunCalls(())) == NotApplicable(reason="only its window was traced")
 
 
 def test_growth_although_the_session_is_cleared_is_a_note() -> None:
@@ -200,9 +168,7 @@ def test_several_or_uncertain_statements_are_no_place(statements: tuple[KeptResu
     assert "adds" not in finding.summary
 
 
-@pytest.mark.parametrize(
-    ("ran_out", "failure"), [(True, RunFailure.AHEAD), (False, RunFailure.NONE)]
-)
+@pytest.mark.parametrize(("ran_out", "failure"), [(True, RunFailure.AHEAD), (False, RunFailure.NONE)])
 def test_a_search_that_ran_out_of_memory_comes_before_savings(
     ran_out: bool,  # noqa: FBT001
     failure: RunFailure,

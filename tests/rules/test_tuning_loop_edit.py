@@ -47,9 +47,7 @@ def test_it_is_called_first_in_the_loop() -> None:
 
 def test_it_is_called_in_the_loop_around_the_function() -> None:
     head = "for units in (32, 64):\n"
-    assert edited(IN_FUNCTION) == IN_FUNCTION.replace(
-        head, head + "    keras.backend.clear_session()\n"
-    )
+    assert edited(IN_FUNCTION) == IN_FUNCTION.replace(head, head + "    keras.backend.clear_session()\n")
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,7 @@ def conv(width: int, ms: float = 10.0, **more: Any) -> OperationTime:
 
 
 @pytest.mark.parametrize(
-    ("width", "kind"),
-    [(32, Healthy), (33, Finding), (43, Finding), (44, Healthy), (48, Healthy), (16, Healthy)],
+    ("width", "kind"), [(32, Healthy), (33, Finding), (43, Finding), (44, Healthy), (48, Healthy), (16, Healthy)]
 )
 def test_a_tenth_of_padding_is_reported(width: int, kind: type) -> None:
     """44 of 48 is 8 % of padding, 43 of 48 is 10 %."""
@@ -64,9 +63,7 @@ def test_padding_counts_by_the_time_that_it_takes(ms: float, kind: type) -> None
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(9.0, Finding), (7.0, Healthy)])
-def test_a_wider_layer_saves_nothing_and_takes_more_padding_to_be_reported(
-    ms: float, kind: type
-) -> None:
+def test_a_wider_layer_saves_nothing_and_takes_more_padding_to_be_reported(ms: float, kind: type) -> None:
     """Of 24 channels a quarter is padding; two percent of the compute time is the limit."""
     assert isinstance(example(conv(24, ms), RELU), kind)
 
@@ -87,9 +84,7 @@ def test_a_convolution_whose_channels_no_layer_reads_is_a_head() -> None:
 
 
 def test_widths_far_below_the_multiple_are_not_called_unknown() -> None:
-    verdict = as_not_applicable(
-        example(matmul("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU)
-    )
+    verdict = as_not_applicable(example(matmul("MatMul", weights=(512, 10), dtype="bfloat16"), hardware=TPU))
     assert "far below 128" in verdict.reason
 
 
@@ -106,12 +101,8 @@ def test_the_units_of_the_last_layer_are_the_classes(width: int) -> None:
     assert len(as_finding(example(narrow, reads, back, hardware=GPU)).remedies) == 1
 
 
-@pytest.mark.parametrize(
-    ("ms", "calls", "kind"), [(0.005, 1, Finding), (0.0049, 1, Healthy), (0.0099, 2, Healthy)]
-)
-def test_an_operation_of_microseconds_takes_no_less_when_narrower(
-    ms: float, calls: float, kind: type
-) -> None:
+@pytest.mark.parametrize(("ms", "calls", "kind"), [(0.005, 1, Finding), (0.0049, 1, Healthy), (0.0099, 2, Healthy)])
+def test_an_operation_of_microseconds_takes_no_less_when_narrower(ms: float, calls: float, kind: type) -> None:
     assert isinstance(example(conv(33, ms, calls=calls)), kind)
 
 
@@ -144,9 +135,7 @@ def test_gradients_belong_to_the_layer_whose_width_they_have() -> None:
         ("bf16[144,512]{1,0:T(8,128)(2,1)}", []),
     ],
 )
-def test_what_a_tpu_reads_and_writes_of_that_width_shrinks_too(
-    shape: str, scales: list[float]
-) -> None:
+def test_what_a_tpu_reads_and_writes_of_that_width_shrinks_too(shape: str, scales: list[float]) -> None:
     """As far as the trace tells the tiles that memory holds it in."""
     text = f"%fusion.9 = {shape} fusion(%p0), kind=kLoop"
     relu = OperationTime(name="relu", type="Relu", ms=9.0, ran=(text,), category="loop fusion")
@@ -157,9 +146,7 @@ def test_what_a_tpu_reads_and_writes_of_that_width_shrinks_too(
 
 
 def test_a_width_that_no_layer_has_is_not_the_users() -> None:
-    assert isinstance(
-        example(hlo("gradient_tape/first/Conv2D/Conv2DBackpropInput", 144), hardware=TPU), Healthy
-    )
+    assert isinstance(example(hlo("gradient_tape/first/Conv2D/Conv2DBackpropInput", 144), hardware=TPU), Healthy)
     assert isinstance(example(hlo("attention/BatchMatMulV2", 144), hardware=TPU), Healthy)
 
 
@@ -224,9 +211,7 @@ def test_tensor_cores_want_multiples_in_16_bit(dtype: str, kind: type) -> None:
 def test_a_tpus_width_is_its_results_minor_dimension() -> None:
     def fusion(layout: str) -> OperationTime:
         hlo = f"%fusion.3 = bf16[512,130]{{{layout}}} fusion(%p0, %p1), kind=kOutput"
-        return OperationTime(
-            name="f", type="MatMul", ms=9.0, ran=(hlo,), category="convolution fusion"
-        )
+        return OperationTime(name="f", type="MatMul", ms=9.0, ran=(hlo,), category="convolution fusion")
 
     assert isinstance(example(fusion("1,0"), hardware=TPU), Finding)
     assert isinstance(example(fusion("0,1"), hardware=TPU), Healthy)
@@ -236,9 +221,9 @@ def test_a_tpus_width_is_its_results_minor_dimension() -> None:
 
 
 def test_hardware_without_a_tile_is_not_applicable() -> None:
-    assert example(
-        conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown")
-    ) == NotApplicable(reason="unknown")
+    assert example(conv(33), hardware=Hardware(DeviceKind.GPU, "x", missing="unknown")) == NotApplicable(
+        reason="unknown"
+    )
 
 
 def test_unknown_shapes_are_not_applicable() -> None:
@@ -247,10 +232,7 @@ def test_unknown_shapes_are_not_applicable() -> None:
 
 
 def test_no_matmuls_and_unnamed_work_have_different_reasons() -> None:
-    none, unnamed = (
-        example(RELU),
-        example(OperationTime(name="k", type="compiled or unnamed", ms=9)),
-    )
+    none, unnamed = (example(RELU), example(OperationTime(name="k", type="compiled or unnamed", ms=9)))
     assert isinstance(none, NotApplicable)
     assert isinstance(unnamed, NotApplicable)
     assert "runs no matmul" in none.reason
@@ -277,9 +259,7 @@ def wide(width: int, **more: Any) -> OperationTime:
 def slowly(width: int, least_ms: float, *, cleared_ms: float = 0.0, **more: Any) -> Verdict:
     """A matmul of 10 ms between others of its width; aligned kernels need ``least_ms`` at least."""
     rows = (wide(width), matmul("MatMul", weights=(width, 9), dtype="bfloat16", name="head"))
-    aligned = AlignedTimes(
-        {f"w{width}": least_ms, "head": 10.0, "scale": 1.0}, {f"w{width}": cleared_ms}
-    )
+    aligned = AlignedTimes({f"w{width}": least_ms, "head": 10.0, "scale": 1.0}, {f"w{width}": cleared_ms})
     return example(*rows, *more.get("others", ()), hardware=FAST, aligned=aligned)
 
 
@@ -298,17 +278,13 @@ def test_the_least_time_of_aligned_kernels_is_a_ceiling() -> None:
     kernel, cleared = finding.effects
     assert (kernel.scales, kernel.bound) == (0.2, Bound.AT_MOST)
     assert (cleared.stage, cleared.of, cleared.scales) == (Stage.TRANSFER, to_ms(0.5), 0.0)
-    assert (
-        "take 10.0 ms per step; those for aligned widths need at least 2.00 ms" in finding.summary
-    )
+    assert "take 10.0 ms per step; those for aligned widths need at least 2.00 ms" in finding.summary
     assert finding.remedies[0].code == "4001  ->  4000    # faster kernels"
 
 
 def test_other_kernels_of_the_width_load_whole_vectors_too() -> None:
     tensors = (("float32", (4096, 4001)),)
-    fused = Operation(
-        name="scale", type="mul (fused)", inputs=tensors, outputs=tensors, compiled=True
-    )
+    fused = Operation(name="scale", type="mul (fused)", inputs=tensors, outputs=tensors, compiled=True)
     row = OperationTime(name="scale", type=fused.type, ms=4.0, operation=fused)
     finding = as_finding(slowly(4001, 2.0, others=(row,)))
     assert {effect.subject: effect.scales for effect in finding.effects}["scale"] == 0.25

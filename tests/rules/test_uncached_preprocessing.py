@@ -19,10 +19,7 @@ from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.rules.uncached_preprocessing import SOURCE, example
-from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
-    RepeatablePrefix,
-    RepeatablePrefixes,
-)
+from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.terms.verdict import (
     Bound,
     Concern,
@@ -78,9 +75,7 @@ def test_only_what_comes_before_a_random_function() -> None:
 
 def test_a_cache_after_a_random_function_is_not_advised() -> None:
     """It would freeze the augmentation."""
-    verdict = as_healthy(
-        check(SOURCE, mapped(1, "RandomUniform", name="flip"), mapped(2, "DecodePng"))
-    )
+    verdict = as_healthy(check(SOURCE, mapped(1, "RandomUniform", name="flip"), mapped(2, "DecodePng")))
     assert "flip" in verdict.summary
 
 
@@ -132,9 +127,7 @@ def test_a_megabyte_must_fit_into_half_of_the_free_memory(used: float, kind: typ
 
 
 def test_unknown_memory_is_no_room() -> None:
-    verdict = as_not_applicable(
-        check(SOURCE, mapped(1, "DecodePng"), memory=Unavailable("no memory was sampled"))
-    )
+    verdict = as_not_applicable(check(SOURCE, mapped(1, "DecodePng"), memory=Unavailable("no memory was sampled")))
     assert "no memory was sampled" in verdict.reason
 
 
@@ -152,9 +145,7 @@ def test_what_is_not_known_is_not_advised(more: dict[str, Any]) -> None:
 
 
 def test_files_of_unknown_length_are_not_advised() -> None:
-    assert isinstance(
-        check(replace(SOURCE, cardinality=None), mapped(1, "DecodePng")), NotApplicable
-    )
+    assert isinstance(check(replace(SOURCE, cardinality=None), mapped(1, "DecodePng")), NotApplicable)
 
 
 @pytest.mark.parametrize(("wait", "kind"), [(2.0, Finding), (1.9, Healthy)])
@@ -196,9 +187,7 @@ def test_what_a_library_returns_is_cached_as_a_whole() -> None:
     (remedy,) = verdict.remedies
     assert (remedy.at, remedy.edit_id) == (FIT, "cache")
     assert "image_dataset_from_directory()" in verdict.summary
-    assert remedy.code.startswith(
-        "dataset = image_dataset_from_directory(...)\ndataset = dataset.cache()"
-    )
+    assert remedy.code.startswith("dataset = image_dataset_from_directory(...)\ndataset = dataset.cache()")
 
 
 def test_a_library_that_shuffles_must_return_single_examples() -> None:
@@ -222,10 +211,7 @@ def test_pipelines_that_are_mixed_at_random_are_judged_by_themselves() -> None:
     verdict = check(SOURCE, one, replace(SOURCE, id=2), other, mixed, mapped(5, "Mul"))
     assert subjects(verdict) == ["1", "3"]
     assert isinstance(verdict, Finding)
-    assert [remedy.at for remedy in verdict.remedies] == [
-        Location("train.py", 21),
-        Location("train.py", 23),
-    ]
+    assert [remedy.at for remedy in verdict.remedies] == [Location("train.py", 21), Location("train.py", 23)]
 
 
 def test_a_random_branch_leaves_the_others() -> None:
@@ -239,9 +225,7 @@ def test_the_shorter_side_of_a_zip_may_be_repeated() -> None:
     series = Dataset(id=7, kind="_TensorDataset", cardinality=1)
     repeated = Dataset(id=8, kind="_RepeatDataset", inputs=(7,), cardinality=-1)
     both = Dataset(id=1, kind="_ZipDataset", inputs=(0, 8), cardinality=1000)
-    verdict = as_finding(
-        check(series, repeated, SOURCE, both, mapped(2, "GatherV2", cardinality=1000))
-    )
+    verdict = as_finding(check(series, repeated, SOURCE, both, mapped(2, "GatherV2", cardinality=1000)))
     assert verdict.remedies[0].edit_id == "cache"
 
 
@@ -259,9 +243,7 @@ def test_a_cache_that_is_never_complete_is_another_rules() -> None:
     assert "cache-order" in verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("contention", "of"), [(CROWDED, Finding), (ALONE, Healthy), (UNKNOWN, NotApplicable)]
-)
+@pytest.mark.parametrize(("contention", "of"), [(CROWDED, Finding), (ALONE, Healthy), (UNKNOWN, NotApplicable)])
 def test_work_that_keeps_the_compute_from_the_cores_counts_without_a_wait(
     contention: CpuContention, of: type
 ) -> None:
@@ -275,9 +257,7 @@ def test_work_that_keeps_the_compute_from_the_cores_counts_without_a_wait(
 
 
 @pytest.mark.parametrize(("cores", "kind"), [(1.3, NotApplicable), (5.2, Healthy), (1.2, Finding)])
-def test_between_little_and_a_fifth_of_the_step_only_a_trial_tells(
-    cores: float, kind: type
-) -> None:
+def test_between_little_and_a_fifth_of_the_step_only_a_trial_tells(cores: float, kind: type) -> None:
     """Measured: 8 to 13 % of the step in theory saved 15, 3 and -6 % in trials."""
     some = CpuContention(crowded=True, cores=cores, compute_ms=40.0)
     verdict = check(SOURCE, mapped(1, "DecodePng"), wait=0.0, contention=some)
@@ -303,9 +283,7 @@ def test_most_of_a_random_function_may_come_before_its_first_draw(share: float, 
 def test_a_function_is_not_divided_for_cores_alone() -> None:
     """How much the compute gains is a ceiling: a trial that divided such a function gained little."""
     found = prefix(0.99)
-    verdict = as_not_applicable(
-        check(SOURCE, found.part.last, prefixes=(found,), wait=0.5, contention=CROWDED)
-    )
+    verdict = as_not_applicable(check(SOURCE, found.part.last, prefixes=(found,), wait=0.5, contention=CROWDED))
     assert "only a trial" in verdict.reason
 
 
@@ -335,10 +313,7 @@ def measured(*operations: tuple[str, list[int], float]) -> RepeatablePrefix | No
 
 def test_work_before_the_first_draw_is_repeatable() -> None:
     found = measured(
-        ("Placeholder", [], 0.0),
-        ("DecodePng", [0], 9.0),
-        ("RandomUniform", [], 0.5),
-        ("Mul", [1, 2], 0.5),
+        ("Placeholder", [], 0.0), ("DecodePng", [0], 9.0), ("RandomUniform", [], 0.5), ("Mul", [1, 2], 0.5)
     )
     assert found is not None
     assert (found.share, found.ms, found.nbytes) == (0.9, 18.0, 4000)
@@ -347,10 +322,7 @@ def test_work_before_the_first_draw_is_repeatable() -> None:
 
 def test_work_on_a_random_result_is_not_repeatable() -> None:
     found = measured(
-        ("Placeholder", [], 0.0),
-        ("RandomUniform", [], 0.5),
-        ("Add", [0, 1], 0.5),
-        ("ResizeBilinear", [2], 9.0),
+        ("Placeholder", [], 0.0), ("RandomUniform", [], 0.5), ("Add", [0, 1], 0.5), ("ResizeBilinear", [2], 9.0)
     )
     assert found is not None
     assert found.share == 0.0
@@ -391,9 +363,7 @@ def test_a_map_that_fills_a_shuffle_at_each_pass_is_found() -> None:
     assert not verdict.effects  # the typical step does not show it
 
 
-@pytest.mark.parametrize(
-    ("share", "kind"), [(0.051, Finding), (0.049, NotApplicable), (None, NotApplicable)]
-)
+@pytest.mark.parametrize(("share", "kind"), [(0.051, Finding), (0.049, NotApplicable), (None, NotApplicable)])
 def test_the_first_steps_of_passes_must_take_a_share(share: float | None, kind: type) -> None:
     starts = replace(STARTS, share=share) if share else None
     assert isinstance(at_starts(IDLE, SHUFFLE, starts=starts), kind)
@@ -408,9 +378,7 @@ def test_a_map_that_did_not_run_for_another_reason_stays_unknown() -> None:
 
 def test_a_random_map_at_the_first_step_of_a_pass_has_no_cache() -> None:
     flip = mapped(1, "RandomUniform", name="flip")
-    assert isinstance(
-        check(SOURCE, flip, SHUFFLE, wait=0.1, idle=(flip,), starts=STARTS), NotApplicable
-    )
+    assert isinstance(check(SOURCE, flip, SHUFFLE, wait=0.1, idle=(flip,), starts=STARTS), NotApplicable)
 
 
 def test_a_map_whose_output_does_not_fit_stays_unknown() -> None:

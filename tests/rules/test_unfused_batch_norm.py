@@ -78,9 +78,7 @@ def test_a_fused_layer_is_healthy(kind: str) -> None:
 
 def test_a_layer_that_is_only_named_so_is_not_found() -> None:
     named = layer("batch_norm", "LayerNormalization")
-    assert isinstance(
-        check(ran("SquaredDifference", within="batch_norm"), layers=[named]), NotApplicable
-    )
+    assert isinstance(check(ran("SquaredDifference", within="batch_norm"), layers=[named]), NotApplicable)
 
 
 @pytest.mark.parametrize("kind", ["SyncBatchNormalization", "MyBatchNormalization"])
@@ -97,9 +95,7 @@ def test_layers_that_left_no_operation_are_not_called_healthy() -> None:
 
 
 def test_xla_leaves_nothing_unfused_on_a_tpu() -> None:
-    assert isinstance(
-        check(ran("SquaredDifference"), hardware=Hardware(DeviceKind.TPU, "x")), Healthy
-    )
+    assert isinstance(check(ran("SquaredDifference"), hardware=Hardware(DeviceKind.TPU, "x")), Healthy)
 
 
 def test_of_several_layers_only_the_unfused_count() -> None:
@@ -108,9 +104,7 @@ def test_of_several_layers_only_the_unfused_count() -> None:
     assert [effect.subject for effect in finding.effects] == ["a (batch norm)"]
 
 
-@pytest.mark.parametrize(
-    ("hardware", "words"), [(GPU, "jit_compile=True"), (CPU, "fused_batch_norm(")]
-)
+@pytest.mark.parametrize(("hardware", "words"), [(GPU, "jit_compile=True"), (CPU, "fused_batch_norm(")])
 def test_the_remedy_follows_the_hardware(hardware: Hardware, words: str) -> None:
     finding = as_finding(check(ran("SquaredDifference"), hardware=hardware))
     assert words in finding.remedies[0].code
@@ -130,12 +124,8 @@ def test_widths_for_which_onednn_is_slower_are_not_advised(channels: int) -> Non
 
 
 def test_multiples_of_eight_gain_less_than_multiples_of_sixteen() -> None:
-    (half,), (full,) = (
-        finding.effects for c in (40, 48) if isinstance(finding := check(*of_width(c)), Finding)
-    )
-    assert half.scales * 48 / 40 == pytest.approx(
-        full.scales / unfused_batch_norm.Limits().half_rate
-    )
+    (half,), (full,) = (finding.effects for c in (40, 48) if isinstance(finding := check(*of_width(c)), Finding))
+    assert half.scales * 48 / 40 == pytest.approx(full.scales / unfused_batch_norm.Limits().half_rate)
 
 
 def test_on_a_gpu_the_width_does_not_matter() -> None:

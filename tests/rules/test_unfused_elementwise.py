@@ -52,6 +52,5 @@ def test_a_step_of_unnamed_work_is_not_judged() -> None:
     unnamed = Operations((OperationTime(name="k", type="compiled or unnamed", ms=9.0),))
     work = OptimizerWork.measure(unnamed)
     assert isinstance(
-        applied(unfused_elementwise, unnamed, work, Hardware(DeviceKind.GPU, "x"), None),
-        NotApplicable,
+        applied(unfused_elementwise, unnamed, work, Hardware(DeviceKind.GPU, "x"), None), NotApplicable
     )

@@ -41,9 +41,7 @@ def test_no_unused_gradient_is_healthy() -> None:
 
 @pytest.mark.parametrize("host_ms", [0.0, 0.5])
 @pytest.mark.parametrize(("too_few", "words"), [(True, "--warmup"), (False, "no use of them")])
-def test_gradients_that_were_not_followed_are_unknown(
-    host_ms: float, words: str, *, too_few: bool
-) -> None:
+def test_gradients_that_were_not_followed_are_unknown(host_ms: float, words: str, *, too_few: bool) -> None:
     line = Unfollowed(Location("train.py", 43), too_few)
     work = replace(UNUSED, unfollowed=line, kernels_ms=0.0, host_ms=host_ms)
     reason = as_not_applicable(example(work)).reason

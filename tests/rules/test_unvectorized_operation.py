@@ -19,15 +19,7 @@ from tfdoctor.rules.unvectorized_operation import IN_STEP, NAME, Limits, example
 from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Stage,
-    StepWork,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, StepWork
 
 
 @pytest.mark.parametrize(("ms", "kind"), [(10 * Limits().share, Finding), (0.49, Healthy)])
@@ -144,9 +136,7 @@ def test_both_loops_of_a_run_are_found_with_their_lines(tmp_path: Path) -> None:
     results = diagnose(run.recording, all_rules(), "").results
     verdict = next(one.outcome for one in results if one.rule.name == "unvectorized-operation")
     assert isinstance(verdict, Finding), verdict
-    assert verdict.summary == (
-        "vectorized_map runs HistogramFixedWidth once for each element, in two loops"
-    )
+    assert verdict.summary == ("vectorized_map runs HistogramFixedWidth once for each element, in two loops")
     told = str(verdict.evidence)
     assert "line=12" in told
     assert "line=21" in told

@@ -55,9 +55,7 @@ def test_flat_map_over_files_joins_no_windows() -> None:
     joins = WindowJoins.measure(pipeline, DatasetProperties(files))
     assert joins == WindowJoins()
     assert isinstance(
-        window_datasets.check(
-            joins, pipeline, Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)
-        ),
+        window_datasets.check(joins, pipeline, Breakdown.of(input=8.0, device=2.0), CpuContention(crowded=False)),
         Healthy,
     )
 

@@ -141,9 +141,7 @@ def test_words_that_are_no_names_stay(secrets: Secrets, text: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_names_are_replaced_where_they_can_be_nothing_else(
-    secrets: Secrets, text: str, expected: str
-) -> None:
+def test_names_are_replaced_where_they_can_be_nothing_else(secrets: Secrets, text: str, expected: str) -> None:
     assert scrubbed(text, secrets) == expected
 
 
@@ -178,8 +176,7 @@ def quoting() -> Diagnosis:
     edit = Edit(Location("train.py", 41), line, f"{line}.prefetch(2)", replacements=(more,))
     trace = f'  File "own.py", line 3, in check\n    connect("{SECRET}")\nOSError'
     mine = Result(
-        rule=replace(diagnoses.rule("own"), own=True),
-        outcome=Errored(error="OSError()", traceback=trace),
+        rule=replace(diagnoses.rule("own"), own=True), outcome=Errored(error="OSError()", traceback=trace)
     )
     changed = replace(found, edits=(edit, *found.edits[1:]))
     return replace(base, results=(changed, *others, mine), patch=SECRET.encode())
@@ -240,13 +237,9 @@ def test_secrets_come_from_the_recording(recorded: Path) -> None:
 
 
 @pytest.mark.parametrize("option", [[], ["--scrub"]], ids=["as it is", "scrubbed"])
-def test_a_scrubbed_report_names_nobody(
-    recorded: Path, option: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scrubbed_report_names_nobody(recorded: Path, option: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(recorded.parent)
-    done = CliRunner().invoke(
-        cli.app, ["report", str(recorded), "--format", "html,json,md", *option]
-    )
+    done = CliRunner().invoke(cli.app, ["report", str(recorded), "--format", "html,json,md", *option])
     assert done.exit_code == 0
     texts = {path.name: seen(path.read_text()) for path in recorded.glob("report.*")}
     assert len(texts) == 3
@@ -276,9 +269,7 @@ def test_a_logdir_of_others_is_named_after_its_hosts(tmp_path: Path) -> None:
     run = tmp_path / "plugins" / "profile" / "run"
     run.mkdir(parents=True)
     for host in ("gpu", "n01"):
-        (run / f"{host}.xplane.pb").write_bytes(
-            next(SAMPLE.glob("plugins/profile/*/*.xplane.pb")).read_bytes()
-        )
+        (run / f"{host}.xplane.pb").write_bytes(next(SAMPLE.glob("plugins/profile/*/*.xplane.pb")).read_bytes())
     recording = Recording.open(tmp_path)
     assert Secrets.of(recording).hosts == ("gpu", "n01")
 

@@ -130,9 +130,7 @@ MISSING = object()
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(PLACES), st.sampled_from([*ODD, MISSING]))
-def test_a_damaged_report_is_refused_or_rendered(
-    where: tuple[int, tuple[Any, ...]], odd: Any
-) -> None:
+def test_a_damaged_report_is_refused_or_rendered(where: tuple[int, tuple[Any, ...]], odd: Any) -> None:
     content = json.loads(json.dumps(STORED[where[0]]))
     *above, last = where[1]
     holder = reduce(lambda inner, key: inner[key], above, content)

@@ -81,9 +81,7 @@ def exchanging(run: Run, hidden: float = 0.0) -> Run:
 
 SEPARABLE: dict[str, Any] = {"width": 32, "depthwise": True, "pointwise": True}
 
-LAUNCHES = (
-    "the step model keeps all launches of a host that is not ahead, and fewer kernels need fewer"
-)
+LAUNCHES = "the step model keeps all launches of a host that is not ahead, and fewer kernels need fewer"
 FIXED = "only the host and the exchange are counted, not the launches beside kernels nor what those cost alike"
 
 PAIRS = {
@@ -318,9 +316,7 @@ PROMISES = [name for name, case in PAIRS.items() if case.rule not in (UNIT, "mem
 
 
 @pytest.mark.parametrize("name", PROMISES)
-def test_what_is_promised_is_what_the_runs_differ_by(
-    name: str, request: pytest.FixtureRequest
-) -> None:
+def test_what_is_promised_is_what_the_runs_differ_by(name: str, request: pytest.FixtureRequest) -> None:
     case = PAIRS[name]
     if case.short:
         request.applymarker(pytest.mark.xfail(reason=case.short, strict=True))

@@ -23,12 +23,7 @@ RUNS = {
     "input": Run(device="a100", precision="tf32", input_ms=3.0),
 }
 
-TRUTH = {
-    "launch": {"kernel-launch-bound"},
-    "copy": {"serial-transfer"},
-    "hidden": set(),
-    "input": set(),
-}
+TRUTH = {"launch": {"kernel-launch-bound"}, "copy": {"serial-transfer"}, "hidden": set(), "input": set()}
 """Which of the three must be found in which synthetic run; in `input` the GPU waits for batches."""
 
 

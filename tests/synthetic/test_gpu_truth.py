@@ -25,16 +25,12 @@ RUNS = {
     "t4 waits": Run(device="t4", input_ms=2.5, network=Network(batch=4)),
     "t4 hides its copy": Run(device="t4", precision="fp16", overlap=True, copy="pageable"),
     "a100 waits for input": Run(device="a100", precision="tf32", input_ms=3.0),
-    "a100 is launch-bound": Run(
-        device="a100", precision="bf16", dispatch_us=150.0, network=Network(batch=1)
-    ),
+    "a100 is launch-bound": Run(device="a100", precision="bf16", dispatch_us=150.0, network=Network(batch=1)),
     "a100 sums gradients": Run(device="a100", precision="bf16", all_reduce_ms=1.5, hidden_ms=0.4),
     "h100 sums gradients and waits": Run(
         device="h100", precision="fp16", all_reduce_ms=0.3, input_ms=1.0, dispatch_us=3.0
     ),
-    "h100 leaves one of two idle": Run(
-        device="h100", precision="bf16", gap_us=20.0, between_ms=1.0, idle_gpus=1
-    ),
+    "h100 leaves one of two idle": Run(device="h100", precision="bf16", gap_us=20.0, between_ms=1.0, idle_gpus=1),
     "v100 leaves three idle": Run(device="v100", precision="fp16", idle_gpus=3, steps=6),
 }
 
@@ -112,9 +108,7 @@ def test_an_all_reduce_is_hidden_as_far_as_kernels_run(cases: dict[str, Case]) -
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_gpu_is_there_and_the_idle_ones_did_nothing(
-    cases: dict[str, Case], name: str
-) -> None:
+def test_every_gpu_is_there_and_the_idle_ones_did_nothing(cases: dict[str, Case], name: str) -> None:
     gpus = cases[name].chart.fact(GpuUtilization).gpus
     assert len(gpus) == 1 + cases[name].run.idle_gpus
     assert [gpu.busy_ms for gpu in gpus[1:]] == [0.0] * cases[name].run.idle_gpus

@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfdoctor.terms.files import (
-    MOST_BYTES,
-    NotReadableError,
-    content,
-    is_below,
-    opened,
-    text,
-    unpacked,
-)
+from tfdoctor.terms.files import MOST_BYTES, NotReadableError, content, is_below, opened, text, unpacked
 
 
 def pipe(path: Path) -> None:

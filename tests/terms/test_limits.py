@@ -15,11 +15,7 @@ BEGIN = "from tfdoctor.terms.limits import ROOM, lift; import resource; ROOM.beg
 
 def run(code: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-c", BEGIN + code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+        [sys.executable, "-c", BEGIN + code], capture_output=True, text=True, timeout=60, check=False
     )
 
 
@@ -57,9 +53,7 @@ def test_a_limit_of_the_user_stays() -> None:
     assert run(code).stdout == "True\n"
 
 
-@pytest.mark.parametrize(
-    ("number", "said"), [(signal.SIGXCPU, "takes longer"), (signal.SIGSEGV, "SIGSEGV")]
-)
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGXCPU, "takes longer"), (signal.SIGSEGV, "SIGSEGV")])
 def test_what_ended_a_process_is_one_sentence(number: int, said: str) -> None:
     told = limits.why(-number)
     assert said in told

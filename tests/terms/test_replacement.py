@@ -82,6 +82,4 @@ def test_a_limit_of_the_size_of_files_is_named(tmp_path: Path) -> None:
 
 def test_any_other_reason_has_the_cure_of_its_place() -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
-    assert unwritten("out", full) == (
-        "out cannot be written (No space left on device): choose another folder."
-    )
+    assert unwritten("out", full) == ("out cannot be written (No space left on device): choose another folder.")

@@ -25,24 +25,16 @@ def decoded(*messages: bytes) -> list[dict[int, int]]:
     ends = lengths.cumsum()
     values: list[dict[int, int]] = [{} for _ in messages]
     for fields in MessageBytes.of(messages).fields(ends - lengths, ends):
-        rows = zip(
-            fields.message.tolist(), fields.number.tolist(), fields.bits.tolist(), strict=True
-        )
+        rows = zip(fields.message.tolist(), fields.number.tolist(), fields.bits.tolist(), strict=True)
         for at, number, bits in rows:
             values[at][number] = bits
     return values
 
 
-@given(
-    st.lists(
-        st.fixed_dictionaries({}, optional={"metadata_id": INT64, "duration_ps": INT64}), max_size=6
-    )
-)
+@given(st.lists(st.fixed_dictionaries({}, optional={"metadata_id": INT64, "duration_ps": INT64}), max_size=6))
 def test_varints_are_read(rows: list[dict[str, int]]) -> None:
     number = wire.field_numbers("XEvent")
-    expected = [
-        {number[name]: value % 2**64 for name, value in row.items() if value} for row in rows
-    ]
+    expected = [{number[name]: value % 2**64 for name, value in row.items() if value} for row in rows]
     assert decoded(*(message("XEvent", row) for row in rows)) == expected
 
 

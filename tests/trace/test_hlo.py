@@ -29,9 +29,7 @@ def test_the_products_of_a_program_and_their_sizes() -> None:
         assert fusion.shapes[0].dims == op.result
         assert fusion.shapes[0].dtype == "bf16"
         assert fusion.shapes[0].tiles == ((8, 128),)
-        matmuls = [
-            instruction.matmul for instruction in parsed.inside(fusion) if instruction.matmul
-        ]
+        matmuls = [instruction.matmul for instruction in parsed.inside(fusion) if instruction.matmul]
         assert bool(matmuls) == (op.is_matrix or op.kind == "depthwise")
         for matmul in matmuls:
             assert matmul.depthwise == (op.kind == "depthwise")
@@ -62,22 +60,17 @@ def test_reading_a_program_does_not_import_tensorflow() -> None:
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")
 def test_the_corrupt_trace_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tfdoctor", "report", str(TRACES / "tpu-v6e-jax-corrupt")]
-    done = subprocess.run(
-        [*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, "--out", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert "is damaged or not a profiler trace (*.xplane.pb): record again." in " ".join(
-        done.stderr.split()
-    )
+    assert "is damaged or not a profiler trace (*.xplane.pb): record again." in " ".join(done.stderr.split())
     assert not list(tmp_path.iterdir())
 
 
 def calls(*called: tuple[int, ...]) -> HloProgram:
     """Return a program with a computation of one instruction for each of these, which it calls."""
     made: dict[int, tuple[Instruction, ...]] = {
-        number: (Instruction(f"i{number}", "fusion", (), (), calls),)
-        for number, calls in enumerate(called)
+        number: (Instruction(f"i{number}", "fusion", (), (), calls),) for number, calls in enumerate(called)
     }
     return HloProgram("module", 0, made, donates=False)
 
@@ -88,10 +81,7 @@ def calls(*called: tuple[int, ...]) -> HloProgram:
         (calls((0,)), "i0 i0"),
         (calls((1,), (0,)), "i0 i1 i0"),
         (calls((1, 1, 2), (2,), ()), "i0 i1 i2"),
-        (
-            calls(*((at + 1, at + 1) for at in range(40)), ()),
-            " ".join(f"i{at}" for at in range(41)),
-        ),
+        (calls(*((at + 1, at + 1) for at in range(40)), ()), " ".join(f"i{at}" for at in range(41))),
     ],
 )
 def test_a_computation_is_visited_once(program: HloProgram, names: str) -> None:

@@ -24,10 +24,7 @@ def rows(draw: st.DrawFn) -> list[Row]:
 
 def of(host: list[Row], other: list[Row], gpu: list[Row], *ends: float) -> Trace:
     said: list[Row] = [("tfdoctor_end", at, at) for at in ends]
-    return trace(
-        host=[line("python", *host, *said), line("pool", *other)],
-        gpus=[device(line("Stream", *gpu))],
-    )
+    return trace(host=[line("python", *host, *said), line("pool", *other)], gpus=[device(line("Stream", *gpu))])
 
 
 def events(one: Line) -> list[tuple[str, int, int, dict[str, object]]]:
@@ -53,11 +50,7 @@ def test_the_host_has_what_ended_and_the_device_what_began(
     tests += [(line, started) for line in whole.devices("GPU")[0].lines]
     lines = [*part.host_lines, *part.devices("GPU")[0].lines]
     for found, (before, test) in zip(lines, tests, strict=True):
-        kept = [
-            (e.name, e.start_ps // PS, e.end_ps // PS, dict(e.stats))
-            for e in before.events()
-            if test(e)
-        ]
+        kept = [(e.name, e.start_ps // PS, e.end_ps // PS, dict(e.stats)) for e in before.events() if test(e)]
         assert events(found) == kept
 
 

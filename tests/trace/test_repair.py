@@ -91,10 +91,7 @@ def test_copies_get_the_names_and_sizes_that_xprof_reads() -> None:
     line.add("Memset", 2, 1, memcpy_details="dest:0")
     repair.rename_copies(space.proto)
     assert names(plane) == {"MemcpyHToD", "Memset"}
-    assert stats(plane) == [
-        {"memcpy_details": "num_bytes:64"},
-        {"memcpy_details": "dest:0"},
-    ]
+    assert stats(plane) == [{"memcpy_details": "num_bytes:64"}, {"memcpy_details": "dest:0"}]
 
 
 def test_a_reference_to_nothing_is_no_size() -> None:

@@ -46,9 +46,7 @@ def rows(line: Line) -> list[tuple[str, int, int, dict[str, Any]]]:
 
 
 @given(EVENTS)
-def test_columns_equal_a_naive_reading(
-    file: Path, events: list[tuple[str, int, int, dict[str, Any]]]
-) -> None:
+def test_columns_equal_a_naive_reading(file: Path, events: list[tuple[str, int, int, dict[str, Any]]]) -> None:
     line = one_line(file, *events)
     base = T0_NS * 1000
     expected = [(name, base + start, length, stats) for name, start, length, stats in events]
@@ -140,9 +138,7 @@ def test_reading_does_not_import_tensorflow(tmp_path: Path) -> None:
         "xplane.read(pathlib.Path(sys.argv[1])); sys.exit('tensorflow' in sys.modules)"
     )
     source = str(Path(xplane.__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], env={"PYTHONPATH": source}, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], env={"PYTHONPATH": source}, check=False)
     assert done.returncode == 0
 
 
@@ -151,9 +147,7 @@ def test_a_thread_pools_noise_is_left_out(file: Path) -> None:
     assert [name for name, *_ in rows(line)] == ["train"]
 
 
-@pytest.mark.parametrize(
-    ("thread", "tasks"), [("tf_numa_-1_Eigen/7", [[2, 5], [9, 12]]), ("tf_Compute/7", [])]
-)
+@pytest.mark.parametrize(("thread", "tasks"), [("tf_numa_-1_Eigen/7", [[2, 5], [9, 12]]), ("tf_Compute/7", [])])
 def test_the_tasks_of_the_pool_that_operations_share_are_kept(
     file: Path, thread: str, tasks: list[list[int]]
 ) -> None:

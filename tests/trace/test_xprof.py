@@ -141,9 +141,7 @@ def test_a_question_that_is_dropped_ends_its_child(
 ) -> None:
     path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
     child, number = tmp_path / "child.py", tmp_path / "number"
-    child.write_text(
-        f"import os, time; open({str(number)!r}, 'x').write(f'{{os.getpid()}}\\n'); time.sleep(600)"
-    )
+    child.write_text(f"import os, time; open({str(number)!r}, 'x').write(f'{{os.getpid()}}\\n'); time.sleep(600)")
     monkeypatch.setattr(xprof, "CHILD", child)
     with xprof.Asked(path):
         while not (number.exists() and number.read_text().endswith("\n")):

@@ -77,16 +77,10 @@ def test_a_main_script_is_what_it_would_be(project: Project) -> None:
 
 def test_without_a_change_the_namespace_is_the_interpreters(project: Project) -> None:
     """The same script, run by Python and by us, sees the same names."""
-    text = (
-        "names = sorted(vars())\nprint(names, __builtins__.__name__, type(__loader__).__name__)\n"
-    )
+    text = "names = sorted(vars())\nprint(names, __builtins__.__name__, type(__loader__).__name__)\n"
     project.write(project.script, text, text)
     plain = subprocess.run(
-        [sys.executable, "train.py"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=project.folder,
+        [sys.executable, "train.py"], capture_output=True, text=True, check=True, cwd=project.folder
     )
     assert project.run("train.py") == plain.stdout
 
@@ -100,9 +94,7 @@ def test_without_a_change_the_namespace_is_the_interpreters(project: Project) ->
         ["link.py"],
     ],
 )
-def test_the_interpreter_has_its_options_and_the_script_its_path(
-    project: Project, words: list[str]
-) -> None:
+def test_the_interpreter_has_its_options_and_the_script_its_path(project: Project, words: list[str]) -> None:
     """Whatever the command is, Python with the changed file in place prints the same."""
     text = "import sys; print(__file__, sys.argv, sys.path, sys.flags, sys._xoptions, sys.executable)\n"
     (project.folder / "link.py").symlink_to("train.py")
@@ -175,11 +167,7 @@ def test_stored_bytecode_is_not_used_and_none_is_stored(project: Project) -> Non
 
 def test_a_traceback_shows_the_changed_line(project: Project) -> None:
     text = (
-        "import helper, traceback\n"
-        "try:\n"
-        "    helper.fail()\n"
-        "except ValueError:\n"
-        "    print(traceback.format_exc())\n"
+        "import helper, traceback\ntry:\n    helper.fail()\nexcept ValueError:\n    print(traceback.format_exc())\n"
     )
     project.write(project.script, text, text)
     project.write(

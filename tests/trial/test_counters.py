@@ -80,9 +80,7 @@ def test_the_report_tells_it_beside_the_time() -> None:
     assert made.trials is not None
     first, *rest = made.trials.rows
     rows = (replace(first, energy_j={"GPU": 15.1}), *rest)
-    told = section(
-        replace(made, trials=replace(made.trials, rows=rows, as_is_energy_j={"GPU": 18.0}))
-    )
+    told = section(replace(made, trials=replace(made.trials, rows=rows, as_is_energy_j={"GPU": 18.0})))
     assert told is not None
     assert told.lines[0].step.endswith("15.1 J (GPU)")
     assert "A step as it is took 18 J (GPU)" in " ".join(told.notes)

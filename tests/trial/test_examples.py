@@ -22,20 +22,11 @@ from tfdoctor.trial.variants import AS_IS, ORIGINAL, Variant
 
 __all__ = ["clock"]
 
-LARGER = Variant(
-    "batch x 2",
-    examples=Fraction(2),
-    model="a step has 64 examples instead of 32",
-    may_keep=False,
-)
+LARGER = Variant("batch x 2", examples=Fraction(2), model="a step has 64 examples instead of 32", may_keep=False)
 
 
 def tried(
-    clock: Callable[[float], None],
-    variant: Variant,
-    factor: float,
-    as_is: list[int],
-    own: list[int],
+    clock: Callable[[float], None], variant: Variant, factor: float, as_is: list[int], own: list[int]
 ) -> Trial:
     """Return the row of a variant whose step takes a factor of the time, with these batches."""
     machine = Machine({variant.name: factor}, tick=clock)
@@ -44,19 +35,14 @@ def tried(
     def run(one: Variant, enough: Enough, number: int) -> TrialRun:
         found = plain(one, enough, number)
         assert isinstance(found.times, TrialTimes)
-        made = loop(
-            [10 * (1 if one.name == AS_IS else factor)] * 300,
-            examples=as_is if one.name == AS_IS else own,
-        )
+        made = loop([10 * (1 if one.name == AS_IS else factor)] * 300, examples=as_is if one.name == AS_IS else own)
         return TrialRun(times_of(Loop.read(made)), found.state, finite=True, seconds=15)
 
     trials, _ = trial.conduct(stage_of(run), trial.Agenda([variant], join, 60.0))
     return row(trials, variant.name)
 
 
-def test_a_patch_with_a_smaller_batch_is_compared_per_example(
-    clock: Callable[[float], None],
-) -> None:
+def test_a_patch_with_a_smaller_batch_is_compared_per_example(clock: Callable[[float], None]) -> None:
     """A step of 4 examples instead of 32 is 80 % shorter, and takes longer for as many examples."""
     found = tried(clock, Variant("mine.diff"), 0.2, [32] * 4, [4, 4, 4, 2])
     assert found.examples == 0.125
@@ -68,18 +54,14 @@ def test_a_patch_with_a_smaller_batch_is_compared_per_example(
     assert found.training.why == "a step has 4 examples instead of 32"
 
 
-def test_a_larger_batch_that_does_not_reach_the_steps_has_no_figure(
-    clock: Callable[[float], None],
-) -> None:
+def test_a_larger_batch_that_does_not_reach_the_steps_has_no_figure(clock: Callable[[float], None]) -> None:
     """A data set of 24 examples gives 24, whatever the batch is."""
     found = tried(clock, LARGER, 1.0, [24] * 4, [24] * 4)
     assert found.measured is None
     assert "as many examples as without it" in found.missing
 
 
-def test_a_larger_batch_is_per_example_only_where_its_size_is_seen(
-    clock: Callable[[float], None],
-) -> None:
+def test_a_larger_batch_is_per_example_only_where_its_size_is_seen(clock: Callable[[float], None]) -> None:
     seen = tried(clock, LARGER, 1.2, [32] * 4, [64] * 4)
     assert seen.measured is not None
     assert seen.measured.share == pytest.approx(0.4, abs=0.01)
@@ -88,9 +70,7 @@ def test_a_larger_batch_is_per_example_only_where_its_size_is_seen(
     assert "48 examples" in tried(clock, LARGER, 1.2, [32] * 4, [48] * 4).missing
 
 
-def test_unknown_examples_of_a_patch_leave_its_figure_as_it_is(
-    clock: Callable[[float], None],
-) -> None:
+def test_unknown_examples_of_a_patch_leave_its_figure_as_it_is(clock: Callable[[float], None]) -> None:
     found = tried(clock, Variant("mine.diff"), 0.5, [], [4] * 4)
     assert found.examples == 1
     assert found.measured is not None

@@ -33,9 +33,7 @@ def test_a_file_below_the_run_is_named_from_there(recording: Recording, tmp_path
     assert (found.folder, found.left_out) == (tmp_path / "work", ())
 
 
-def test_a_file_next_to_the_script_is_named_from_there(
-    recording: Recording, tmp_path: Path
-) -> None:
+def test_a_file_next_to_the_script_is_named_from_there(recording: Recording, tmp_path: Path) -> None:
     found = kept(recording, tmp_path / "jobs" / "train.py")
     assert b"--- a/train.py" in found.diff
     assert (found.folder, found.left_out) == (tmp_path / "jobs", ())

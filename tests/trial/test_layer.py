@@ -18,9 +18,7 @@ from tfdoctor.trial.running import layer_possible
 
 LAYER = Path(enter_layer.__file__)
 
-needs_layer = pytest.mark.skipif(
-    bool(layer_possible(Path.cwd())), reason="this kernel allows no layer here"
-)
+needs_layer = pytest.mark.skipif(bool(layer_possible(Path.cwd())), reason="this kernel allows no layer here")
 
 
 class Ground:
@@ -48,9 +46,7 @@ class Ground:
         return [*launcher, sys.executable, "program.py", str(self.keep)]
 
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(script), capture_output=True, text=True, check=False, timeout=60
-        )
+        return subprocess.run(self.command(script), capture_output=True, text=True, check=False, timeout=60)
 
     def content(self) -> dict[str, tuple[bytes, int]]:
         """Return the bytes and the time of change of every file of the project."""
@@ -65,9 +61,7 @@ def ground(tmp_path: Path) -> Ground:
 
 @needs_layer
 def test_the_program_sees_its_file_changed_under_its_own_name(ground: Ground) -> None:
-    script = (
-        "import module, inspect; print(module.VALUE, module.__file__, inspect.getsource(module))"
-    )
+    script = "import module, inspect; print(module.VALUE, module.__file__, inspect.getsource(module))"
     done = ground.run(script)
     assert done.returncode == 0, done.stderr
     assert "changed" in done.stdout
@@ -151,9 +145,7 @@ def give_to(user: int, above: Path) -> None:
         os.chown(path, user, user)
 
 
-def run_as(
-    user: int, python: str, above: Path, words: list[str]
-) -> subprocess.CompletedProcess[str]:
+def run_as(user: int, python: str, above: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
     """Run the words of a command in its layer, as another user."""
     home = str(above / "project")
     return subprocess.run(

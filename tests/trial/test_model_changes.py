@@ -43,9 +43,7 @@ BATCHES = [
 
 def remedy(line: int) -> Remedy:
     return Remedy(
-        f"Choose 128 instead of 130 in dense_{line}",
-        at=Location("train.py", line),
-        width=LayerWidth(130, 128),
+        f"Choose 128 instead of 130 in dense_{line}", at=Location("train.py", line), width=LayerWidth(130, 128)
     )
 
 
@@ -95,9 +93,7 @@ def test_a_batch_is_twice_and_four_times_as_large(tmp_path: Path) -> None:
         assert variant.action == f"Use {32 * factor} examples a batch instead of 32"
         assert variant.model == f"a step has {32 * factor} examples instead of 32"
         assert not variant.may_keep
-    assert all(
-        one.may_keep for one in proposed(recording(tmp_path), "small-batch", keep=True).variants
-    )
+    assert all(one.may_keep for one in proposed(recording(tmp_path), "small-batch", keep=True).variants)
 
 
 @pytest.mark.parametrize(
@@ -105,16 +101,11 @@ def test_a_batch_is_twice_and_four_times_as_large(tmp_path: Path) -> None:
     [
         ({"feeds": None}, "does not show where"),
         ({"run": {"batch_size": 16}}, "does not show where"),
-        (
-            {"datasets": [BATCHES[0] | {"parameters": {"batch_size": 2}}, *BATCHES[1:]]},
-            "several stages",
-        ),
+        ({"datasets": [BATCHES[0] | {"parameters": {"batch_size": 2}}, *BATCHES[1:]]}, "several stages"),
         ({"input_kind": "arrays"}, "does not show where"),
     ],
 )
-def test_a_batch_of_unknown_origin_says_so(
-    tmp_path: Path, program: Mapping[str, object], why: str
-) -> None:
+def test_a_batch_of_unknown_origin_says_so(tmp_path: Path, program: Mapping[str, object], why: str) -> None:
     changes = proposed(recording(tmp_path, **program), "small-batch")
     assert changes.variants == ()
     assert [one.name for one in changes.not_tried] == [TWICE, FOUR_TIMES]
@@ -142,10 +133,7 @@ def test_widths_that_the_file_does_not_show_promise_nothing(tmp_path: Path) -> N
 
 def test_the_patch_of_the_report_has_none_of_them(tmp_path: Path) -> None:
     of = recording(tmp_path)
-    results = (
-        finding("small-batch", Remedy("Use a larger batch")),
-        finding("unaligned-dimension", remedy(4)),
-    )
+    results = (finding("small-batch", Remedy("Use a larger batch")), finding("unaligned-dimension", remedy(4)))
     _, patch = edited(of, results, None)
     assert patch == b""
 
@@ -173,9 +161,7 @@ def test_a_saving_of_a_larger_batch_is_per_example() -> None:
 
 def conduct(*, may_keep: bool) -> tuple[Trials, list[str]]:
     """Try a batch twice as large, whose step takes 1.2 times as long."""
-    variant = Variant(
-        "larger", model="a step has more examples", examples=Fraction(2), may_keep=may_keep
-    )
+    variant = Variant("larger", model="a step has more examples", examples=Fraction(2), may_keep=may_keep)
     machine = Machine({"larger": 1.2}, digests={"larger": "other"}, examples={"larger": 64})
     plan = trial.Agenda([variant], join, 60.0)
     trials, kept = trial.conduct(stage_of(machine.run), plan)

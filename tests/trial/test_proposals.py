@@ -109,23 +109,17 @@ def test_only_a_patch_for_a_rule_has_a_promise(
     assert diagnosis.results[0].saving is not None
 
 
-def test_a_patch_for_a_rule_goes_together_with_edits_of_others(
-    tmp_path: Path,
-) -> None:
+def test_a_patch_for_a_rule_goes_together_with_edits_of_others(tmp_path: Path) -> None:
     """Trap: the patch names a rule, and the text is its own, not that of the rule's edit."""
     target = tmp_path / "train.py"
     target.write_text("x = 1\ny = 3\n")
     own = Variant("mine.diff", files={target: b"x = 2\ny = 3\n"}, rules=("cache",), patched=True)
-    both = proposals.joined(
-        Recording.open(SAMPLE), [own, Variant("A=1", environment={"A": "1"})], {}
-    )
+    both = proposals.joined(Recording.open(SAMPLE), [own, Variant("A=1", environment={"A": "1"})], {})
     assert both.files == {target: b"x = 2\ny = 3\n"}
     assert both.parts == ("mine.diff", "A=1")
 
 
-def test_a_patch_for_a_rule_without_a_finding_is_refused(
-    tmp_path: Path, diagnosis: Diagnosis
-) -> None:
+def test_a_patch_for_a_rule_without_a_finding_is_refused(tmp_path: Path, diagnosis: Diagnosis) -> None:
     with pytest.raises(InputError, match="--patch late-shrink: the report has no such finding"):
         of_recording.patch_variant(Path("late-shrink=mine.diff"), tmp_path, diagnosis)
 
@@ -224,8 +218,7 @@ def test_changes_of_other_lines_of_one_file_go_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "line"),
-    [("train.py", "-- /dev/null"), ("train.py", "-- x"), ("tr\u00e4in it.py", "x = 1")],
+    ("name", "line"), [("train.py", "-- /dev/null"), ("train.py", "-- x"), ("tr\u00e4in it.py", "x = 1")]
 )
 def test_the_lines_of_a_hunk_are_no_headers(tmp_path: Path, name: str, line: str) -> None:
     """Trap: a removed line that starts with two dashes looks like the name of a file."""
@@ -246,9 +239,7 @@ def test_a_patch_that_changes_no_text_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["=mine.diff", "python-input="])
-def test_a_patch_without_a_rule_or_a_path_is_refused(
-    tmp_path: Path, diagnosis: Diagnosis, name: str
-) -> None:
+def test_a_patch_without_a_rule_or_a_path_is_refused(tmp_path: Path, diagnosis: Diagnosis, name: str) -> None:
     with pytest.raises(InputError, match=f"--patch {name}: write RULE=DIFF"):
         of_recording.patch_variant(Path(name), tmp_path, diagnosis)
 
@@ -293,9 +284,7 @@ def test_a_map_that_draws_random_numbers_draws_them_in_another_order_when_parall
     stage = RecordedDataset(0, "_MapDataset", function=function, at=at)
     recording = replace(made, program=replace(made.program, datasets=(stage,)))
     found = finding("sequential-map", remedy("parallel-map", line=line))
-    ((variant, _),), _ = proposals.edits(
-        recording, replace(tried(), results=(found,)), [], keep=False
-    )
+    ((variant, _),), _ = proposals.edits(recording, replace(tried(), results=(found,)), [], keep=False)
     assert variant.exact
     assert variant.reorders is reorders
     assert proposals.joined(recording, [variant], {"sequential-map": found}).reorders is reorders
@@ -310,9 +299,7 @@ def test_what_saves_most_of_the_run_is_tried_first_and_what_saves_nothing_only_w
     results = tuple(
         replace(
             finding(name, remedy("parallel-map", line=2)),
-            saving=None
-            if share is None
-            else Saving(per_step=ms(share), share=share, bound=Bound.EXPECTED, how=""),
+            saving=None if share is None else Saving(per_step=ms(share), share=share, bound=Bound.EXPECTED, how=""),
         )
         for name, share in shares.items()
     )

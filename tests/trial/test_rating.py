@@ -94,10 +94,7 @@ def test_a_change_that_trains_something_else_proves_nothing() -> None:
 def test_findings_are_ordered_by_the_severity_that_was_measured() -> None:
     diagnosis = diagnoses.full()
     first, second = (replace(one, saving=PROMISED, run=None) for one in diagnosis.results[:2])
-    pair = (
-        replace(first, severity=Severity.CRITICAL),
-        replace(second, severity=Severity.WARNING),
-    )
+    pair = (replace(first, severity=Severity.CRITICAL), replace(second, severity=Severity.WARNING))
     found = tried(NOTHING, replace(diagnosis, results=pair))
     assert [one.rule.name for one in found.results] == [second.rule.name, first.rule.name]
 

@@ -14,12 +14,7 @@ from tfdoctor.trial.room import bytes_beside_others
     [
         (DeviceKind.CPU, 0.0, 0.5, 4e9),
         (DeviceKind.CPU, 0.3, 1.8, 4e9),  # for input that its cores compute
-        (
-            DeviceKind.CPU,
-            0.3,
-            0.5,
-            None,
-        ),  # perhaps for a disk, which works on for a stopped process
+        (DeviceKind.CPU, 0.3, 0.5, None),  # perhaps for a disk, which works on for a stopped process
         (DeviceKind.CPU, 0.3, None, None),
         (DeviceKind.CPU, 0.03, 0.5, 4e9),
         (DeviceKind.GPU, 0.0, 1.0, None),

@@ -13,16 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trial.made import Machine, join, stage_of
-from tfdoctor.diagnosis import (
-    Difference,
-    Order,
-    Relation,
-    Relationship,
-    Saving,
-    TrainingState,
-    Trial,
-    Trials,
-)
+from tfdoctor.diagnosis import Difference, Order, Relation, Relationship, Saving, TrainingState, Trial, Trials
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound
@@ -69,9 +60,7 @@ def time_of_runs(machine: Machine) -> Iterator[list[float]]:
 def conduct(
     machine: Machine, names: list[str], minutes: float = 60.0, *, exact: bool = True
 ) -> tuple[Trials, list[str]]:
-    return of_variants(
-        machine, [Variant(name, exact=exact, rules=(name,)) for name in names], minutes
-    )
+    return of_variants(machine, [Variant(name, exact=exact, rules=(name,)) for name in names], minutes)
 
 
 def of_variants(
@@ -84,11 +73,7 @@ def of_variants(
 
 
 def promising(name: str, share: float | None) -> Variant:
-    saving = (
-        None
-        if share is None
-        else Saving(per_step=ms(10 * share), share=share, bound=Bound.EXPECTED, how="")
-    )
+    saving = None if share is None else Saving(per_step=ms(10 * share), share=share, bound=Bound.EXPECTED, how="")
     return Variant(name, rules=(name,), promised=saving)
 
 
@@ -96,9 +81,7 @@ def row(trials: Trials, name: str) -> Trial:
     return next(one for one in trials.rows if one.name == name)
 
 
-def test_each_round_begins_and_ends_as_it_is_and_turns_around(
-    clock: Callable[[float], None],
-) -> None:
+def test_each_round_begins_and_ends_as_it_is_and_turns_around(clock: Callable[[float], None]) -> None:
     machine = Machine({"a": 0.7, "b": 0.9}, tick=clock)
     conduct(machine, ["a", "b"])
     assert machine.order[:9] == [AS_IS, AS_IS, "a", "b", AS_IS, AS_IS, "b", "a", AS_IS]
@@ -172,9 +155,7 @@ class Watched(Runs):
 
 
 @given(
-    kinds=st.lists(
-        st.tuples(st.one_of(st.none(), st.floats(0, 0.9)), st.booleans()), min_size=1, max_size=12
-    ),
+    kinds=st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 0.9)), st.booleans()), min_size=1, max_size=12),
     slower=st.lists(st.floats(0.2, 3), min_size=12, max_size=12),
     failing=st.sets(st.integers(0, 11), max_size=3),
     runs=st.floats(2, 60),
@@ -182,11 +163,7 @@ class Watched(Runs):
 )
 @settings(deadline=None, max_examples=20)
 def test_no_change_gets_a_second_round_while_another_has_none(
-    kinds: list[tuple[float | None, bool]],
-    slower: list[float],
-    failing: set[int],
-    runs: float,
-    seconds: float,
+    kinds: list[tuple[float | None, bool]], slower: list[float], failing: set[int], runs: float, seconds: float
 ) -> None:
     """Those that change the model have none before all others had one, whatever runs take and however many fail."""
     variants = [
@@ -199,9 +176,7 @@ def test_no_change_gets_a_second_round_while_another_has_none(
     with time_of_runs(machine):
         clock = TrialClock(runs * seconds / 60)
         stage = stage_of(machine.run)
-        watched = Watched(
-            stage.run, clock, lambda _: None, stage.by_turns, stage.at_once, all=variants
-        )
+        watched = Watched(stage.run, clock, lambda _: None, stage.by_turns, stage.at_once, all=variants)
         watched.first()
         first_rounds(watched, variants, lambda _: False)
         narrow(watched, variants, lambda _: False)
@@ -235,9 +210,7 @@ def test_three_minutes_are_shared_by_two_changes(clock: Callable[[float], None])
     assert all(one.measured for one in trials.rows)
 
 
-def test_an_edit_that_is_promised_comes_before_larger_batches(
-    clock: Callable[[float], None],
-) -> None:
+def test_an_edit_that_is_promised_comes_before_larger_batches(clock: Callable[[float], None]) -> None:
     """`--only small-batch`: the edit gets its rounds, the batches what time is left."""
     larger = [Variant(f"batch {n}", model="larger batches", may_keep=False) for n in (2, 4)]
     edit = promising("small-batch", 0.69)
@@ -271,9 +244,7 @@ def test_what_the_user_names_comes_before_what_the_report_promises() -> None:
     assert [one.name for one in by_promise(variants)] == ["mine.diff", "large", "unknown"]
 
 
-def test_of_changes_that_exclude_each_other_the_faster_one_is_kept(
-    clock: Callable[[float], None],
-) -> None:
+def test_of_changes_that_exclude_each_other_the_faster_one_is_kept(clock: Callable[[float], None]) -> None:
     machine = Machine({"a": 0.8, "b": 0.7, "c": 0.9}, tick=clock)
     variants = [Variant(name, rules=(name,)) for name in "abc"]
     order = Order(relations=(Relation(Relationship.INSTEAD, "a", ("b",)),))
@@ -288,9 +259,7 @@ def test_of_changes_that_exclude_each_other_the_faster_one_is_kept(
     assert beside.measured.difference is Difference.COSTS
 
 
-def test_an_excluding_change_that_is_better_beside_the_others_replaces_one(
-    clock: Callable[[float], None],
-) -> None:
+def test_an_excluding_change_that_is_better_beside_the_others_replaces_one(clock: Callable[[float], None]) -> None:
     """Alone `a` saves more than `b`, together with `c` less: the sets decide."""
     machine = Machine({"a": 0.6, "b": 0.65, "c": 0.9, "a + c": 0.8, "b + c": 0.6}, tick=clock)
     variants = [Variant(name, rules=(name,)) for name in "abc"]
@@ -308,9 +277,7 @@ def test_a_set_that_trains_otherwise_is_not_kept(clock: Callable[[float], None])
     assert kept == ["a"]
 
 
-def test_a_change_that_adds_nothing_beside_another_is_not_kept(
-    clock: Callable[[float], None],
-) -> None:
+def test_a_change_that_adds_nothing_beside_another_is_not_kept(clock: Callable[[float], None]) -> None:
     machine = Machine({"a": 0.6, "b": 0.8, "b + a": 0.6}, tick=clock)
     trials, kept = conduct(machine, ["b", "a"])
     assert kept == ["a"]
@@ -322,9 +289,7 @@ def test_a_change_that_adds_nothing_beside_another_is_not_kept(
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_a_crash_in_a_later_run_leaves_no_figure(
-    clock: Callable[[float], None], *, exact: bool
-) -> None:
+def test_a_crash_in_a_later_run_leaves_no_figure(clock: Callable[[float], None], *, exact: bool) -> None:
     machine = Machine({"a": 0.5, "b": 0.8}, tick=clock)
     machine.late["a"] = TrialRun(NoTimes("x"), exit_code=1, error="MemoryError: no", seconds=15)
     trials, kept = conduct(machine, ["a", "b"], exact=exact)
@@ -338,10 +303,7 @@ def test_a_crash_in_a_later_run_leaves_no_figure(
     ("changes", "state"),
     [
         ({"finite": False}, TrainingState.NOT_FINITE),
-        (
-            {"state": TrainedState(20, "same", {1: 2.0, 2: math.nan, 3: 1.2})},
-            TrainingState.NOT_FINITE,
-        ),
+        ({"state": TrainedState(20, "same", {1: 2.0, 2: math.nan, 3: 1.2})}, TrainingState.NOT_FINITE),
         ({"state": TrainedState(20, "other", {1: 2.0, 2: 1.6, 3: 1.2})}, TrainingState.DIFFERENT),
     ],
 )
@@ -357,9 +319,7 @@ def test_one_run_of_several_that_trains_otherwise_shows(
     assert kept == ["b"]
 
 
-def test_nan_of_the_program_as_it_is_is_no_fault_of_a_change(
-    clock: Callable[[float], None],
-) -> None:
+def test_nan_of_the_program_as_it_is_is_no_fault_of_a_change(clock: Callable[[float], None]) -> None:
     machine = Machine({"a": 0.5}, tick=clock, finite=False)
     trials, kept = conduct(machine, ["a"])
     training = row(trials, "a").training
@@ -375,9 +335,7 @@ def test_equal_programs_are_not_claimed_to_differ_by_a_whole_trial() -> None:
         machine = Machine({}, between=0.02, random=np.random.default_rng(seed))
         with time_of_runs(machine):
             trials, _ = conduct(machine, ["a", "b", "c"], 15)
-        claims += any(
-            one.measured and one.measured.difference is not Difference.NONE for one in trials.rows
-        )
+        claims += any(one.measured and one.measured.difference is not Difference.NONE for one in trials.rows)
     assert claims <= 2
 
 
@@ -390,9 +348,7 @@ def test_other_weights_are_never_a_saving(clock: Callable[[float], None]) -> Non
     assert kept == ["b"]
 
 
-def test_a_change_that_trains_otherwise_is_timed_to_the_end(
-    clock: Callable[[float], None],
-) -> None:
+def test_a_change_that_trains_otherwise_is_timed_to_the_end(clock: Callable[[float], None]) -> None:
     machine = Machine({"a": 0.5, "b": 0.8}, digests={"a": "other"}, between=0.1, tick=clock)
     trials, kept = conduct(machine, ["a", "b"], 10)
     found = row(trials, "a")
@@ -513,9 +469,7 @@ def test_the_step_that_is_shown_is_that_of_the_program(clock: Callable[[float], 
     assert row(trials, "a").step_ms == pytest.approx(5.0, rel=0.05)
 
 
-def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(
-    clock: Callable[[float], None],
-) -> None:
+def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(clock: Callable[[float], None]) -> None:
     def told(minutes: float) -> list[str]:
         machine, said = Machine({}, seconds=12, tick=clock), list[str]()
         stage = stage_of(machine.run)
@@ -526,19 +480,14 @@ def test_too_few_minutes_are_told_before_the_rounds_with_how_many_would_do(
 
     (short,) = told(1.5)
     start, _, advice = short.partition("so a result is unlikely: ")
-    assert (
-        start
-        == "1.5 minutes allow five more runs, and three rounds of each of two changes need 12, "
-    )
+    assert start == "1.5 minutes allow five more runs, and three rounds of each of two changes need 12, "
     assert "so a clear result is unlikely" in told(2.6)[0]
     enough = float(advice.removeprefix("--minutes ").removesuffix(" would do"))
     assert "unlikely" not in told(enough)[0]
     assert "unlikely" in told(enough / 2)[0]
 
 
-def test_where_there_is_room_the_runs_of_a_round_take_turns(
-    clock: Callable[[float], None],
-) -> None:
+def test_where_there_is_room_the_runs_of_a_round_take_turns(clock: Callable[[float], None]) -> None:
     """The first run shows what a run takes; of a set of changes that help, there is room as well."""
     machine = Machine({"a": 0.7, "b": 0.8}, tick=clock, at_once=4)
     trials, kept = conduct(machine, ["a", "b"])
@@ -548,9 +497,7 @@ def test_where_there_is_room_the_runs_of_a_round_take_turns(
     assert kept == ["a", "b"]
 
 
-def test_a_round_without_room_for_all_its_runs_has_one_after_another(
-    clock: Callable[[float], None],
-) -> None:
+def test_a_round_without_room_for_all_its_runs_has_one_after_another(clock: Callable[[float], None]) -> None:
     trials, _ = conduct(Machine({"a": 0.7, "b": 0.9}, tick=clock, at_once=3), ["a", "b"])
     assert row(trials, "a").measured is not None
     assert trials.rounds_by_turns < trials.rounds
@@ -564,9 +511,7 @@ def beside_itself(machine: Machine, failing: str, why: str) -> tuple[Trials, lis
         sizes.append(len(variants))
         failed = TrialRun(NoTimes(why), exit_code=1, error=why, seconds=2.0)
         runs = [failed if one.name == failing else None for one in variants]
-        return [
-            run or machine.run(one, enough, number) for one, run in zip(variants, runs, strict=True)
-        ]
+        return [run or machine.run(one, enough, number) for one, run in zip(variants, runs, strict=True)]
 
     there: Any = SimpleNamespace(**{**vars(stage), "by_turns": by_turns})
     return trial.conduct(there, trial.Agenda([Variant("a")], join, 60.0))[0], sizes

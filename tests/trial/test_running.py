@@ -36,9 +36,7 @@ def ended_process() -> int:
 
 def test_a_killed_trial_is_swept_by_the_next_one(temporary: Path) -> None:
     """Also its processes in sessions of their own; those of a trial that runs are left alone."""
-    dead, living = (
-        temporary / f"{folder_prefix(number)}x" for number in (ended_process(), os.getpid())
-    )
+    dead, living = (temporary / f"{folder_prefix(number)}x" for number in (ended_process(), os.getpid()))
     processes = []
     for folder in (dead, living):
         (folder / "run1" / "processes").mkdir(parents=True)
@@ -84,9 +82,7 @@ def test_of_two_processes_the_one_that_trains_longest_is_timed(temporary: Path) 
         json.dumps({"loops": [loop([step] * 200)], "finite": True, "ended_by": "", "enough": True})
         for step in (1.0, 5.0)
     ]
-    program = RecordedProgram(
-        (sys.executable, "-S", "-c", TWO_PROCESSES, *texts), temporary, Kind.COMMAND
-    )
+    program = RecordedProgram((sys.executable, "-S", "-c", TWO_PROCESSES, *texts), temporary, Kind.COMMAND)
     with Runner.of(program, layer=False) as stage:
         run = stage.run(ORIGINAL, Enough(), 0)
     assert isinstance(run.times, TrialTimes), run
@@ -95,9 +91,7 @@ def test_of_two_processes_the_one_that_trains_longest_is_timed(temporary: Path) 
 
 def test_a_loop_of_few_steps_is_said_so(temporary: Path) -> None:
     text = json.dumps({"loops": [loop([1.0] * 11)], "finite": True, "ended_by": "", "enough": True})
-    program = RecordedProgram(
-        (sys.executable, "-S", "-c", TWO_PROCESSES, text), temporary, Kind.COMMAND
-    )
+    program = RecordedProgram((sys.executable, "-S", "-c", TWO_PROCESSES, text), temporary, Kind.COMMAND)
     with Runner.of(program, layer=False) as stage:
         run = stage.run(ORIGINAL, Enough(), 0)
     assert isinstance(run.times, NoTimes)
@@ -106,15 +100,9 @@ def test_a_loop_of_few_steps_is_said_so(temporary: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "shown"),
-    [
-        ("HF_TOKEN", "mine-own", "bad: ***"),
-        ("USE_AUTH", "1", "bad: 1"),
-        ("PLAIN", "text", "bad: text"),
-    ],
+    [("HF_TOKEN", "mine-own", "bad: ***"), ("USE_AUTH", "1", "bad: 1"), ("PLAIN", "text", "bad: text")],
 )
-def test_the_error_of_a_run_shows_no_credential(
-    temporary: Path, name: str, value: str, shown: str
-) -> None:
+def test_the_error_of_a_run_shows_no_credential(temporary: Path, name: str, value: str, shown: str) -> None:
     """The run itself gets the value."""
     script = f"import os, sys; sys.exit('bad: ' + os.environ['{name}'])"
     program = RecordedProgram((sys.executable, "-S", "-c", script), temporary, Kind.COMMAND)

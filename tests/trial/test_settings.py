@@ -44,10 +44,7 @@ def proposed(
     recording = Recording(None, base.manifest, (), read(ProgramRecord, data, []), (), ())
     command = RecordedProgram(("python",), Path(), Kind.SCRIPT, environment or {})
     tried, useless = settings.of_recording(recording, command, here)
-    return (
-        {one.name: {**one.environment, **one.runner} for one in tried},
-        {one.name: one.why for one in useless},
-    )
+    return ({one.name: {**one.environment, **one.runner} for one in tried}, {one.name: one.why for one in useless})
 
 
 def test_threads_are_tried_where_they_differ_from_the_default() -> None:
@@ -100,9 +97,7 @@ def test_what_the_program_sets_is_not_tried() -> None:
 def test_xla_is_tried_the_other_way_round(
     *, compiled: bool | None, flags: str, name: str, sets: Mapping[str, object]
 ) -> None:
-    tried, why = proposed(
-        machine(), {"TF_XLA_FLAGS": flags}, run={"devices": CPU, "jit_compile": compiled}
-    )
+    tried, why = proposed(machine(), {"TF_XLA_FLAGS": flags}, run={"devices": CPU, "jit_compile": compiled})
     assert {key: value for key, value in tried.items() if "XLA" in key} == {name: sets}
     assert len([key for key in why if "XLA" in key]) == 1
 
@@ -122,9 +117,7 @@ def test_an_eager_program_has_nothing_for_xla() -> None:
         (("avx512_vnni",), "0", "oneDNN on"),
     ],
 )
-def test_onednn_is_tried_the_other_way_round(
-    flags: tuple[str, ...], value: str | None, name: str
-) -> None:
+def test_onednn_is_tried_the_other_way_round(flags: tuple[str, ...], value: str | None, name: str) -> None:
     environment = {"TF_ENABLE_ONEDNN_OPTS": value} if value else {}
     tried, _ = proposed(machine(8, 4, 8, *flags), environment)
     assert tried[name] == {"TF_ENABLE_ONEDNN_OPTS": "0" if name.endswith("off") else "1"}

@@ -17,9 +17,7 @@ from tfdoctor.trial.statistics import Round
 Floats = statistics.Floats
 
 
-def blocks(
-    step_ms: float, random: np.random.Generator, between: float = 0.02, within: float = 0.05
-) -> Floats:
+def blocks(step_ms: float, random: np.random.Generator, between: float = 0.02, within: float = 0.05) -> Floats:
     """Return the blocks of a run; runs differ by a share of `between`, blocks in one by `within`."""
     run = step_ms * np.exp(random.normal(0, between))
     made: Floats = run * np.exp(random.normal(0, within, 20))
@@ -30,9 +28,7 @@ def rounds(factors: Sequence[float], random: np.random.Generator, count: int = 3
     """Return rounds of variants whose steps are these factors of the program's."""
     return [
         Round(
-            blocks(10, random),
-            blocks(10, random),
-            {str(factor): blocks(10 * factor, random) for factor in factors},
+            blocks(10, random), blocks(10, random), {str(factor): blocks(10 * factor, random) for factor in factors}
         )
         for _ in range(count)
     ]
@@ -55,9 +51,7 @@ def test_intervals_hold_the_truth_in_95_of_100_trials() -> None:
 @pytest.mark.parametrize("count", [2, 3, 5, 12])
 @pytest.mark.parametrize("noise", ["normal", "heavy tails", "slow runs"])
 @pytest.mark.parametrize("own", [0.007, 0.02, 0.06])
-def test_intervals_hold_however_much_the_runs_of_a_variant_differ(
-    count: int, noise: str, own: float
-) -> None:
+def test_intervals_hold_however_much_the_runs_of_a_variant_differ(count: int, noise: str, own: float) -> None:
     """Runs as it is differ by 2 %, those of the variant by less, as much or more."""
     random = np.random.default_rng(8)
 
@@ -65,8 +59,7 @@ def test_intervals_hold_however_much_the_runs_of_a_variant_differ(
         return np.exp(between * NOISE[noise](random))
 
     trials = [
-        measured([Round(run(0.02), run(0.02), {"v": run(own)}) for _ in range(count)], "v")
-        for _ in range(300)
+        measured([Round(run(0.02), run(0.02), {"v": run(own)}) for _ in range(count)], "v") for _ in range(300)
     ]
     assert sum(one.low <= 0 <= one.high for one in trials) >= 0.92 * 300
     assert sum(one.difference in (Difference.SAVES, Difference.COSTS) for one in trials) <= 15
@@ -75,9 +68,7 @@ def test_intervals_hold_however_much_the_runs_of_a_variant_differ(
 NOISE: dict[str, Callable[[np.random.Generator], Floats]] = {
     "normal": lambda random: random.normal(0, 1, 1),
     "heavy tails": lambda random: random.standard_t(3, 1) / 3**0.5,
-    "slow runs": lambda random: (
-        random.normal(0, 1, 1) + (random.random() < 0.1) * random.exponential(5, 1)
-    ),
+    "slow runs": lambda random: random.normal(0, 1, 1) + (random.random() < 0.1) * random.exponential(5, 1),
 }
 
 
@@ -87,9 +78,7 @@ def test_of_many_equal_variants_none_is_claimed_to_differ() -> None:
     claims = 0
     for _ in range(100):
         made = [
-            Round(
-                blocks(10, random), blocks(10, random), {name: blocks(10, random) for name in names}
-            )
+            Round(blocks(10, random), blocks(10, random), {name: blocks(10, random) for name in names})
             for _ in range(4)
         ]
         found = [statistics.saving(made, name, chances=len(names)) for name in names]
@@ -99,17 +88,9 @@ def test_of_many_equal_variants_none_is_claimed_to_differ() -> None:
 
 @pytest.mark.parametrize(
     ("freedom", "outside", "printed"),
-    [
-        (1, 0.05, 12.706),
-        (2, 0.05, 4.303),
-        (10, 0.01, 3.169),
-        (30, 0.05, 2.042),
-        (1000, 0.05, 1.962),
-    ],
+    [(1, 0.05, 12.706), (2, 0.05, 4.303), (10, 0.01, 3.169), (30, 0.05, 2.042), (1000, 0.05, 1.962)],
 )
-def test_quantiles_are_those_of_printed_tables(
-    freedom: int, outside: float, printed: float
-) -> None:
+def test_quantiles_are_those_of_printed_tables(freedom: int, outside: float, printed: float) -> None:
     assert student_t.student(freedom, outside) == pytest.approx(printed, abs=0.001)
 
 
@@ -130,8 +111,7 @@ def test_one_round_has_no_figure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "difference"),
-    [(0.6, Difference.SAVES), (1.6, Difference.COSTS), (1.0, Difference.NONE)],
+    ("factor", "difference"), [(0.6, Difference.SAVES), (1.6, Difference.COSTS), (1.0, Difference.NONE)]
 )
 def test_what_a_trial_shows(factor: float, difference: Difference) -> None:
     found = measured(rounds([factor], np.random.default_rng(3)), str(factor))
@@ -142,8 +122,7 @@ def test_what_a_trial_shows(factor: float, difference: Difference) -> None:
 def test_noise_gets_no_figure() -> None:
     random = np.random.default_rng(4)
     noisy = [
-        Round(blocks(10, random, 0.5), blocks(10, random, 0.5), {"v": blocks(10, random, 0.5)})
-        for _ in range(3)
+        Round(blocks(10, random, 0.5), blocks(10, random, 0.5), {"v": blocks(10, random, 0.5)}) for _ in range(3)
     ]
     assert measured(noisy, "v").difference is Difference.UNKNOWN
 
@@ -152,11 +131,7 @@ def test_drift_between_runs_of_a_round_is_not_claimed_as_a_saving() -> None:
     """A machine that slows down within each round: what is smaller than that is not the variant's."""
     random = np.random.default_rng(5)
     made = [
-        Round(
-            blocks(10, random, 0, 0.005),
-            blocks(11, random, 0, 0.005),
-            {"v": blocks(9.8, random, 0, 0.005)},
-        )
+        Round(blocks(10, random, 0, 0.005), blocks(11, random, 0, 0.005), {"v": blocks(9.8, random, 0, 0.005)})
         for _ in range(12)
     ]
     itself = statistics.drift(made)
@@ -176,12 +151,7 @@ LOGS = st.lists(
 )  # of a round: as it is, the variant, as it is
 
 
-@given(
-    LOGS,
-    st.sampled_from([1.0, 0.1, 0.01, 0.001]),
-    st.floats(-0.1, 0.1),
-    st.floats(-0.05, 0.05),
-)
+@given(LOGS, st.sampled_from([1.0, 0.1, 0.01, 0.001]), st.floats(-0.1, 0.1), st.floats(-0.05, 0.05))
 def test_what_is_said_follows_from_the_interval_that_is_shown(
     logs: list[Floats], scale: float, effect: float, drifting: float
 ) -> None:
@@ -223,8 +193,7 @@ def test_a_control_whose_interval_excludes_zero_widens_all_others() -> None:
     """The last run of a round is 1.9 % faster than the first (0.2 to 3.5 %): what is smaller is no saving."""
     logs = (-0.0125, -0.0193, -0.0260)
     made = [
-        Round(np.exp([0.0]), np.exp([log]), {"v": np.exp([log / 2 - 0.01]), "w": np.exp([log / 2])})
-        for log in logs
+        Round(np.exp([0.0]), np.exp([log]), {"v": np.exp([log / 2 - 0.01]), "w": np.exp([log / 2])}) for log in logs
     ]
     itself = statistics.drift(made)
     assert itself is not None
@@ -237,11 +206,7 @@ def test_a_control_whose_interval_excludes_zero_widens_all_others() -> None:
         assert one.difference is Difference.NONE
 
 
-@given(
-    st.lists(st.floats(1.0, 100.0), min_size=3, max_size=30),
-    st.floats(0.1, 10.0),
-    st.floats(0.01, 100.0),
-)
+@given(st.lists(st.floats(1.0, 100.0), min_size=3, max_size=30), st.floats(0.1, 10.0), st.floats(0.01, 100.0))
 def test_figures_do_not_depend_on_the_unit(times: list[float], factor: float, unit: float) -> None:
     """Times in other units, or on a machine that is slower in everything, give the same ratios."""
     own = np.array(times)
@@ -251,9 +216,7 @@ def test_figures_do_not_depend_on_the_unit(times: list[float], factor: float, un
 
     here, there = measured(made(1.0), "v"), measured(made(unit), "v")
     assert here.share == pytest.approx(1 - factor)
-    assert (there.share, there.low, there.high) == pytest.approx(
-        (here.share, here.low, here.high), abs=1e-9
-    )
+    assert (there.share, there.low, there.high) == pytest.approx((here.share, here.low, here.high), abs=1e-9)
     assert here.low <= here.share <= here.high
 
 
@@ -270,9 +233,7 @@ def run_with_pauses(
     return cut, np.array([spans.mean()])
 
 
-def trial_with_pauses(
-    step_ms: float, seed: int, every_s: float, burst_ms: float = 0.0, count: int = 3
-) -> Measured:
+def trial_with_pauses(step_ms: float, seed: int, every_s: float, burst_ms: float = 0.0, count: int = 3) -> Measured:
     random = np.random.default_rng(seed)
     made = []
     for _ in range(count):
@@ -294,8 +255,6 @@ def test_work_that_is_moved_into_bursts_is_no_saving() -> None:
 @pytest.mark.parametrize("every_s", [1.0, 5.0, 30.0])
 @pytest.mark.parametrize("step_ms", [6.3, 4.9, 1.0])
 @pytest.mark.parametrize("count", [3, 6])
-def test_pauses_of_the_machine_take_no_saving_away(
-    every_s: float, step_ms: float, count: int
-) -> None:
+def test_pauses_of_the_machine_take_no_saving_away(every_s: float, step_ms: float, count: int) -> None:
     found = [trial_with_pauses(step_ms, seed, every_s, count=count) for seed in range(100)]
     assert sum(bool(one.why) for one in found) <= 4

@@ -9,9 +9,7 @@ from pathlib import Path
 
 from tests.capture.running import SOURCES, environment
 
-PROGRAM = (
-    "import time; print('ready', flush=True); [time.sleep(0.01) for _ in range(40)]; print('done')"
-)
+PROGRAM = "import time; print('ready', flush=True); [time.sleep(0.01) for _ in range(40)]; print('done')"
 
 TURNS = f"""
 import subprocess, sys

@@ -41,9 +41,7 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return tick
 
 
-def taken_out(
-    machine: Any, *variants: Variant, recorded: RecordedRun = LONG, minutes: float = 60.0
-) -> PartTrials:
+def taken_out(machine: Any, *variants: Variant, recorded: RecordedRun = LONG, minutes: float = 60.0) -> PartTrials:
     """Take parts out of a program, of which no more is asked than to run."""
     stage = stage_of(machine.run)
     return taking_out.conduct(stage, variants, recorded, minutes, lambda _: None)
@@ -68,9 +66,7 @@ def test_a_part_between_epochs_is_measured_by_whole_runs(passing: Callable[[floa
     assert row.measured.share == pytest.approx(0.3, abs=0.01)
 
 
-def test_a_part_that_breaks_the_script_has_a_row_that_says_so(
-    passing: Callable[[float], None],
-) -> None:
+def test_a_part_that_breaks_the_script_has_a_row_that_says_so(passing: Callable[[float], None]) -> None:
     program = Program({}, errors={"Curve": "ValueError: min() of nothing"}, tick=passing)
     row = taken_out(program, part("Curve", in_step=False)).rows["Curve"]
     assert row.measured is None

@@ -92,9 +92,7 @@ def test_other_weights_are_laid_to_random_numbers_only_where_its_own_runs_differ
     assert (found.apart is not None) is (state is not TrainingState.EQUAL)
 
 
-def test_a_program_that_draws_others_each_time_blames_no_change_for_its_order(
-    tmp_path: Path,
-) -> None:
+def test_a_program_that_draws_others_each_time_blames_no_change_for_its_order(tmp_path: Path) -> None:
     as_is = [run(tmp_path, name, [2.0, last], [1, 1]) for name, last in (("a", 1.5), ("b", 1.502))]
     own = run(tmp_path, "c", [2.0, 2.5], [1, 1])
     found = compare(Variant("parallel-map", exact=True, reorders=True), [own], as_is)

@@ -91,10 +91,7 @@ def test_an_error_between_turns_ends_stopped_processes(tmp_path: Path) -> None:
         take_turns([run, TurningRun(failing, 60.0)], TURN_S)
     assert run.child is not None
     assert run.child.poll() is not None
-    assert not any(
-        str(tmp_path) in " ".join(one.info["cmdline"] or ())
-        for one in psutil.process_iter(["cmdline"])
-    )
+    assert not any(str(tmp_path) in " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
 
 
 def test_stopped_processes_end_with_tfdoctor(tmp_path: Path) -> None:
@@ -125,9 +122,7 @@ def left(folder: Path) -> list[int]:
     return [one.info["pid"] for one in rows if str(folder) in " ".join(one.info["cmdline"] or ())]
 
 
-@given(
-    st.lists(st.floats(0.001, 10), min_size=2, max_size=20).filter(lambda one: len(one) % 2 == 0)
-)
+@given(st.lists(st.floats(0.001, 10), min_size=2, max_size=20).filter(lambda one: len(one) % 2 == 0))
 def test_the_clock_of_a_run_goes_on_in_its_turns_alone(lengths: Sequence[float]) -> None:
     """Lengths of turns and of pauses, in s."""
     edges = np.cumsum([5.0, *lengths])

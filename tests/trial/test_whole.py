@@ -103,9 +103,7 @@ def test_rounds_alternate_and_begin_with_the_first_run(passing: Callable[[float]
     assert all(plan.steps == NEVER for plan in program.plans)
 
 
-def test_what_does_not_fit_into_the_time_says_how_much_it_needs(
-    passing: Callable[[float], None],
-) -> None:
+def test_what_does_not_fit_into_the_time_says_how_much_it_needs(passing: Callable[[float], None]) -> None:
     program = Program({"a": 0.5}, tick=passing)
     trials = tried(program, variant("a", 0.5), variant("b", 0.4), minutes=6.5)
     assert row(trials, "a").measured
@@ -117,9 +115,7 @@ def test_what_does_not_fit_into_the_time_says_how_much_it_needs(
     assert "two rounds of whole runs take about 6 minutes" in row(short, "a").missing
 
 
-def test_too_few_minutes_for_whole_runs_are_told_with_how_many_would_do(
-    passing: Callable[[float], None],
-) -> None:
+def test_too_few_minutes_for_whole_runs_are_told_with_how_many_would_do(passing: Callable[[float], None]) -> None:
     def told(minutes: float) -> list[str]:
         said: list[str] = []
         program = Program({}, tick=passing)

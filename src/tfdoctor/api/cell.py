@@ -10,9 +10,7 @@ from IPython.core.error import UsageError
 from tfdoctor.api.run import Run
 from tfdoctor.terms.errors import TfdoctorError
 
-AWAIT = (
-    "%%tfdoctor cannot run a cell with await: use `with tfdoctor.record():` around the training."
-)
+AWAIT = "%%tfdoctor cannot run a cell with await: use `with tfdoctor.record():` around the training."
 
 
 class CellBody:

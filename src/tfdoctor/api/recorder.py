@@ -92,9 +92,7 @@ class Fit:
         callbacks = self.callbacks() if self.callbacks else None
         with OtherThreads() as stacks:
             return callbacks is not None and any(
-                _callbacks(frame) is callbacks
-                for stack in stacks.values()
-                for frame in _above(stack)
+                _callbacks(frame) is callbacks for stack in stacks.values() for frame in _above(stack)
             )
 
 

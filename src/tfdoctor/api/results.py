@@ -58,9 +58,7 @@ class Results:
         question = Question(budget=config.budget, for_epochs=self._for_epochs)
         return settled(examined(self.recording, str(self.path), rulebook(config), question))
 
-    def report(
-        self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None
-    ) -> tuple[Path, ...]:
+    def report(self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None) -> tuple[Path, ...]:
         """Write `report.<format>` for each format to the recording, or to the folder `out`; return the paths.
 
         Raises:

@@ -31,10 +31,7 @@ class Run(Results):
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         if self._inside is not None and self.recording is None:
             self._inside.end(error)

@@ -11,9 +11,7 @@ GRACE_S = 1.0
 POLL_S = 0.1
 
 
-def going_on(
-    variable: str, plan: str, recorded: Sequence[Process], pid: int | None
-) -> tuple[int, ...]:
+def going_on(variable: str, plan: str, recorded: Sequence[Process], pid: int | None) -> tuple[int, ...]:
     """Return the numbers of the processes that go on, where what they do is what the recording should be about.
 
     That is where no process has trained, or one that goes on has; `pid` is the command. All processes of a run have

@@ -17,14 +17,10 @@ PLAN = "TFDOCTOR_PLAN"
 def environment(plan: Plan, processes: Path) -> dict[str, str]:
     """Return the environment for the run; each agent creates its folder below `processes`."""
     hidden = plan.kind is not Kind.COMMAND
-    return agent_environment(
-        own_python.users(os.environ), agent_plan(plan, processes), hidden=hidden
-    )
+    return agent_environment(own_python.users(os.environ), agent_plan(plan, processes), hidden=hidden)
 
 
-def agent_environment(
-    variables: Mapping[str, str], settings: Mapping[str, Any], *, hidden: bool
-) -> dict[str, str]:
+def agent_environment(variables: Mapping[str, str], settings: Mapping[str, Any], *, hidden: bool) -> dict[str, str]:
     """Return environment variables with those that load the agent.
 
     A command sees our variables, since launchers copy their environment (`env=dict(os.environ, …)`); the agent
@@ -33,11 +29,7 @@ def agent_environment(
     inherited = variables.get("PYTHONPATH")
     others = [entry for entry in inherited.split(os.pathsep) if entry != SITE] if inherited else []
     empty = inherited in ("", os.pathsep.join([SITE, SITE]))
-    paths = [
-        SITE,
-        *others,
-        *([SITE] if empty else []),
-    ]  # twice marks a PYTHONPATH that was set but empty
+    paths = [SITE, *others, *([SITE] if empty else [])]  # twice marks a PYTHONPATH that was set but empty
     visibility = "hidden" if hidden else "visible"
     return {
         **variables,

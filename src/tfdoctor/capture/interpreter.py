@@ -18,9 +18,7 @@ RECEIPTS = ("pipx_metadata.json", "uv-receipt.toml")
 UVX = "archive-v0"
 """The folder of uv's cache that has the environments of `uvx`, which puts them first on PATH."""
 
-HAS_TENSORFLOW = (
-    "import sys, importlib.util; sys.exit(importlib.util.find_spec('tensorflow') is None)"
-)
+HAS_TENSORFLOW = "import sys, importlib.util; sys.exit(importlib.util.find_spec('tensorflow') is None)"
 
 ASK_S = 30.0
 
@@ -55,9 +53,7 @@ def _is_activated(python: str) -> bool:
 def notice(python: str) -> str:
     """Return what is to be said of the interpreter that was chosen: "" where it is the obvious one."""
     users = _on_path()
-    if _is_ours(python) and (
-        users is None or _is_ours(users) or Path(_called()).name != "tfdoctor"
-    ):
+    if _is_ours(python) and (users is None or _is_ours(users) or Path(_called()).name != "tfdoctor"):
         return ""
     lacks = "" if _is_ours(python) or _has_tensorflow(python) else ", which has no TensorFlow,"
     return f"runs it with {python}{lacks} (choose with --python)"

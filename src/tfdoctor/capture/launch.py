@@ -118,9 +118,7 @@ def _run(
     return returncode, replace(state, times=run_times.ended(times, since, Moment.now()))
 
 
-def _record(
-    folder: Folder, state: Manifest, returncode: int, samples: SamplingThread, plan: str
-) -> Manifest:
+def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingThread, plan: str) -> Manifest:
     """Write the recording of the ended run; return its manifest."""
     try:
         recorded = processes.read(folder.out)
@@ -133,6 +131,5 @@ def _record(
     except OSError as error:
         code = manifest.exit_code(returncode)
         raise LostRecordingError(
-            unwritten(folder.out, error, f"make room, then run `tfdoctor report {folder.out}`"),
-            code,
+            unwritten(folder.out, error, f"make room, then run `tfdoctor report {folder.out}`"), code
         ) from error

@@ -15,16 +15,7 @@ from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.capture.revision import revision
 from tfdoctor.recording import MANIFEST
 from tfdoctor.recording.agent import AgentState, WorkerRank
-from tfdoctor.recording.manifest import (
-    CapturePlan,
-    Clock,
-    EndedProcess,
-    Ending,
-    Manifest,
-    Revision,
-    Sampling,
-    fold,
-)
+from tfdoctor.recording.manifest import CapturePlan, Clock, EndedProcess, Ending, Manifest, Revision, Sampling, fold
 from tfdoctor.recording.processes import Process
 from tfdoctor.terms.replacement import replace_file
 

@@ -30,9 +30,7 @@ NO_TENSORFLOW = {
 
 OTHERS = {"jax": "JAX", "torch": "PyTorch"}
 
-TRACES = {
-    "jax": ": trace some of them with `jax.profiler.trace(FOLDER)`, which `tfdoctor report FOLDER` reads"
-}
+TRACES = {"jax": ": trace some of them with `jax.profiler.trace(FOLDER)`, which `tfdoctor report FOLDER` reads"}
 """How to record steps of other frameworks, as the end of a sentence."""
 
 HIDING = ("tensorflow.py", "tensorflow/__init__.py")
@@ -47,9 +45,7 @@ def missing(done: Manifest, process: Process | None) -> list[Missing]:
     if _plan(done).trace and MissingPart.TRACE not in known and not process.traces:
         reasons[MissingPart.TRACE] = _no_trace(done, process)
     if "tensorflow" in done.versions and not process.program.is_file():
-        reasons[MissingPart.PROGRAM] = (
-            "operations and layers were not recorded: the script ended abruptly"
-        )
+        reasons[MissingPart.PROGRAM] = "operations and layers were not recorded: the script ended abruptly"
     if _plan(done).sample_every_ms == 0:
         reasons[MissingPart.SAMPLES] = "sampling is switched off: remove --sample-every 0"
     return [Missing(what, why) for what, why in reasons.items()]

@@ -49,9 +49,7 @@ class Plan:
         if self.seconds is not None and not 0 < self.seconds < float("inf"):
             raise CaptureError("The time to trace must be longer than zero, and finite.")
         if not self.trace and (self.seconds is not None or self.stop_after):
-            raise CaptureError(
-                "A run without a trace has no time to trace, and no step to stop after."
-            )
+            raise CaptureError("A run without a trace has no time to trace, and no step to stop after.")
 
     @property
     def name(self) -> str:
@@ -95,9 +93,7 @@ class Plan:
 
 def _check_program(program: str, python: str | None) -> None:
     if python is not None:
-        raise CaptureError(
-            "--python applies to a script or -m only: a command chooses its own interpreter."
-        )
+        raise CaptureError("--python applies to a script or -m only: a command chooses its own interpreter.")
     if shutil.which(program) is None:
         hint = "remove the --" if program.endswith(".py") else "check its path"
         raise CaptureError(f"Program {program} not found: {hint}.")
@@ -113,9 +109,7 @@ def _check_script(script: str) -> None:
         with path.open("rb") as file:
             head = file.read(4096)
     except OSError as error:
-        raise CaptureError(
-            f"{script} cannot be read ({error.strerror}): check its permissions."
-        ) from error
+        raise CaptureError(f"{script} cannot be read ({error.strerror}): check its permissions.") from error
     _check_head(script, path.suffix, head)
 
 

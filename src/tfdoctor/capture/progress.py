@@ -26,10 +26,7 @@ LATE_S = 2.0
 UNSIZED = 80
 """Assumed columns of a terminal that does not report its width."""
 
-TITLED = (
-    *("xterm", "screen", "tmux", "rxvt", "alacritty"),
-    *("foot", "kitty", "gnome", "konsole", "vte"),
-)
+TITLED = (*("xterm", "screen", "tmux", "rxvt", "alacritty"), *("foot", "kitty", "gnome", "konsole", "vte"))
 """Terminals that have a title; others would print its text on the screen."""
 
 RECORDING = "recording"
@@ -41,9 +38,7 @@ PUSH, POP = "\x1b[22;2t", "\x1b[23;2t"
 class Title:
     """Shows the state of the most advanced process in the terminal's title while the script runs."""
 
-    def __init__(
-        self, processes: Path, stderr: TextIO, *, quiet: bool, traces: bool = True
-    ) -> None:
+    def __init__(self, processes: Path, stderr: TextIO, *, quiet: bool, traces: bool = True) -> None:
         self.processes, self.stderr, self.traces = processes, stderr, traces
         known = os.environ.get("TERM", "").startswith(TITLED)
         self.shown = known and not quiet and stderr.isatty()

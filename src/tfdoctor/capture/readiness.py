@@ -80,9 +80,7 @@ def _frameworks(python: str) -> Iterator[Ability]:
     path = shutil.which(python)
     if path is None:
         remedy = "give the path of the interpreter that runs your script, with --python"
-        yield Ability(
-            "Python", works=False, what=f"{python} was not found", remedy=remedy, needed=True
-        )
+        yield Ability("Python", works=False, what=f"{python} was not found", remedy=remedy, needed=True)
         return
     try:
         ran = subprocess.run(  # noqa: S603 - the user's interpreter

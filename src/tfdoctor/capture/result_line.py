@@ -22,11 +22,7 @@ def sentence(done: Manifest, *, recorded: bool, what: str = "run") -> str:
         return f"no steps traced ({why}), recorded"
     if window.steps:
         steps = "1 step" if window.steps == 1 else f"{window.steps} steps"
-        cut = (
-            " (more would have cost too much of the run: see --no-trace)"
-            if done.cut_by_cost
-            else ""
-        )
+        cut = " (more would have cost too much of the run: see --no-trace)" if done.cut_by_cost else ""
         return f"traced {steps}{cut}, recorded"
     duration_ns = (window.stopped_unix_ns or window.started_unix_ns) - window.started_unix_ns
     return f"traced {max(0, duration_ns) / 1e9:.1f} s, recorded"

@@ -51,9 +51,7 @@ class Witness:
             (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
         ]
         try:
-            self.pid = os.posix_spawn(
-                self.program, ["cat"], {}, file_actions=streams, setsigmask=WATCHED
-            )
+            self.pid = os.posix_spawn(self.program, ["cat"], {}, file_actions=streams, setsigmask=WATCHED)
         except OSError:  # no process is left: the script needs the last one
             os.close(self.pipe)
         os.close(reading)

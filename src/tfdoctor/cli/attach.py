@@ -25,24 +25,15 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     ],
     seconds: Annotated[
         float,
-        typer.Option(
-            "--for",
-            metavar="TIME",
-            parser=parse_seconds,
-            help="Trace for this long: 2s, 500ms, 1m.",
-        ),
+        typer.Option("--for", metavar="TIME", parser=parse_seconds, help="Trace for this long: 2s, 500ms, 1m."),
     ] = "2s",  # type: ignore[assignment] # typer parses the default as it does the argument
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_out,
-            metavar="PATH",
-            help="Folder for the recording [default: runs/attach-TIME].",
+            parser=parse_out, metavar="PATH", help="Folder for the recording [default: runs/attach-TIME]."
         ),
     ] = None,
-    no_report: Annotated[
-        bool, typer.Option("--no-report", help="Record without a report.")
-    ] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Record without a report.")] = False,
     formats: Formats = "html,json",
     fail_on: Fail = None,
     baseline: KnownFindings = None,

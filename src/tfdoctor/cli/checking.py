@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 def check(
     python: Annotated[
-        str | None,
-        typer.Option(
-            help="Python interpreter of the script [default: that of `tfdoctor profile`]."
-        ),
+        str | None, typer.Option(help="Python interpreter of the script [default: that of `tfdoctor profile`].")
     ] = None,
 ) -> None:
     """Say what a recording on this machine would contain, and what would be missing.

@@ -16,9 +16,7 @@ SETTLED = 10
 class Counter:
     """A line that counts, removed at the end of the `with` block."""
 
-    def __init__(
-        self, total: int, stream: TextIO, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, total: int, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self.total, self.stream, self.clock = total, stream, clock
         self.done = self.failed = 0
         self.shown = total > 0 and stream.isatty()

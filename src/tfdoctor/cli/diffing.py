@@ -39,25 +39,17 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
             help="The run before the change: a recording, a trace or its report.json.",
         ),
     ],
-    after: Annotated[
-        Path, typer.Argument(parser=parse_path, metavar="AFTER", help="The run after the change.")
-    ],
+    after: Annotated[Path, typer.Argument(parser=parse_path, metavar="AFTER", help="The run after the change.")],
     also_before: Annotated[
         list[Path] | None,
         typer.Option(
-            "--before",
-            parser=parse_path,
-            metavar="PATH",
-            help="A further run before the change; can be repeated.",
+            "--before", parser=parse_path, metavar="PATH", help="A further run before the change; can be repeated."
         ),
     ] = None,
     also_after: Annotated[
         list[Path] | None,
         typer.Option(
-            "--after",
-            parser=parse_path,
-            metavar="PATH",
-            help="A further run after the change; can be repeated.",
+            "--after", parser=parse_path, metavar="PATH", help="A further run after the change; can be repeated."
         ),
     ] = None,
     max_regression: Annotated[
@@ -69,14 +61,10 @@ def diff(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ] = None,
     anyway: Annotated[
-        bool,
-        typer.Option(
-            "--anyway", help="Compare the times of runs that are not alike in machine or program."
-        ),
+        bool, typer.Option("--anyway", help="Compare the times of runs that are not alike in machine or program.")
     ] = False,
     shares: Annotated[
-        bool,
-        typer.Option("--shares", help="Compare shares of the step only, as for unlike machines."),
+        bool, typer.Option("--shares", help="Compare shares of the step only, as for unlike machines.")
     ] = False,
     formats: FilesBeside = "",
     out: FilesFolder = None,

@@ -47,18 +47,12 @@ class WorkOptions:
     workers: Annotated[
         int | None,
         typer.Option(
-            parser=at_least(1),
-            metavar="N",
-            help="Recordings examined at once on this machine [default: its CPUs].",
+            parser=at_least(1), metavar="N", help="Recordings examined at once on this machine [default: its CPUs]."
         ),
     ] = None
     timeout: Annotated[
         float | None,
-        typer.Option(
-            parser=parse_seconds,
-            metavar="TIME",
-            help="Longest time for one recording [default: 10m].",
-        ),
+        typer.Option(parser=parse_seconds, metavar="TIME", help="Longest time for one recording [default: 10m]."),
     ] = None
     memory: Annotated[
         int | None,
@@ -91,8 +85,7 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
     ] = None,
     work: WorkOptions,
     reports: Annotated[
-        bool,
-        typer.Option(help="Write the HTML report of each recording too (about 1 MB each)."),
+        bool, typer.Option(help="Write the HTML report of each recording too (about 1 MB each).")
     ] = True,
     usd_per_device_hour: Annotated[
         list[str] | None,
@@ -178,9 +171,7 @@ def _fleet(
         jobs = to_examine(recordings, table, plan)
         UPLOADS.save(out)  # what cannot be written there is known before the work
         if known := len(recordings) - len(jobs):
-            say(
-                f"{known:,} of {len(recordings):,} recordings are in the table and have not changed"
-            )
+            say(f"{known:,} of {len(recordings):,} recordings are in the table and have not changed")
         ending = _examined(jobs, table, plan)
         rows, left = rows_of(recordings, table, plan)
         made = report(rows, prices, titles, left)

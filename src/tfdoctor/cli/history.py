@@ -54,14 +54,11 @@ class HistoryGates:
         FailOn | None,
         typer.Option(
             help="Exit with 3 on a finding of this severity or above that the newest run has and none of the last "
-            "runs had.",
+            "runs had."
         ),
     ] = None
     last: Annotated[
-        int,
-        typer.Option(
-            parser=at_least(1), metavar="N", help="Runs that the newest commit is compared with."
-        ),
+        int, typer.Option(parser=at_least(1), metavar="N", help="Runs that the newest commit is compared with.")
     ] = LAST
 
     def demand(self) -> "Demand":
@@ -75,9 +72,7 @@ class HistoryGates:
         from tfdoctor.terms.verdict import Severity  # noqa: PLC0415 - same
 
         if self.last < FEWEST:
-            raise typer.BadParameter(
-                f"--last {self.last} decides nothing: choose at least {FEWEST}"
-            )
+            raise typer.BadParameter(f"--last {self.last} decides nothing: choose at least {FEWEST}")
         counts = self.fail_on not in (None, FailOn.NEVER)
         return Demand(
             last=self.last,
@@ -115,9 +110,7 @@ class KeptOptions:
         ),
     ] = None
     why: Annotated[str, typer.Option(metavar="TEXT", help="Why the change is accepted.")] = ""
-    by: Annotated[
-        str, typer.Option(metavar="NAME", help="Who accepts it [default: git's user.name].")
-    ] = ""
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who accepts it [default: git's user.name].")] = ""
 
     def check(self) -> None:
         """Check that what is given belongs together.
@@ -128,9 +121,7 @@ class KeptOptions:
         if self.accept and not self.why.strip():
             raise typer.BadParameter("--accept needs a reason: add --why TEXT")
         if not self.accept and (self.why or self.by):
-            raise typer.BadParameter(
-                "--why and --by tell of an accepted change: add --accept WHAT@COMMIT"
-            )
+            raise typer.BadParameter("--why and --by tell of an accepted change: add --accept WHAT@COMMIT")
         for text in self.accept or ():
             what, _, commit = text.rpartition("@")
             if not what or not commit:
@@ -157,8 +148,7 @@ def history(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ],
     program: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Show the runs of this program only, such as train.py."),
+        str, typer.Option(metavar="NAME", help="Show the runs of this program only, such as train.py.")
     ] = "",
     gates: HistoryGates,
     kept: KeptOptions,
@@ -191,9 +181,7 @@ def history(  # noqa: PLR0913 - its arguments are the command's options
     raise typer.Exit(FOUND if made.failed else UNDECIDED if made.undecided else 0)
 
 
-def _read(
-    where: Sequence[str], applied: "Rulebook"
-) -> tuple[list["ReadRun"], list[tuple[str, str]]]:
+def _read(where: Sequence[str], applied: "Rulebook") -> tuple[list["ReadRun"], list[tuple[str, str]]]:
     """Return the runs at these places, and the places that cannot be read, with why.
 
     Raises:
@@ -247,9 +235,7 @@ def _with_accepted(known: "KeptHistory", kept: KeptOptions, made: "History") -> 
     by = kept.by.strip() or _user()
     for text in kept.accept or ():
         what, _, commit = text.rpartition("@")
-        known = known.with_accepted(
-            accepted(what, commit, made.series, by=by, why=kept.why.strip())
-        )
+        known = known.with_accepted(accepted(what, commit, made.series, by=by, why=kept.why.strip()))
     return known
 
 

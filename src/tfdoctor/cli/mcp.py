@@ -18,10 +18,7 @@ def mcp(
         ),
     ] = None,
     allow_run: Annotated[
-        bool,
-        typer.Option(
-            "--allow-run", help="Also let clients run scripts of these folders, by profile and try."
-        ),
+        bool, typer.Option("--allow-run", help="Also let clients run scripts of these folders, by profile and try.")
     ] = False,
 ) -> None:
     """Serve recordings to an assistant by the Model Context Protocol, on the standard input and output."""
@@ -30,7 +27,5 @@ def mcp(
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("mcp"):
             raise
-        raise InputError(
-            "`tfdoctor mcp` needs the package mcp: pip install 'tfdoctor[mcp]'."
-        ) from error
+        raise InputError("`tfdoctor mcp` needs the package mcp: pip install 'tfdoctor[mcp]'.") from error
     serve(tuple(folders or [Path()]), allow_run=allow_run)

@@ -38,15 +38,10 @@ Formats = Annotated[
 Link = Annotated[
     str,
     typer.Option(
-        "--link",
-        metavar="URL",
-        help="Where the HTML report will be found: the Markdown report links to it.",
+        "--link", metavar="URL", help="Where the HTML report will be found: the Markdown report links to it."
     ),
 ]
-Show = Annotated[
-    bool,
-    typer.Option("--open", help="Open the HTML report in the browser."),
-]
+Show = Annotated[bool, typer.Option("--open", help="Open the HTML report in the browser.")]
 Fail = Annotated[
     FailOn | None,
     typer.Option(
@@ -114,9 +109,7 @@ ForEpochs = Annotated[
 
 def _of_a_kwh(value: float | None) -> float | None:
     if value is not None and not 0 <= value <= HIGHEST_OF_A_KWH:  # nan is neither
-        raise typer.BadParameter(
-            f"{value:g} is no amount for a kWh: write a number from 0 to {HIGHEST_OF_A_KWH:g}"
-        )
+        raise typer.BadParameter(f"{value:g} is no amount for a kWh: write a number from 0 to {HIGHEST_OF_A_KWH:g}")
     return None if value is None else abs(value)  # -0.0 is 0, and "$-0.00" no price
 
 
@@ -164,9 +157,7 @@ def parse_link(url: str, formats: Sequence[str]) -> str:
         say("note: --link is shown by md and stored by json, and neither is written")
     parts = urlsplit(url)
     if url and (parts.scheme not in {"http", "https"} or not parts.netloc):
-        raise typer.BadParameter(
-            f"{url!r} is not a web address: write https://...", param_hint="--link"
-        )
+        raise typer.BadParameter(f"{url!r} is not a web address: write https://...", param_hint="--link")
     return quote(url, safe="%/:=&?~#+!,;@")
 
 
@@ -199,9 +190,7 @@ def known_formats(names: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the names of formats, each once; one that is not known is a usage error."""
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise typer.BadParameter(
-            f"{unknown[0]!r} is not one of {', '.join(known)}", param_hint="--format"
-        )
+        raise typer.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}", param_hint="--format")
     return list(dict.fromkeys(names))
 
 
@@ -266,11 +255,7 @@ FilesBeside = Annotated[
 ]
 FilesFolder = Annotated[
     Path | None,
-    typer.Option(
-        parser=parse_out,
-        metavar="PATH",
-        help="Folder for the files [default: the current folder].",
-    ),
+    typer.Option(parser=parse_out, metavar="PATH", help="Folder for the files [default: the current folder]."),
 ]
 
 

@@ -49,12 +49,7 @@ class Output:
 
 
 def report_after(
-    recording: "Recording",
-    title: str,
-    rules: "Rulebook",
-    gates: Gates,
-    output: Output,
-    savings: SavingOptions,
+    recording: "Recording", title: str, rules: "Rulebook", gates: Gates, output: Output, savings: SavingOptions
 ) -> int:
     """Report on a run that has ended; errors here must not hide the exit code of the script."""
     from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast

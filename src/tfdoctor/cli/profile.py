@@ -11,15 +11,7 @@ import typer
 from tfdoctor.cli.amounts import parse_seconds
 from tfdoctor.cli.gates import GateOptions
 from tfdoctor.cli.messages import say
-from tfdoctor.cli.options import (
-    Formats,
-    SavingOptions,
-    Scrub,
-    Show,
-    at_least,
-    parse_formats,
-    parse_out,
-)
+from tfdoctor.cli.options import Formats, SavingOptions, Scrub, Show, at_least, parse_formats, parse_out
 from tfdoctor.cli.outcome import Output, report_after
 from tfdoctor.cli.profile_parser import COMMAND
 from tfdoctor.cli.rule_selection import RuleOptions, book, untouched
@@ -46,12 +38,9 @@ class RecordingOptions:
         ),
     ] = None
     python: Annotated[str | None, typer.Option(help="Python interpreter for the script.")] = None
-    steps: Annotated[
-        int, typer.Option(parser=at_least(1), metavar="N", help="Training steps to trace.")
-    ] = 20
+    steps: Annotated[int, typer.Option(parser=at_least(1), metavar="N", help="Training steps to trace.")] = 20
     warmup: Annotated[
-        int,
-        typer.Option(parser=at_least(0), metavar="N", help="Training steps before tracing starts."),
+        int, typer.Option(parser=at_least(0), metavar="N", help="Training steps before tracing starts.")
     ] = 10
     seconds: Annotated[
         float | None,
@@ -62,9 +51,7 @@ class RecordingOptions:
             help="Trace for this long (2s, 500ms, 1m) instead of --steps, for jobs without visible steps.",
         ),
     ] = None
-    stop_after: Annotated[bool, typer.Option("--stop-after", help="End the run after tracing.")] = (
-        False
-    )
+    stop_after: Annotated[bool, typer.Option("--stop-after", help="End the run after tracing.")] = False
     no_trace: Annotated[
         bool,
         typer.Option(
@@ -76,9 +63,7 @@ class RecordingOptions:
     sample_every: Annotated[
         int,
         typer.Option(
-            parser=at_least(0),
-            metavar="MS",
-            help="Period for sampling the machine; 0 turns sampling off.",
+            parser=at_least(0), metavar="MS", help="Period for sampling the machine; 0 turns sampling off."
         ),
     ] = 200
 
@@ -114,9 +99,7 @@ def profile(  # noqa: PLR0913 - its arguments are the command's options
         ),
     ] = None,
     recording: RecordingOptions,
-    no_report: Annotated[
-        bool, typer.Option("--no-report", help="Record without a report.")
-    ] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Record without a report.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     formats: Formats = "html,json",
     demands: GateOptions,
@@ -174,12 +157,7 @@ def _save(out: Path | None) -> None:
             UPLOADS.save(out)
 
 
-TRACING = {
-    "steps": "--steps",
-    "warmup": "--warmup",
-    "seconds": "--for",
-    "stop_after": "--stop-after",
-}
+TRACING = {"steps": "--steps", "warmup": "--warmup", "seconds": "--for", "stop_after": "--stop-after"}
 """The options that say what to trace."""
 
 
@@ -195,9 +173,7 @@ def _must_not_trace(ctx: typer.Context) -> None:
             raise typer.BadParameter(f"--no-trace traces no steps: leave {option} out")
 
 
-def what(
-    ctx: typer.Context, module: str | None, command: list[str]
-) -> tuple["Kind", str, tuple[str, ...]]:
+def what(ctx: typer.Context, module: str | None, command: list[str]) -> tuple["Kind", str, tuple[str, ...]]:
     """Return the kind of command to run (script, module, program), its name and its arguments."""
     from tfdoctor.capture import Kind  # noqa: PLC0415 - keeps --help fast
 

@@ -18,15 +18,7 @@ from tfdoctor.cli.options import (
     parse_out,
     parse_path,
 )
-from tfdoctor.cli.outcome import (
-    Output,
-    ask_xprof,
-    diagnose,
-    exit_code,
-    noted,
-    without_names,
-    write,
-)
+from tfdoctor.cli.outcome import Output, ask_xprof, diagnose, exit_code, noted, without_names, write
 from tfdoctor.cli.patching import check_target, write_patch
 from tfdoctor.cli.rule_selection import RuleOptions, book
 from tfdoctor.cli.stored_report import must_need_no_recording, report_again

@@ -25,9 +25,7 @@ class Listing(StrEnum):
 
 
 def rules(
-    *,
-    form: Annotated[Listing, typer.Option("--format", help="Output format.")] = Listing.TEXT,
-    rules: RuleOptions,
+    *, form: Annotated[Listing, typer.Option("--format", help="Output format.")] = Listing.TEXT, rules: RuleOptions
 ) -> None:
     """List the rules by topic, with their titles and the facts they use."""
     applied = book(rules.settings())
@@ -36,9 +34,7 @@ def rules(
 
 def explain(
     *,
-    rule: Annotated[
-        str, typer.Argument(metavar="RULE", help="Name of the rule.", autocompletion=one_rule)
-    ],
+    rule: Annotated[str, typer.Argument(metavar="RULE", help="Name of the rule.", autocompletion=one_rule)],
     config: ConfigFile = None,
     rules: OwnRules = None,
 ) -> None:
@@ -110,8 +106,7 @@ def _json(applied: "Rulebook") -> str:
                 "since": rule.since,
                 "needs": list(rule.needs),
                 "limits": {
-                    name: {"value": getattr(limits, name), "default": default}
-                    for name, default in defaults.items()
+                    name: {"value": getattr(limits, name), "default": default} for name, default in defaults.items()
                 },
                 "own": rule.own,
                 "off": off.get(rule.name, ""),

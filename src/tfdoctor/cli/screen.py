@@ -29,10 +29,7 @@ class _FoldingTable(TableElement):
 
 
 class _Page(Markdown):
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "table_open": _FoldingTable,
-    }
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "table_open": _FoldingTable}
 
 
 def rendered(page: str) -> str:

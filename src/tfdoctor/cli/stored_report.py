@@ -32,19 +32,11 @@ def must_need_no_recording(options: Mapping[str, object]) -> None:
             if given == "--scrub"
             else "a stored report is not examined again"
         )
-        raise typer.BadParameter(
-            f"{given} needs the recording: {why}; run `tfdoctor report RECORDING {given}`"
-        )
+        raise typer.BadParameter(f"{given} needs the recording: {why}; run `tfdoctor report RECORDING {given}`")
 
 
 def report_again(
-    path: Path,
-    chosen: "Config",
-    output: Output,
-    demands: GateOptions,
-    *,
-    out: Path | None,
-    patch: str | None,
+    path: Path, chosen: "Config", output: Output, demands: GateOptions, *, out: Path | None, patch: str | None
 ) -> int:
     """Write a stored report in these formats and return the exit code; budgets are those of the settings, if any.
 

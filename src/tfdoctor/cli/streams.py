@@ -74,9 +74,7 @@ def prepare() -> None:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
-        except (
-            OSError
-        ):  # closed: the next file would have its number; the script finds it closed all the same
+        except OSError:  # closed: the next file would have its number; the script finds it closed all the same
             os.open(os.devnull, os.O_RDWR)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: PTH123, SIM115 - no path

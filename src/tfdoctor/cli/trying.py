@@ -68,9 +68,7 @@ class TrialOptions:
     ] = None
     env: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE", help="Also try this environment variable; can be repeated."
-        ),
+        typer.Option(metavar="NAME=VALUE", help="Also try this environment variable; can be repeated."),
     ] = None
     usual_settings: Annotated[
         bool,
@@ -88,15 +86,12 @@ class TrialOptions:
         ),
     ] = False
     minutes: Annotated[
-        float,
-        typer.Option(min=0.5, max=1440, callback=_finite, help="Time for all runs together."),
+        float, typer.Option(min=0.5, max=1440, callback=_finite, help="Time for all runs together.")
     ] = TRIAL_MINUTES
     keep: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_own,
-            metavar="FILE",
-            help="Write the edits that proved to help as a diff for git apply.",
+            parser=parse_own, metavar="FILE", help="Write the edits that proved to help as a diff for git apply."
         ),
     ] = None
     keep_model_changes: Annotated[
@@ -108,11 +103,7 @@ class TrialOptions:
         ),
     ] = False
     layer: Annotated[
-        bool,
-        typer.Option(
-            "--layer/--no-layer",
-            help="Throw away what the runs write, where the kernel allows it.",
-        ),
+        bool, typer.Option("--layer/--no-layer", help="Throw away what the runs write, where the kernel allows it.")
     ] = True
     yes: Annotated[
         bool,
@@ -125,8 +116,7 @@ class TrialOptions:
     fail_on_promise: Annotated[
         str | None,
         typer.Option(
-            metavar="PERCENT",
-            help="Exit with 3 if a promised saving is off by more than this share of the step.",
+            metavar="PERCENT", help="Exit with 3 if a promised saving is off by more than this share of the step."
         ),
     ] = None
 
@@ -168,9 +158,7 @@ def try_(  # noqa: PLR0913 - its arguments are the command's options
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=parse_own,
-            metavar="PATH",
-            help="Folder for a new recording [default: runs/SCRIPT-TIME].",
+            parser=parse_own, metavar="PATH", help="Folder for a new recording [default: runs/SCRIPT-TIME]."
         ),
     ] = None,
     trial: TrialOptions,

@@ -58,9 +58,7 @@ def read(path: Path) -> Baseline:
     try:
         written = path.read_bytes().decode()
     except FileNotFoundError as error:
-        raise InputError(
-            f"the baseline {path} does not exist: write it with --write-baseline {path}."
-        ) from error
+        raise InputError(f"the baseline {path} does not exist: write it with --write-baseline {path}.") from error
     except OSError as error:
         raise InputError(f"the baseline {path} cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
@@ -136,9 +134,7 @@ def must_be_writable(path: Path, program: str) -> None:
         what = "is a folder" if path.is_dir() else "is no folder"
         raise OutputError(f"{place} {what}: choose another file for the baseline.")
     if why := why_unwritable(path if path.exists() else path.parent):
-        raise OutputError(
-            f"{path} cannot be written ({why}): choose another file for the baseline."
-        )
+        raise OutputError(f"{path} cannot be written ({why}): choose another file for the baseline.")
     if not path.exists() or not path.stat().st_size:
         return
     try:
@@ -183,8 +179,7 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
         return bool(_names(diagnosis, one) & known)
 
     results = tuple(
-        replace(result, known=marked(result)) if _counts(result) else result
-        for result in diagnosis.results
+        replace(result, known=marked(result)) if _counts(result) else result for result in diagnosis.results
     )
     hosts = diagnosis.hosts
     if hosts is not None:
@@ -197,9 +192,7 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
 def _unsaid(diagnosis: Diagnosis) -> set[str]:
     """Return the rules that say nothing of the run: they are off, or could not be checked."""
     unchecked = {
-        result.rule.name
-        for result in diagnosis.results
-        if isinstance(result.outcome, NotApplicable | Errored)
+        result.rule.name for result in diagnosis.results if isinstance(result.outcome, NotApplicable | Errored)
     }
     return unchecked | {off.rule for off in diagnosis.settings.off}
 

@@ -13,14 +13,7 @@ from typing import cast
 import numpy as np
 
 from tfdoctor.compare.conditions import taken
-from tfdoctor.compare.step_times import (
-    FEWEST,
-    QUARTILES,
-    STRETCHES,
-    ComparedSteps,
-    Floats,
-    bootstrap_error,
-)
+from tfdoctor.compare.step_times import FEWEST, QUARTILES, STRETCHES, ComparedSteps, Floats, bootstrap_error
 from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, StepRow
 from tfdoctor.diagnosis.comparison import StepFigure
 from tfdoctor.edits.source import within_repository
@@ -106,12 +99,8 @@ def _step(diagnosis: Diagnosis) -> Measured95:
     if why := _why_no_step(diagnosis, rows):
         return Measured95(why=why)
     assert shown is not None  # noqa: S101 - otherwise there is a reason
-    times = ComparedSteps(
-        _times(rows), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL
-    )
-    if (
-        steps.slow and not steps.stalled
-    ):  # slow steps are most of the time: the budget is for all steps
+    times = ComparedSteps(_times(rows), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL)
+    if steps.slow and not steps.stalled:  # slow steps are most of the time: the budget is for all steps
         times = times.by_stretches()
         shown = times.step_ms
     low, high = times.ends(student(min(times.freedom, STRETCHES - 1)))
@@ -164,9 +153,7 @@ def _input_wait(diagnosis: Diagnosis) -> Measured95:
 def _half_of_share(waits: Floats) -> float:
     """Return half of the interval of a share: by the sample of steps, and by how much they differ."""
     times = ComparedSteps(waits[:, 1], 1.0)  # for the degrees of freedom
-    error = bootstrap_error(
-        waits, lambda drawn: drawn[:, :, 0].sum(axis=1) / drawn[:, :, 1].sum(axis=1)
-    )
+    error = bootstrap_error(waits, lambda drawn: drawn[:, :, 0].sum(axis=1) / drawn[:, :, 1].sum(axis=1))
     low, high = np.percentile(waits[:, 0] / waits[:, 1], (25, 75))
     return student(times.freedom) * math.hypot(error, float(high - low) / QUARTILES)
 
@@ -271,21 +258,19 @@ def _missing(conditions: Conditions, name: str) -> str:
     return conditions.missing.get(name) or "the recording does not contain it"
 
 
-FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float], Quantity]]] = (
-    MappingProxyType(
-        {
-            "step-ms": (_step, ms),
-            "input-wait": (_input_wait, ratio),
-            "examples-per-second": (_examples, examples_rate),
-            "matrix-unit": (_matrix_unit, ratio),
-            "roofline": (_roofline, ratio),
-            "memory-gb": (_memory, nbytes),
-            "run-s": (_of_run(), ms),
-            "run-start-s": (_of_run(Phase.START, Phase.IMPORTS), ms),
-            "run-preparation-s": (_of_run(Phase.PREPARING), ms),
-            "epoch-boundary-s": (_boundary, ms),
-            "memory-peak-gb": (_peak, nbytes),
-        }
-    )
+FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float], Quantity]]] = MappingProxyType(
+    {
+        "step-ms": (_step, ms),
+        "input-wait": (_input_wait, ratio),
+        "examples-per-second": (_examples, examples_rate),
+        "matrix-unit": (_matrix_unit, ratio),
+        "roofline": (_roofline, ratio),
+        "memory-gb": (_memory, nbytes),
+        "run-s": (_of_run(), ms),
+        "run-start-s": (_of_run(Phase.START, Phase.IMPORTS), ms),
+        "run-preparation-s": (_of_run(Phase.PREPARING), ms),
+        "epoch-boundary-s": (_boundary, ms),
+        "memory-peak-gb": (_peak, nbytes),
+    }
 )
 """What each budget is about, and its unit."""

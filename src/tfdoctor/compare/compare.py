@@ -62,9 +62,7 @@ class Sides:
         return tuple({mismatch.what: mismatch for mismatch in reversed(found_all)}.values())[::-1]
 
 
-def compare(
-    sides: Sides, *, in_ms: bool = True, most_regression: float | None = None
-) -> RunComparison:
+def compare(sides: Sides, *, in_ms: bool = True, most_regression: float | None = None) -> RunComparison:
     """Compare the runs; without ``in_ms`` by shares of the step alone, as runs on unlike machines."""
     missing = _why_missing(sides) if in_ms else "the runs are not compared in milliseconds"
     widen = widening(sides.before, sides.after)

@@ -42,9 +42,7 @@ def widening(before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> Widenin
         which, ratio = "lower" if clock > 0 else "higher", float(np.expm1(abs(clock)))
         why.append(f"The clock of the GPUs was {percent(ratio)} {which} after the change.")
     return Widening(
-        below=slowed_after + max(0.0, clock),
-        above=slowed_before + max(0.0, -clock),
-        why=tuple(filter(None, why)),
+        below=slowed_after + max(0.0, clock), above=slowed_before + max(0.0, -clock), why=tuple(filter(None, why))
     )
 
 
@@ -77,9 +75,7 @@ def _load(which: str, reports: Sequence[Diagnosis], slowed: float) -> str:
     if slowed < NOTICED:
         return ""
     share = percent(float(np.mean([_used(report.conditions) for report in reports])))
-    return (
-        f"Other programs used {share} of the cores while the steps {which} the change were traced."
-    )
+    return f"Other programs used {share} of the cores while the steps {which} the change were traced."
 
 
 def _used(conditions: Conditions) -> float:

@@ -52,18 +52,12 @@ def _matched(before: Diagnosis, after: Diagnosis, least_ms: float) -> Iterator[F
     for earlier in findings(before):
         if _same(earlier, before, after) is None:
             gone = earlier.rule in _checked(after)
-            yield _change(
-                FindingState.GONE if gone else FindingState.UNCHECKED_AFTER, earlier, None
-            )
+            yield _change(FindingState.GONE if gone else FindingState.UNCHECKED_AFTER, earlier, None)
 
 
 def _checked(report: Diagnosis) -> set[str]:
     """Return the rules that have a verdict about the run."""
-    return {
-        result.rule.name
-        for result in report.results
-        if isinstance(result.outcome, Finding | Healthy)
-    }
+    return {result.rule.name for result in report.results if isinstance(result.outcome, Finding | Healthy)}
 
 
 def _shown_by(rule: str, leading: Sequence[Mapping[str, str]]) -> str:
@@ -87,9 +81,7 @@ def _same(one: Found, its: Diagnosis, other: Diagnosis) -> Found | None:
     matching = [found for found in findings(other) if found.rule == one.rule]
     in_file = (found for found in matching if _path(found) == _path(one))
     in_script = (found for found in matching if _in_script(one, its) and _in_script(found, other))
-    by_line = (
-        found for found in matching if _text(one, its) and _text(one, its) == _text(found, other)
-    )
+    by_line = (found for found in matching if _text(one, its) and _text(one, its) == _text(found, other))
     return next(in_file, None) or next(in_script, None) or next(by_line, None)
 
 
@@ -105,9 +97,7 @@ def _path(finding: Found) -> str:
 def _in_script(finding: Found, report: Diagnosis) -> bool:
     """Whether a finding is in the script of the run's command, whose path either may have more of."""
     script = next((word for word in report.subject.command if word.endswith(".py")), "")
-    paths = [
-        PurePosixPath(path.replace("\\", "/")).parts[::-1] for path in (script, _path(finding))
-    ]
+    paths = [PurePosixPath(path.replace("\\", "/")).parts[::-1] for path in (script, _path(finding))]
     return all(paths) and all(one == other for one, other in zip(*paths, strict=False))
 
 

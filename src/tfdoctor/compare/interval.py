@@ -111,10 +111,7 @@ def _halves_of_one(before: ComparedSteps, after: ComparedSteps) -> tuple[float, 
     variance = sum(run.error**2 + run.spread**2 for run in (before, after))
     quantile = student(min(before.freedom, after.freedom, 2 * (STRETCHES - 1)))
     half, least = quantile * float(np.sqrt(variance)), quantile * LEAST_SPREAD * float(np.sqrt(2))
-    (fast_before, slow_before), (fast_after, slow_after) = (
-        before.reach(quantile),
-        after.reach(quantile),
-    )
+    (fast_before, slow_before), (fast_after, slow_after) = (before.reach(quantile), after.reach(quantile))
     return min(half, fast_after + slow_before + least), min(half, slow_after + fast_before + least)
 
 

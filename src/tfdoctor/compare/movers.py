@@ -18,9 +18,7 @@ Times = Mapping[str, float]
 """Milliseconds per step by name."""
 
 
-def movers(
-    before: Diagnosis, after: Diagnosis, certain: float, *, in_ms: bool
-) -> tuple[Mover, ...]:
+def movers(before: Diagnosis, after: Diagnosis, certain: float, *, in_ms: bool) -> tuple[Mover, ...]:
     """Return what moved, most first; in ms, or in shares of the step.
 
     It must move by a percent of the step, and relative to its own time by at least ``certain``: how much slower a
@@ -37,9 +35,7 @@ def movers(
             ]
     step = max(step_of(before) or 0.0, step_of(after) or 0.0) if in_ms else 1.0
     least = math.log1p(certain)
-    shown = [
-        mover for mover in moved if abs(_by(mover)) >= SMALLEST * step and _ratio(mover) >= least
-    ]
+    shown = [mover for mover in moved if abs(_by(mover)) >= SMALLEST * step and _ratio(mover) >= least]
     return tuple(sorted(shown, key=lambda mover: (-abs(_by(mover)), mover.name))[:MOST])
 
 

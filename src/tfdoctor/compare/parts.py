@@ -8,13 +8,7 @@ import numpy as np
 from tfdoctor.compare.conditions import Widening
 from tfdoctor.compare.interval import Interval
 from tfdoctor.compare.reports import parts_of, step_of
-from tfdoctor.compare.step_times import (
-    QUARTILES,
-    Floats,
-    bootstrap_error,
-    spread_of_runs,
-    stretches,
-)
+from tfdoctor.compare.step_times import QUARTILES, Floats, bootstrap_error, spread_of_runs, stretches
 from tfdoctor.diagnosis import PARTS, Diagnosis
 from tfdoctor.diagnosis.comparison import PartChange
 from tfdoctor.terms.student_t import student
@@ -29,13 +23,7 @@ COMPENSATED = 0.5
 """Share of the parts' change that is left of the whole step's, below which other parts make up for it."""
 
 
-def part_changes(
-    before: Diagnosis,
-    after: Diagnosis,
-    widen: Widening,
-    *,
-    in_ms: bool,
-) -> tuple[PartChange, ...]:
+def part_changes(before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms: bool) -> tuple[PartChange, ...]:
     """Return the parts that either run has, in display order; in ms, or in shares of the step."""
     if not parts_of(before) or not parts_of(after):
         return ()
@@ -48,25 +36,17 @@ def carried(parts: Sequence[PartChange]) -> float:
     changes = [part.after - part.before for part in parts if part.changed]
     by_parts, whole = sum(changes), sum(part.after - part.before for part in parts)
     largest = max(map(abs, changes), default=0.0)
-    stands = (
-        by_parts * whole >= COMPENSATED * by_parts**2 and abs(by_parts) >= COMPENSATED * largest
-    )
+    stands = by_parts * whole >= COMPENSATED * by_parts**2 and abs(by_parts) >= COMPENSATED * largest
     return by_parts if stands else 0.0
 
 
 def step_by_parts(before: Diagnosis, after: Diagnosis, widen: Widening) -> Interval:
     """Return the change of the step as the sum of its parts, relative to the step before."""
     parts = [part for part in PARTS if parts_of(before).get(part) or parts_of(after).get(part)]
-    half = math.hypot(
-        *(_half_ms(_times(report, part)) for report in (before, after) for part in parts)
-    )
+    half = math.hypot(*(_half_ms(_times(report, part)) for report in (before, after) for part in parts))
     first, last = (sum(parts_of(report).values()) for report in (before, after))
     below, above = _slack(first, last, widen)
-    return Interval(
-        last / first - 1,
-        (last - first - half - below) / first,
-        (last - first + half + above) / first,
-    )
+    return Interval(last / first - 1, (last - first - half - below) / first, (last - first + half + above) / first)
 
 
 def _slack(before: float, after: float, widen: Widening) -> tuple[float, float]:
@@ -74,9 +54,7 @@ def _slack(before: float, after: float, widen: Widening) -> tuple[float, float]:
     return after * -math.expm1(-widen.below), before * -math.expm1(-widen.above)
 
 
-def _change(
-    part: str, before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms: bool
-) -> PartChange:
+def _change(part: str, before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms: bool) -> PartChange:
     """Compare one part; a share is that of its own run's step."""
     steps = [step_of(report) or 1.0 for report in (before, after)]
     first_unit, last_unit = (1.0, 1.0) if in_ms else steps

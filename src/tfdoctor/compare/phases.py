@@ -19,11 +19,7 @@ def run_change(before: Diagnosis, after: Diagnosis) -> ChangeOfRun | None:
         before_ms=sum(times[0].values()),
         after_ms=sum(times[1].values()),
         phases=tuple(
-            PhaseChange(
-                phase=phase,
-                before_ms=times[0].get(phase, 0.0),
-                after_ms=times[1].get(phase, 0.0),
-            )
+            PhaseChange(phase=phase, before_ms=times[0].get(phase, 0.0), after_ms=times[1].get(phase, 0.0))
             for phase in shown
         ),
         epochs=(first.epochs, last.epochs),

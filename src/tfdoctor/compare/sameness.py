@@ -9,11 +9,7 @@ from tfdoctor.diagnosis.comparison import Mismatch
 def mismatches(before: Diagnosis, after: Diagnosis) -> tuple[Mismatch, ...]:
     """Return in which respects two runs differ; what is unknown of one of them does not count."""
     pairs = zip(_traits(before), _traits(after), strict=True)
-    return tuple(
-        Mismatch(what, one, other)
-        for (what, one), (_, other) in pairs
-        if one and other and one != other
-    )
+    return tuple(Mismatch(what, one, other) for (what, one), (_, other) in pairs if one and other and one != other)
 
 
 def _traits(report: Diagnosis) -> Iterator[tuple[str, str]]:
@@ -25,10 +21,7 @@ def _traits(report: Diagnosis) -> Iterator[tuple[str, str]]:
     yield "usable cores", _number(conditions.cores_usable)
     yield "command", " ".join(subject.command)
     yield "batch size", _number(conditions.batch_size)
-    yield (
-        "versions",
-        ", ".join(f"{name} {text}" for name, text in sorted(subject.framework.items())),
-    )
+    yield ("versions", ", ".join(f"{name} {text}" for name, text in sorted(subject.framework.items())))
 
 
 def _number(value: float | None) -> str:

@@ -119,8 +119,7 @@ class ComparedSteps:
     def by_stretches(self) -> Self:
         """Return the run with the step of all steps instead of the typical one."""
         every, typical = (
-            float(FIGURES[figure](self.times_ms[None])[0])
-            for figure in (StepFigure.STRETCHES, self.figure)
+            float(FIGURES[figure](self.times_ms[None])[0]) for figure in (StepFigure.STRETCHES, self.figure)
         )
         step_ms = self.step_ms * every / typical
         return replace(self, step_ms=step_ms, figure=StepFigure.STRETCHES, untraced_ms=None)

@@ -84,9 +84,7 @@ def parts(chart: Chart) -> Parts | None:
     if breakdown is None or not breakdown.step_ms:
         return None
     pipeline = chart.get(InputPipeline)
-    times = {
-        str(part): time for part, time in (model.exposed if model else breakdown.median).items()
-    }
+    times = {str(part): time for part, time in (model.exposed if model else breakdown.median).items()}
     kept = {part: model.kept(part) for part in times} if model else {}
     return Parts(times, pipeline.segments if pipeline else (), kept)
 
@@ -103,9 +101,7 @@ def unexplained(chart: Chart, results: Iterable[Result]) -> Unexplained | None:
     found = [r.outcome for r in results if isinstance(r.outcome, Finding)]
     findings = [replace(f, effects=tuple(e for e in f.effects if not e.is_ceiling)) for f in found]
     left = {
-        part: ms
-        - of_step.named(part, findings)
-        - of_step.of(part, _of_part(part, _necessary(results, part)))
+        part: ms - of_step.named(part, findings) - of_step.of(part, _of_part(part, _necessary(results, part)))
         for part, ms in of_step.large.items()
     }
     effects = [effect for finding in findings for effect in finding.effects]
@@ -156,9 +152,7 @@ def _necessary(results: Iterable[Result], part: str) -> list[PartTime]:
     return [time for one in healthy for time in one.necessary if time.part == part]
 
 
-def _seen(
-    chart: Chart, of_step: Parts, part: str, left_ms: float, findings: Iterable[Finding]
-) -> tuple[Seen, ...]:
+def _seen(chart: Chart, of_step: Parts, part: str, left_ms: float, findings: Iterable[Finding]) -> tuple[Seen, ...]:
     """Return what was seen in the unexplained time of a part, its times without the profiler's cost."""
     named: dict[str, float] = {}
     for effect in (e for finding in findings for e in finding.effects):
@@ -168,9 +162,7 @@ def _seen(
             named |= dict.fromkeys(effect.parts, math.inf)
     kept = of_step.of(part, 1.0)
     return tuple(
-        replace(seen, amount=ms(kept * seen.amount.value))
-        if seen.amount.unit is Unit.MILLISECONDS
-        else seen
+        replace(seen, amount=ms(kept * seen.amount.value)) if seen.amount.unit is Unit.MILLISECONDS else seen
         for seen in seen_in(chart, part, left_ms / kept if kept else 0.0, named)
     )
 

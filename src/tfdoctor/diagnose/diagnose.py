@@ -99,11 +99,7 @@ class Examination:
 
 
 def _several(
-    recording: Recording,
-    members: Sequence[hosts.HostRecording],
-    by: Examination,
-    *,
-    ask_xprof: bool,
+    recording: Recording, members: Sequence[hosts.HostRecording], by: Examination, *, ask_xprof: bool
 ) -> Diagnosis:
     """Compare the hosts and show one in full; only one trace is in memory at a time."""
     examined = [by.of(member) for member in members]

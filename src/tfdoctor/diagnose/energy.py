@@ -43,9 +43,7 @@ class MeasuredEnergy:
             return None
         device, epoch = chart.get(Device), chart.get(Epoch)
         prices = chart.get(EnergyPrices) or EnergyPrices()
-        return cls(
-            energy, prices, device.kind if device else None, step_ms, epoch.steps if epoch else None
-        )
+        return cls(energy, prices, device.kind if device else None, step_ms, epoch.steps if epoch else None)
 
     def account(self) -> EnergyAccount:
         """Return the energy of the run."""
@@ -86,9 +84,7 @@ class MeasuredEnergy:
         return None if joules is None else self._priced(joules)
 
     def _priced(self, joules: float) -> EnergyAmount:
-        return EnergyAmount(
-            joules=joules, usd=self.prices.usd(joules), gco2=self.prices.gco2(joules)
-        )
+        return EnergyAmount(joules=joules, usd=self.prices.usd(joules), gco2=self.prices.gco2(joules))
 
     def _saving(self, result: Result) -> EnergySaving | None:
         """Return what a finding saves; None where the power of the time that it saves was not measured."""

@@ -17,9 +17,7 @@ from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
 
 
-def examine(
-    chart: Chart, rules: Iterable[Rule], run: RunPricing | None = None
-) -> tuple[Result, ...]:
+def examine(chart: Chart, rules: Iterable[Rule], run: RunPricing | None = None) -> tuple[Result, ...]:
     """Apply every rule; a failure of one does not affect the others. The most severe finding comes first.
 
     First the specific rules, then the general ones, which get what the findings so far leave unexplained. ``run``
@@ -32,11 +30,7 @@ def examine(
     named = names_input(specific)
     results = with_hidden(said, specific, model, named=named)
     left = unexplained(chart, results)
-    asked = [
-        (rule, within(left, window.checked(_apply(rule, chart, left))))
-        for rule in rules
-        if rule.general
-    ]
+    asked = [(rule, within(left, window.checked(_apply(rule, chart, left)))) for rule in rules if rule.general]
     general = [timed(result, model) for one in asked for result in judged([one], model)]
     results += with_hidden(asked, general, model, named=named)
     return rated(chart, results, run)

@@ -36,9 +36,7 @@ def judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) ->
     return judged(remaining, model)
 
 
-def _judge(
-    rule: Rule, outcome: Outcome, model: StepModel | None, effects: dict[str, tuple[Effect, ...]]
-) -> Result:
+def _judge(rule: Rule, outcome: Outcome, model: StepModel | None, effects: dict[str, tuple[Effect, ...]]) -> Result:
     """Give a finding its saving and severity; one that saves nothing worth saying is healthy."""
     if not isinstance(outcome, Finding) or not outcome.effects or model is None:
         severity = outcome.severity or Severity.NOTE if isinstance(outcome, Finding) else None
@@ -83,9 +81,7 @@ def within(left: Unexplained | None, outcome: Outcome) -> Outcome:
         named[effect.stage] += effect.of.value if effect.of else 0.0
     fits = {stage: min(1.0, left.parts_ms[stage] / time) for stage, time in named.items() if time}
     effects = (
-        replace(effect, of=ms(effect.of.value * fits.get(effect.stage, 1.0)))
-        if effect.of
-        else effect
+        replace(effect, of=ms(effect.of.value * fits.get(effect.stage, 1.0))) if effect.of else effect
         for effect in own
     )
     return replace(outcome, effects=tuple(effects))
@@ -117,11 +113,7 @@ def names_input(results: Iterable[Result]) -> bool:
 
 
 def with_hidden(
-    outcomes: Iterable[tuple[Rule, Outcome]],
-    results: Iterable[Result],
-    model: StepModel | None,
-    *,
-    named: bool,
+    outcomes: Iterable[tuple[Rule, Outcome]], results: Iterable[Result], model: StepModel | None, *, named: bool
 ) -> list[Result]:
     """Say of findings that save nothing where the input takes as long as the rest of the step.
 
@@ -152,7 +144,6 @@ def _behind_input(result: Result, outcome: Finding, model: StepModel, *, named: 
         takes = _takes(outcome, model, saved)
         return replace(result, outcome=outcome, takes=takes, severity=severity)
     hidden = tuple(
-        PartTime(stage, ms(model.traced[stage] if named else 0.0), words.paced(model))
-        for stage in stages
+        PartTime(stage, ms(model.traced[stage] if named else 0.0), words.paced(model)) for stage in stages
     )
     return replace(result, outcome=replace(result.outcome, necessary=hidden))

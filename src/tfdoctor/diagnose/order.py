@@ -7,13 +7,7 @@ exclude or require each other depends on their *edits* (`Remedy.edit_id`), which
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfdoctor.diagnose.savings import (
-    ROUNDING,
-    WORTH_SAYING,
-    at_most,
-    model_of,
-    too_few_steps,
-)
+from tfdoctor.diagnose.savings import ROUNDING, WORTH_SAYING, at_most, model_of, too_few_steps
 from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Turn
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
@@ -33,11 +27,7 @@ class Clash:
 
 CLASHES = (
     Clash("run-eagerly-off", "jit-compile", "XLA cannot compile a step that runs eagerly"),
-    Clash(
-        "run-eagerly-off",
-        "steps-per-execution",
-        "an eager model executes its steps one at a time",
-    ),
+    Clash("run-eagerly-off", "steps-per-execution", "an eager model executes its steps one at a time"),
     Clash(
         "jit-compile",
         "fused-batch-norm",
@@ -47,8 +37,7 @@ CLASHES = (
     Clash(
         Stage.BETWEEN,
         "steps-per-execution",
-        "per-batch callbacks then run once per several steps, which hides their cost and changes what they "
-        "receive",
+        "per-batch callbacks then run once per several steps, which hides their cost and changes what they receive",
     ),
 )
 """tf.keras.Model.compile documents what steps_per_execution and run_eagerly do to each other and to
@@ -75,9 +64,7 @@ def order(chart: Chart, results: Iterable[Result]) -> Order | None:
     return Order(turns=turns, relations=(*unneeded, *ceilings, *clashes))
 
 
-def _independent(
-    turns: Sequence[Turn], effects: Mapping[str, tuple[Effect, ...]], model: StepModel
-) -> bool:
+def _independent(turns: Sequence[Turn], effects: Mapping[str, tuple[Effect, ...]], model: StepModel) -> bool:
     """Whether every finding saves as much alone as at its turn."""
     differences = (abs(model.saving(effects[t.rule]) - t.saves.value) for t in turns)
     return all(difference < WORTH_SAYING * model.step_ms for difference in differences)
@@ -103,9 +90,7 @@ def _turns(
         ready = _ready(left, clashes)
         gains = {name: now - model.predict([*done, *left[name]]) for name in ready}
         name = min(ready, key=lambda name: (-gains[name], -model.saving(effects[name]), name))
-        rest = now - model.predict(
-            [*done, *(e for own_effects in left.values() for e in own_effects)]
-        )
+        rest = now - model.predict([*done, *(e for own_effects in left.values() for e in own_effects)])
         if not _worth(max(gains[name], rest), now, model):
             break
         own_effects = left.pop(name)

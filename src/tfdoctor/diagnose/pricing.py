@@ -9,9 +9,7 @@ from tfdoctor.terms.units import usd
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Measure
 
 
-def priced(
-    results: Iterable[Result], together: Together | None, price: Price | None
-) -> tuple[Result, ...]:
+def priced(results: Iterable[Result], together: Together | None, price: Price | None) -> tuple[Result, ...]:
     """Add to the results about money how much of it all changes combined would save.
 
     A rule cannot do so itself: savings are computed after all rules have run.
@@ -20,8 +18,7 @@ def priced(
         return tuple(results)
     most = ", at most" if together.bound is Bound.AT_MOST else ""
     saved = Measure(
-        f"saving per 1,000 steps with all changes{most}",
-        usd(1000 * price.of_ms(together.per_step.value)),
+        f"saving per 1,000 steps with all changes{most}", usd(1000 * price.of_ms(together.per_step.value))
     )
     return tuple(
         replace(result, outcome=replace(said, evidence=(*said.evidence, saved)))

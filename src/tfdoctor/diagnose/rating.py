@@ -14,9 +14,7 @@ from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.terms.verdict import Concern, Finding, Severity
 
 
-def rated(
-    chart: Chart, results: Iterable[Result], run: RunPricing | None = None
-) -> tuple[Result, ...]:
+def rated(chart: Chart, results: Iterable[Result], run: RunPricing | None = None) -> tuple[Result, ...]:
     """Return the results in order: by the time of the run where it is known whole, else by that of the step.
 
     Of few steps each finding is a note, in the order of what it would save.

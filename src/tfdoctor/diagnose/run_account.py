@@ -95,12 +95,7 @@ def _rows(phases: RunPhases) -> tuple[PhaseRow, ...]:
 
 def _segments(phases: RunPhases) -> tuple[PhaseSegment, ...]:
     return tuple(
-        PhaseSegment(
-            phase=span.phase,
-            start_ms=MS_PER_S * span.start_s,
-            end_ms=MS_PER_S * span.end_s,
-            at=span.at,
-        )
+        PhaseSegment(phase=span.phase, start_ms=MS_PER_S * span.start_s, end_ms=MS_PER_S * span.end_s, at=span.at)
         for span in phases.spans
     )
 
@@ -127,9 +122,7 @@ def _peak(chart: Chart) -> float | None:
     return max((amount for amount in known if amount), default=None)
 
 
-def _long_steps(
-    steps: RunSteps, seen: RunLongLines | None, cores: Cores | None
-) -> LongStepTime | None:
+def _long_steps(steps: RunSteps, seen: RunLongLines | None, cores: Cores | None) -> LongStepTime | None:
     """Return the time of long steps; that beyond usual ones is divided as the samples of them are."""
     long = steps.long
     if long is None or not long.count:
@@ -138,8 +131,7 @@ def _long_steps(
     named = [one for one in known if one.sure or (steps.wait_longer and one.may_wait)][:SHOWN]
     scale = long.beyond_ms / seen.ms if seen and seen.ms else 0.0
     lines = tuple(
-        PhaseLine(at=line.at, ms=scale * line.ms, calls=line.calls, samples=line.samples)
-        for line in named
+        PhaseLine(at=line.at, ms=scale * line.ms, calls=line.calls, samples=line.samples) for line in named
     )
     return LongStepTime(
         count=long.count,

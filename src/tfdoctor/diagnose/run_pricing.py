@@ -17,16 +17,7 @@ from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Effect,
-    Finding,
-    Healthy,
-    Recurrence,
-    RunEffect,
-    Severity,
-)
+from tfdoctor.terms.verdict import Bound, Concern, Effect, Finding, Healthy, Recurrence, RunEffect, Severity
 
 CONCERNED: Mapping[Concern, tuple[Phase, ...]] = {
     Concern.TYPICAL_STEP: (Phase.STEPS,),
@@ -94,12 +85,9 @@ class RunPricing:
 
     def priced(self, results: Sequence[Result]) -> tuple[Result, ...]:
         """Return the results with their savings of the run, by severity and then by the time of the run."""
-        effects = {
-            r.rule.name: r.outcome.effects for r in results if isinstance(r.outcome, Finding)
-        }
+        effects = {r.rule.name: r.outcome.effects for r in results if isinstance(r.outcome, Finding)}
         judged = [
-            self._judged(result, relief(result.rule.name, effects) if result.saving else ())
-            for result in results
+            self._judged(result, relief(result.rule.name, effects) if result.saving else ()) for result in results
         ]
         return tuple(sorted(judged, key=ResultRank(self.time_ms)))
 
@@ -107,9 +95,7 @@ class RunPricing:
         """Return what all changes save of the run: those that do together for the step, and those about the run."""
         in_step = steps.rules if steps else ()
         found = [
-            (result, result.outcome)
-            for result in results
-            if isinstance(result.outcome, Finding) and result.run
+            (result, result.outcome) for result in results if isinstance(result.outcome, Finding) and result.run
         ]
         found = [one for one in found if one[0].rule.name in in_step or one[1].run_effects]
         priced = [finding for result, finding in found if result.saving]
@@ -163,18 +149,14 @@ class RunPricing:
         if self._is_trifle(result, finding, saved):
             least = percent(WORTH_SAYING)
             little = f"{finding.summary}; fixing it would save less than {least} of the run"
-            return Result(
-                rule=result.rule, outcome=Healthy(summary=little, evidence=finding.evidence)
-            )
+            return Result(rule=result.rule, outcome=Healthy(summary=little, evidence=finding.evidence))
         run = self._saving(result, finding, effects, saved) if saved.ms > 0 else None
         return replace(result, run=run, severity=self._severity(result, finding, saved))
 
     def _is_trifle(self, result: Result, finding: Finding, saved: Amount) -> bool:
         """Whether a finding is about time of the run alone, and about too little of it to be said."""
         alone = bool(finding.run_effects) and not result.saving and not result.takes
-        return (
-            alone and finding.severity is None and saved.rated(self.run, self.times) < WORTH_SAYING
-        )
+        return alone and finding.severity is None and saved.rated(self.run, self.times) < WORTH_SAYING
 
     def _severity(self, result: Result, finding: Finding, saved: Amount) -> Severity | None:
         """Return the severity by the run: none is higher than the time allows that the finding is about."""
@@ -198,9 +180,7 @@ class RunPricing:
             return Severity.CRITICAL
         return Severity.of(phases.of(*concerned) / recurring)
 
-    def _saving(
-        self, result: Result, finding: Finding, effects: tuple[Effect, ...], saved: Amount
-    ) -> RunSaving:
+    def _saving(self, result: Result, finding: Finding, effects: tuple[Effect, ...], saved: Amount) -> RunSaving:
         recurs, times, of_it = self._recurrence(finding, effects)
         stated = [effect.bound for effect in finding.run_effects]
         stated += [result.saving.bound] if result.saving else []
@@ -217,9 +197,7 @@ class RunPricing:
             extrapolated=saved.extrapolated(self.run, self.times) if self.times else None,
         )
 
-    def _recurrence(
-        self, finding: Finding, effects: tuple[Effect, ...]
-    ) -> tuple[Recurrence, int, float]:
+    def _recurrence(self, finding: Finding, effects: tuple[Effect, ...]) -> tuple[Recurrence, int, float]:
         """Return how most of a finding's time recurs, how often it came, and what is saved of that, in ms."""
         steps = self.model.steps.count if self.model.steps else 0
         kinds = [(Recurrence.PER_STEP, steps, self.model.saving_ms(effects, ()))] if effects else []
@@ -235,9 +213,5 @@ def _how(recurs: Recurrence, each_ms: float, times: int) -> str:
     """Say how a saving of the run is made of what is saved each time."""
     if recurs is Recurrence.ONCE or not times:
         return "The run model takes this time out of its phase, which comes once."
-    unit = {
-        Recurrence.PER_EPOCH: "epoch",
-        Recurrence.PER_STEP: "step",
-        Recurrence.PER_CALL: "call",
-    }[recurs]
+    unit = {Recurrence.PER_EPOCH: "epoch", Recurrence.PER_STEP: "step", Recurrence.PER_CALL: "call"}[recurs]
     return f"{milliseconds(each_ms)} per {unit} on average, in {counted(times, unit)} of the recorded run."

@@ -39,8 +39,7 @@ def how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
     stages = sorted({effect.stage for effect in effects})
     parts = ", ".join(_stage_change(stage, effects) for stage in stages)
     text = (
-        f"Starting from {_start(model)}, the step model {parts} "
-        f"and predicts {milliseconds(model.step_ms - saved)}."
+        f"Starting from {_start(model)}, the step model {parts} and predicts {milliseconds(model.step_ms - saved)}."
     )
     if model.tracing:
         text += " The profiler's cost is an estimate, and so is this."

@@ -33,9 +33,7 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     findings = {
         result.rule.name: result.outcome.effects
         for result in results
-        if isinstance(result.outcome, Finding)
-        and result.outcome.effects
-        and not result.rule.general
+        if isinstance(result.outcome, Finding) and result.outcome.effects and not result.rule.general
     }
     if model is None or model.distorted or not findings or too_few_steps(chart):
         return None
@@ -56,9 +54,7 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     )
 
 
-def _causes(
-    findings: dict[str, tuple[Effect, ...]], model: StepModel
-) -> dict[str, tuple[Effect, ...]]:
+def _causes(findings: dict[str, tuple[Effect, ...]], model: StepModel) -> dict[str, tuple[Effect, ...]]:
     """Leave out findings that bound a whole stage which others explain: they are no change of their own."""
     parts = {name: own for name, own in findings.items() if not all(e.is_ceiling for e in own)}
 
@@ -71,18 +67,14 @@ def _causes(
     return {name: own for name, own in findings.items() if name in parts or not explained(own)}
 
 
-def _needed(
-    findings: dict[str, tuple[Effect, ...]], model: StepModel
-) -> dict[str, tuple[Effect, ...]]:
+def _needed(findings: dict[str, tuple[Effect, ...]], model: StepModel) -> dict[str, tuple[Effect, ...]]:
     """Leave out findings that add nothing to the others, so that one change is not counted twice.
 
     Only findings that state an upper bound are left out: those about its causes say what to do.
     """
     needed = dict(findings)
     for name in sorted(findings, key=lambda name: -model.saving(findings[name])):
-        others = [
-            effect for rule, own_effects in needed.items() if rule != name for effect in own_effects
-        ]
+        others = [effect for rule, own_effects in needed.items() if rule != name for effect in own_effects]
         added = model.predict(others) - model.predict([*others, *needed[name]])
         ceiling = any(effect.bound is Bound.AT_MOST for effect in needed[name])
         if others and ceiling and added < WORTH_SAYING * model.step_ms:
@@ -130,11 +122,7 @@ def _beyond_wait(effects: Sequence[Effect], model: StepModel, saved: float) -> s
         return ""
     others = [effect for effect in effects if effect.subject != StepWork.INTERPRETER]
     with_cores, alone = model.saving(others), model.saving_on_own_cores(others)
-    parts = {
-        words.FREE_LOOP: saved - with_cores,
-        words.FREE_CORES: with_cores - alone,
-        words.COST: alone - wait,
-    }
+    parts = {words.FREE_LOOP: saved - with_cores, words.FREE_CORES: with_cores - alone, words.COST: alone - wait}
     large = {why: part for why, part in parts.items() if part >= least}
     return words.beyond_wait(min(wait, alone), large)
 
@@ -167,16 +155,11 @@ def _without_input(model: StepModel, effects: tuple[Effect, ...]) -> Saving:
     saved = model.saving_without_input(effects)
     how = words.how(effects, model, saved)
     return Saving(
-        per_step=ms(saved),
-        share=saved / model.step_ms,
-        bound=Bound.AT_MOST,
-        how=f"{how} {words.paced(model)}.",
+        per_step=ms(saved), share=saved / model.step_ms, bound=Bound.AT_MOST, how=f"{how} {words.paced(model)}."
     )
 
 
-def _hidden(
-    name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]], alone: Saving
-) -> Saving:
+def _hidden(name: str, model: StepModel, effects: dict[str, tuple[Effect, ...]], alone: Saving) -> Saving:
     """Return the saving with the finding that hides it, or all findings where only all together do.
 
     Until they are fixed, it is small or nothing.
@@ -189,9 +172,7 @@ def _hidden(
     later, matters = _gain(model, before, effects[name])
     if not matters:
         return alone
-    enough = (
-        rule for rule, own_effects in others.items() if _gain(model, own_effects, effects[name])[1]
-    )
+    enough = (rule for rule, own_effects in others.items() if _gain(model, own_effects, effects[name])[1])
     best = min(
         enough,
         key=lambda rule: (
@@ -206,9 +187,7 @@ def _hidden(
     return replace(alone, how=how, after=(best,) if best else tuple(others))
 
 
-def _gain(
-    model: StepModel, before: Iterable[Effect], own_effects: Iterable[Effect]
-) -> tuple[float, bool]:
+def _gain(model: StepModel, before: Iterable[Effect], own_effects: Iterable[Effect]) -> tuple[float, bool]:
     """Return the ms that effects save after others, and whether that is worth reporting."""
     left = model.predict(before)
     saved = left - model.predict([*before, *own_effects])

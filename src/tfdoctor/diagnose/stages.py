@@ -111,9 +111,7 @@ def with_energy(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     if measured_energy is None:
         return diagnosis
     return replace(
-        diagnosis,
-        energy=measured_energy.account(),
-        results=measured_energy.with_savings(diagnosis.results),
+        diagnosis, energy=measured_energy.account(), results=measured_energy.with_savings(diagnosis.results)
     )
 
 

@@ -8,15 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from tfdoctor.diagnosis.energy import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
-from tfdoctor.diagnosis.gates import (
-    BaselineUse,
-    BudgetCheck,
-    BudgetState,
-    KnownFinding,
-    LimitSet,
-    Off,
-    Settings,
-)
+from tfdoctor.diagnosis.gates import BaselineUse, BudgetCheck, BudgetState, KnownFinding, LimitSet, Off, Settings
 from tfdoctor.diagnosis.hosts import HostFinding, HostRow, Hosts
 from tfdoctor.diagnosis.order import Order, Relation, Relationship, Turn
 from tfdoctor.diagnosis.results import Edit, Replacement, Result
@@ -169,9 +161,7 @@ class Conditions:
     gpu_mhz: float | None = None  # mean clock of the multiprocessors of busy GPUs
     batch_size: int | None = None  # examples per step of all replicas, as recorded
     host_bytes: Amount | None = None  # the highest resident memory of the run
-    device_bytes: Amount | None = (
-        None  # the most in use on one accelerator, by TensorFlow's allocator
-    )
+    device_bytes: Amount | None = None  # the most in use on one accelerator, by TensorFlow's allocator
     untraced_ms: Amount | None = None  # median step outside of the traced window
     matrix_unit: float | None = None  # achieved share of the peak rate while the device is busy
     least_ms: Annotated[Ms | None, OmitDefault()] = (
@@ -208,18 +198,14 @@ class Diagnosis:
     subject: Subject
     steps: StepsSummary
     trust: Trust
-    results: tuple[
-        Result, ...
-    ]  # the most severe finding first; then remarks, healthy, not-applicable, errored
+    results: tuple[Result, ...]  # the most severe finding first; then remarks, healthy, not-applicable, errored
     together: Together | None = None
     run: RunAccount | None = None  # None: nothing is known of the run around the steps
     run_together: RunTogether | None = None
     energy: Annotated[EnergyAccount | None, OmitDefault()] = None  # where a counter measured it
     xprof: SecondOpinion | None = None
     timeline: Timeline | None = None  # of a typical step
-    profile: Profile = field(
-        default_factory=Profile
-    )  # of the step, by lines, operations and stages
+    profile: Profile = field(default_factory=Profile)  # of the step, by lines, operations and stages
     pipeline: tuple[PipelineStage, ...] = ()
     pipeline_missing: str = ""
     operations: tuple[OperationRow, ...] = ()  # heaviest first
@@ -249,6 +235,4 @@ class Diagnosis:
         default_factory=dict
     )  # the hash of each line that findings name, "train.py:7", as far as the recording has it
     link: Annotated[WebAddress, OmitDefault()] = ""  # where the whole report can be read
-    patch: Annotated[bytes, AsText(), OmitDefault()] = (
-        b""  # the edits that go together, as a unified diff
-    )
+    patch: Annotated[bytes, AsText(), OmitDefault()] = b""  # the edits that go together, as a unified diff

@@ -35,9 +35,7 @@ class Undecided(StrEnum):
     WIDE = "wide"  # the interval is too wide
     PART = "part"  # a part of the step changed, and nothing makes up for it
     CONDITIONS = "conditions"  # other programs, or another clock, may account for it
-    LONG_STEPS = (
-        "long-steps"  # all steps together differ from the typical step, but not for certain
-    )
+    LONG_STEPS = "long-steps"  # all steps together differ from the typical step, but not for certain
 
 
 WIDEST = 0.15
@@ -52,9 +50,7 @@ class RunSide:
     recordings: int  # how many were given
     steps: int  # traced, of all recordings
     step_ms: float | None = None  # the geometric mean of the recordings
-    untraced_ms: float | None = (
-        None  # likewise outside of the traces, where step_ms is clearly longer
-    )
+    untraced_ms: float | None = None  # likewise outside of the traces, where step_ms is clearly longer
     mean_ms: float | None = None  # of all traced steps of the first recording, long ones included
     parts_ms: Mapping[str, float] = field(default_factory=dict)  # keys of PARTS; sums to step_ms
     tfdoctor: str = ""  # the version that wrote the report
@@ -91,9 +87,7 @@ class PartChange:
     part: str  # of PARTS
     before: float
     after: float
-    changed: (
-        bool | None
-    )  # by more than the steps of the two runs differ anyway; None where too few show it
+    changed: bool | None  # by more than the steps of the two runs differ anyway; None where too few show it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,9 +136,7 @@ class FindingState(StrEnum):
     SAME = "same"
     BETTER = "better"
     GONE = "gone"
-    UNCHECKED_BEFORE = (
-        "unchecked-before"  # it is in the run after; the rule has no verdict about the other
-    )
+    UNCHECKED_BEFORE = "unchecked-before"  # it is in the run after; the rule has no verdict about the other
     UNCHECKED_AFTER = "unchecked-after"
 
 
@@ -189,20 +181,14 @@ class RunComparison:
     version: str  # of tfdoctor
     before: RunSide
     after: RunSide
-    step: (
-        ChangeOfStep | None
-    )  # None where the step of a run is not known, or times cannot be compared
+    step: ChangeOfStep | None  # None where the step of a run is not known, or times cannot be compared
     missing: str = ""  # why there is no change of the step, as a clause
     in_ms: bool = True  # parts and movers are in ms; otherwise shares of the step
     mismatches: tuple[Mismatch, ...] = ()
-    wider: tuple[
-        str, ...
-    ] = ()  # why the interval is wider than the steps alone make it, as sentences
+    wider: tuple[str, ...] = ()  # why the interval is wider than the steps alone make it, as sentences
     parts: tuple[PartChange, ...] = ()
     movers: tuple[Mover, ...] = ()  # those that moved most first
     findings: tuple[FindingChange, ...] = ()
     gate: RegressionGate | None = None
-    long_steps: bool = (
-        False  # the means differ by more than the interval holds: few long steps, left out
-    )
+    long_steps: bool = False  # the means differ by more than the interval holds: few long steps, left out
     run: ChangeOfRun | None = None  # None where one of the runs is not known whole

@@ -27,9 +27,7 @@ class FleetFinding:
 
     rule: str
     severity: str | None = None
-    share: float | None = (
-        None  # of the step that its change saves alone; None where that is unknown
-    )
+    share: float | None = None  # of the step that its change saves alone; None where that is unknown
     bound: str = Bound.EXPECTED.value
     summary: str = ""
     at: str = ""  # "train.py:14"
@@ -70,9 +68,7 @@ class FleetRun:
     parts_ms: Mapping[str, float] = field(default_factory=dict)  # keys of PARTS
     trust: str = ""
     missing: str = ""  # why there is no step
-    saving_share: float | None = (
-        None  # of the step, by all changes together; 0 where nothing is to change
-    )
+    saving_share: float | None = None  # of the step, by all changes together; 0 where nothing is to change
     saving_bound: str = Bound.EXPECTED.value
     findings: tuple[FleetFinding, ...] = ()
     report: str = ""  # its page, beside this table

@@ -47,9 +47,7 @@ class Result:
     run: RunSaving | None = None  # the same of the run, where the run is known
     severity: Severity | None = None  # of a finding, resolved from its saving or its time
     edits: tuple[Edit, ...] = ()  # one for each remedy of a finding; () when none was tried
-    known: bool | None = (
-        None  # whether a finding about the run is in the baseline; None without one
-    )
+    known: bool | None = None  # whether a finding about the run is in the baseline; None without one
     fallbacks: tuple[Place, ...] = ()  # where a finding is shown that has no line, the best first
 
     @property

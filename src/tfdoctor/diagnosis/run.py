@@ -50,9 +50,7 @@ class LongStepTime:
     beyond_ms: Ms
     lines: tuple[PhaseLine, ...] = ()
     unknown_ms: Ms = 0.0
-    first: Annotated[int, Named("first_count")] = (
-        0  # of these, first steps of an epoch or of a pass over the data
-    )
+    first: Annotated[int, Named("first_count")] = 0  # of these, first steps of an epoch or of a pass over the data
     first_beyond_ms: Ms = 0.0
     every: int | None = None  # their period in steps, where they have one
     other_cores: float = 0.0  # that other programs used while none was free: they delay steps
@@ -66,16 +64,12 @@ class RunAccount:
     """
 
     total_ms: Ms
-    rows: Annotated[
-        tuple[PhaseRow, ...], Named("phases")
-    ]  # in the order of Phase, those that take time
+    rows: Annotated[tuple[PhaseRow, ...], Named("phases")]  # in the order of Phase, those that take time
     segments: tuple[PhaseSegment, ...] = ()
     whole: bool = True
     missing: str = ""
     finished: bool = True
-    ended_early: Annotated[bool, OmitDefault()] = (
-        False  # after its traced steps, as asked: --stop-after
-    )
+    ended_early: Annotated[bool, OmitDefault()] = False  # after its traced steps, as asked: --stop-after
     unseen: Annotated[bool, OmitDefault()] = False  # training, as none was seen
     recurring_ms: Ms = 0.0  # what a longer run has more of
     steps: Annotated[int, Named("step_count")] = 0  # of the loop that takes longest

@@ -5,16 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-from tfdoctor.terms.json_form import (
-    AllOf,
-    MaybePositive,
-    Ms,
-    Named,
-    OmitDefault,
-    OneUnit,
-    Positive,
-    Signed,
-)
+from tfdoctor.terms.json_form import AllOf, MaybePositive, Ms, Named, OmitDefault, OneUnit, Positive, Signed
 from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Location
@@ -58,9 +49,7 @@ class SlowStepsSummary:
     ms: Ms
     timed: Annotated[int, Named("timed_count")]
     timed_ms: Ms
-    at_least: Annotated[bool, OmitDefault()] = (
-        False  # more may be slow: only the longest untraced ones are known
-    )
+    at_least: Annotated[bool, OmitDefault()] = False  # more may be slow: only the longest untraced ones are known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +98,7 @@ class Seen:
     """What was seen in a part of the step: a line of the user's, an operation, a stage or a thread."""
 
     what: str
-    amount: Annotated[
-        Quantity, OneUnit(), Named("value")
-    ]  # ms per step, or the share of the stack samples
+    amount: Annotated[Quantity, OneUnit(), Named("value")]  # ms per step, or the share of the stack samples
     at: Location | None = None
 
 
@@ -123,9 +110,7 @@ class Account:
     total_ms: Annotated[Ms, Named("ms")]
     state: AccountState
     rules: tuple[str, ...] = ()  # whose findings name time of the part
-    why: tuple[
-        str, ...
-    ] = ()  # sentences: why time of the part is necessary work, or what delayed it
+    why: tuple[str, ...] = ()  # sentences: why time of the part is necessary work, or what delayed it
     unexplained_ms: Ms = 0.0  # what neither findings nor necessary work explain
     seen: tuple[Seen, ...] = ()  # in a part without a finding
 

@@ -33,12 +33,8 @@ class Measured:
     difference: Difference
     rounds: tuple[float, ...] = ()  # the share in each round
     why: str = ""  # why it is not the saving of the typical step, as a clause
-    dropped: bool = (
-        False  # it got no more rounds, because all cost much more than the step as it is
-    )
-    of_run: Annotated[bool, OmitDefault()] = (
-        False  # the shares are those of the whole run instead of the step
-    )
+    dropped: bool = False  # it got no more rounds, because all cost much more than the step as it is
+    of_run: Annotated[bool, OmitDefault()] = False  # the shares are those of the whole run instead of the step
 
 
 class TrainingState(StrEnum):
@@ -89,9 +85,7 @@ class Trial:
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
     measured: Measured | None = None
-    examples: float = (
-        1.0  # of a step, for each one of the program as it is; the saving is per example
-    )
+    examples: float = 1.0  # of a step, for each one of the program as it is; the saving is per example
     step_ms: Ms | None = None
     whole_ms: Ms | None = None  # with what happens between epochs
     training: TrainingMatch | None = None
@@ -99,9 +93,7 @@ class Trial:
     missing: str = ""  # why it has no figure
     kept: bool = False  # among the changes that proved to help together
     beside: Beside | None = None  # of a change that was tried together with others
-    promised_run: Annotated[RunSaving | None, OmitDefault()] = (
-        None  # of a change that was tried by whole runs
-    )
+    promised_run: Annotated[RunSaving | None, OmitDefault()] = None  # of a change that was tried by whole runs
     run_ms: Annotated[Ms | None, OmitDefault()] = None  # wall time of the whole run with it
     energy_j: Annotated[Mapping[str, float], OmitDefault()] = field(
         default_factory=dict
@@ -135,19 +127,13 @@ class Trials:
     rows: Annotated[tuple[Trial, ...], Named("variants")]
     as_is_ms: Ms | None = None  # median step of the program as it is
     as_is_whole_ms: Ms | None = None  # with what happens between its epochs
-    as_is: Annotated[Measured | None, Named("as_is_against_itself")] = (
-        None  # the program as it is against itself
-    )
+    as_is: Annotated[Measured | None, Named("as_is_against_itself")] = None  # the program as it is against itself
     rounds: int = 0
     rounds_by_turns: Annotated[int, OmitDefault()] = 0  # whose runs took turns, all at once
     runs: int = 0
     minutes: float = 0.0
-    foreign: Annotated[float, Named("other_programs_share")] = (
-        0.0  # share of the cores that other programs used
-    )
-    layer: Annotated[bool, Named("writes_thrown_away")] = (
-        True  # what the runs wrote was thrown away
-    )
+    foreign: Annotated[float, Named("other_programs_share")] = 0.0  # share of the cores that other programs used
+    layer: Annotated[bool, Named("writes_thrown_away")] = True  # what the runs wrote was thrown away
     ended_early: Annotated[bool, Named("interrupted")] = False  # by Ctrl-C
     not_tried: Annotated[
         tuple[tuple[str, str], ...], Pairs("name", "why")

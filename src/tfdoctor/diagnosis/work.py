@@ -35,18 +35,14 @@ class OperationRow:
     at: Location | None = None
     detail: str = ""  # shapes and types, for the reader
     flops: Amount | None = None  # per step; None where not all of it is known
-    nbytes: Annotated[Amount | None, Named("bytes")] = (
-        None  # of operands and results, per step; likewise
-    )
+    nbytes: Annotated[Amount | None, Named("bytes")] = None  # of operands and results, per step; likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRates:
     """What the device can compute and move at most; None where unknown."""
 
-    flop_s: Annotated[Amount | None, Named("flop_per_s")] = (
-        None  # dense matmuls in the fastest 16-bit type
-    )
+    flop_s: Annotated[Amount | None, Named("flop_per_s")] = None  # dense matmuls in the fastest 16-bit type
     bytes_s: Annotated[Amount | None, Named("bytes_per_s")] = None  # of its memory
     measured: bool = False  # the memory's rate is that of this run's own elementwise operations
 

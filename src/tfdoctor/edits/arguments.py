@@ -27,9 +27,7 @@ def setting(
         Declined: the line does not show what the call gets, or somebody chose another value.
     """
     if any(argument.star for argument in call.args):
-        raise Declined(
-            f".{last_name(call.func)}() is called with * or **, so its arguments are unknown"
-        )
+        raise Declined(f".{last_name(call.func)}() is called with * or **, so its arguments are unknown")
     given = named(call).get(name) or next(iter(positional(call)[position:]), None)
     if given is None:
         return _added(module, call, f"{name}={value}")

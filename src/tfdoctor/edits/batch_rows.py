@@ -105,9 +105,7 @@ class Rows:
             case cst.Slice(lower=None, upper=upper, step=None):
                 return self.number(upper)
             case cst.Slice(
-                lower=lower,
-                upper=cst.BinaryOperation(left=left, operator=cst.Add(), right=size),
-                step=None,
+                lower=lower, upper=cst.BinaryOperation(left=left, operator=cst.Add(), right=size), step=None
             ) if lower is not None and self.module.written(left) == self.module.written(lower):
                 return self.number(size)
             case _:
@@ -149,8 +147,7 @@ class Rows:
         receiver = func.value if isinstance(func, cst.Attribute) else None  # rng of rng.normal
         made = self.values.sources(receiver) if isinstance(receiver, cst.Name) else []
         return bool(made) and all(
-            isinstance(source.value, cst.Call) and last_name(source.value.func) in GENERATORS
-            for source in made
+            isinstance(source.value, cst.Call) and last_name(source.value.func) in GENERATORS for source in made
         )
 
     def _sized(self, call: cst.Call, name: str) -> str:

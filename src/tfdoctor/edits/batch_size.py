@@ -14,9 +14,7 @@ POSITIONS = {"batch": 0, "padded_batch": 0, "ragged_batch": 0, "fit": 2}
 KEYWORD = "batch_size"
 
 
-def larger_batch(
-    module: SyntaxTree, line: int, sizes: tuple[int, int], others: Sequence[str]
-) -> list[Splice]:
+def larger_batch(module: SyntaxTree, line: int, sizes: tuple[int, int], others: Sequence[str]) -> list[Splice]:
     """Return the splices after which the call on a line makes batches of the second size.
 
     ``others`` are the texts of the other files of the run.

@@ -9,12 +9,7 @@ from tfdoctor.edits.caches import cache, cache_before_repeat
 from tfdoctor.edits.callback_batches import every_hundred_batches, rarer_callback
 from tfdoctor.edits.calls_per_batch import calls_per_batch, predict_on_batch
 from tfdoctor.edits.eager import must_be_traceable
-from tfdoctor.edits.execution import (
-    jit_compile,
-    must_fill_epochs,
-    run_eagerly_off,
-    steps_per_execution,
-)
+from tfdoctor.edits.execution import jit_compile, must_fill_epochs, run_eagerly_off, steps_per_execution
 from tfdoctor.edits.graph import graph_of_call, tf_function
 from tfdoctor.edits.intervals import every_hundred_steps
 from tfdoctor.edits.module import SyntaxTree

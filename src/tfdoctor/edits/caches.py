@@ -65,10 +65,7 @@ def cache_before_repeat(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if not isinstance(repeat, cst.Call) or methods_of(repeat)[:1] != ["repeat"]:
         raise Declined("repeat() does not stand directly before cache() in one chain")
     first, second = segment(module, repeat), segment(module, call)
-    return [
-        Splice(first.start, first.end, 0, second.text),
-        Splice(second.start, second.end, 0, first.text),
-    ]
+    return [Splice(first.start, first.end, 0, second.text), Splice(second.start, second.end, 0, first.text)]
 
 
 def _behind_cache(module: SyntaxTree, call: cst.Call) -> list[Splice] | None:
@@ -80,10 +77,7 @@ def _behind_cache(module: SyntaxTree, call: cst.Call) -> list[Splice] | None:
         return None
     _must_draw_nothing(module, call)
     first, second = segment(module, before), segment(module, call)
-    return [
-        Splice(first.start, first.end, 0, second.text),
-        Splice(second.start, second.end, 0, first.text),
-    ]
+    return [Splice(first.start, first.end, 0, second.text), Splice(second.start, second.end, 0, first.text)]
 
 
 def _must_draw_nothing(module: SyntaxTree, call: cst.Call) -> None:
@@ -97,9 +91,7 @@ def _stage(module: SyntaxTree, line: int, example: str) -> cst.Call:
     calls = calls_on(module, line, TRANSFORMATIONS | MAKERS)
     maps = [call for call in calls if methods_of(call)[:1] == ["map"]]
     if named and named[1] != "function":
-        maps = [
-            call for call in maps if call.args and module.written(call.args[0].value) == named[1]
-        ]
+        maps = [call for call in maps if call.args and module.written(call.args[0].value) == named[1]]
     if named and len(calls) > 1 and len(maps) == 1:
         return maps[0]
     return only_call(module, line, TRANSFORMATIONS | MAKERS)
@@ -130,9 +122,7 @@ def _library_call(module: SyntaxTree, line: int, name: str) -> cst.Call:
     ):
         raise Declined(f"{name}() is not assigned to one name, so it may return several datasets")
     if _ATTRIBUTES.search(module.text):
-        raise Declined(
-            "the file reads class_names or file_paths, which a cached dataset does not have"
-        )
+        raise Declined("the file reads class_names or file_paths, which a cached dataset does not have")
     return found[0]
 
 
@@ -145,9 +135,7 @@ def _moved(module: SyntaxTree, chain: cst.Call) -> Iterator[tuple[cst.Call, Segm
             return
 
 
-def _must_be_the_same(
-    module: SyntaxTree, call: cst.Call, moved: list[tuple[cst.Call, Segment]]
-) -> None:
+def _must_be_the_same(module: SyntaxTree, call: cst.Call, moved: list[tuple[cst.Call, Segment]]) -> None:
     """Decline where more before the cache differs from pass to pass than what moves."""
     chains = [call, *assigned_before(module, call)]
     methods = [method for chain in chains for method in methods_of(chain)]
@@ -157,9 +145,7 @@ def _must_be_the_same(
     stages = [stage for chain in chains for stage in calls_of(chain)]
     listing = [stage for stage in stages if last_name(stage.func) == "list_files"]
     if any(written(module, stage, "shuffle") != "False" for stage in listing):
-        raise Declined(
-            "list_files() shuffles the names in each epoch, and a cache would keep one order"
-        )
+        raise Declined("list_files() shuffles the names in each epoch, and a cache would keep one order")
     _must_draw_nothing(module, call)
 
 

@@ -14,9 +14,7 @@ EPOCHS = 10
 
 BY_EPOCH = frozenset(["on_epoch_begin", "on_epoch_end"])
 
-METHODS = frozenset(
-    ["on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"]
-)
+METHODS = frozenset(["on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"])
 
 LOOKS = frozenset(
     ["add_histogram", "add_scalar", "append", "as_default", "astype", "copy", "dump", "dumps", "evaluate", "get",
@@ -30,16 +28,7 @@ MODULES = frozenset(["csv", "json", "logging", "math", "numpy", "os", "tensorflo
 
 WRITES = ("assign", "scatter", "seed", "set_", "shuffle", "update")
 
-ODD = (
-    cst.AugAssign,
-    cst.Await,
-    cst.Yield,
-    cst.Del,
-    cst.Raise,
-    cst.Global,
-    cst.Nonlocal,
-    cst.NamedExpr,
-)
+ODD = (cst.AugAssign, cst.Await, cst.Yield, cst.Del, cst.Raise, cst.Global, cst.Nonlocal, cst.NamedExpr)
 
 
 def every_hundred_batches(module: SyntaxTree, line: int, _: str) -> list[Splice]:
@@ -87,9 +76,7 @@ def _must_look_only(module: SyntaxTree, method: cst.FunctionDef, given: frozense
     """Decline where the method counts, or may change the model, its optimizer, what it is given or the training."""
     for kind in ODD:
         if odd := module.inside(kind, method.body):
-            raise Declined(
-                f"line {module.line(odd[0])} may count the batches, or change the training"
-            )
+            raise Declined(f"line {module.line(odd[0])} may count the batches, or change the training")
     for target in module.inside(cst.AssignTarget, method.body):
         other = isinstance(target.target, cst.Subscript) and root_name(target.target) in given
         if other or not _own(target.target):

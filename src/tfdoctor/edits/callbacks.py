@@ -9,13 +9,9 @@ BY_EPOCH: dict[str, frozenset[str] | None] = {
     "BackupAndRestore": frozenset(["backup_dir"]),
     "CSVLogger": None,
     "EarlyStopping": None,
-    "LambdaCallback": frozenset(
-        ["on_epoch_begin", "on_epoch_end", "on_train_begin", "on_train_end"]
-    ),
+    "LambdaCallback": frozenset(["on_epoch_begin", "on_epoch_end", "on_train_begin", "on_train_end"]),
     "LearningRateScheduler": None,
-    "ModelCheckpoint": frozenset(
-        ["filepath", "mode", "monitor", "save_best_only", "save_weights_only", "verbose"]
-    ),
+    "ModelCheckpoint": frozenset(["filepath", "mode", "monitor", "save_best_only", "save_weights_only", "verbose"]),
     "ReduceLROnPlateau": None,
     "TensorBoard": frozenset(["histogram_freq", "log_dir", "write_graph", "write_images"]),
 }

@@ -36,16 +36,10 @@ def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         many = "several calls" if calls else "no call"
         raise Elsewhere(f"line {line} has {many} of predict() or fit()")
     if found := _TRAINED_OTHERWISE.search(module.text):
-        raise Declined(
-            f"the file has `{found[0].strip()}`, which depends on how the model is called"
-        )
+        raise Declined(f"the file has `{found[0].strip()}`, which depends on how the model is called")
     call, rows = calls[0], Rows(module)
     must_be_of_keras(module, rows.values, call)
-    return (
-        _predicted(module, rows, call)
-        if last_name(call.func) == "predict"
-        else _trained(module, rows, call)
-    )
+    return _predicted(module, rows, call) if last_name(call.func) == "predict" else _trained(module, rows, call)
 
 
 def predict_on_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
@@ -58,9 +52,7 @@ def predict_on_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if len(calls) != 1:
         raise Declined(f"line {line} has {'several calls' if calls else 'no call'} of predict()")
     if found := _TRAINED_OTHERWISE.search(module.text):
-        raise Declined(
-            f"the file has `{found[0].strip()}`, which depends on how the model is called"
-        )
+        raise Declined(f"the file has `{found[0].strip()}`, which depends on how the model is called")
     must_be_of_keras(module, Values(module), calls[0])
     inputs, _options = _arguments(calls[0], 1, {"batch_size", "verbose"})
     return _renamed(module, calls[0], "predict_on_batch", inputs)
@@ -106,9 +98,7 @@ def _arguments(
     return inputs, options
 
 
-def _renamed(
-    module: SyntaxTree, call: cst.Call, name: str, inputs: list[cst.BaseExpression]
-) -> list[Splice]:
+def _renamed(module: SyntaxTree, call: cst.Call, name: str, inputs: list[cst.BaseExpression]) -> list[Splice]:
     """Return the splices: the method's new name, and only the arguments that it has."""
     method = call.func
     if not isinstance(method, cst.Attribute):
@@ -128,12 +118,8 @@ def must_be_of_keras(module: SyntaxTree, values: Values, call: cst.Call) -> None
     made: cst.BaseExpression | None = None
     match receiver:
         case cst.Name() if arguments := _given(module, values, receiver):
-            objects = [
-                values.object(value) if isinstance(value, cst.Name) else None for value in arguments
-            ]
-            known = [
-                one for one in objects if isinstance(one, cst.Call) and values.makes_model(one)
-            ]
+            objects = [values.object(value) if isinstance(value, cst.Name) else None for value in arguments]
+            known = [one for one in objects if isinstance(one, cst.Call) and values.makes_model(one)]
             made = known[0] if len(known) == len(objects) else None
         case cst.Name():
             made = values.object(receiver)

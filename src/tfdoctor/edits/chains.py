@@ -122,9 +122,7 @@ def methods_of(call: cst.Call) -> list[str]:
 def assigned_before(module: SyntaxTree, call: cst.Call) -> list[cst.Call]:
     """Return the calls assigned, above a chain, to the name that the chain starts with."""
     above = [
-        assignment
-        for assignment in module.all(cst.Assign)
-        if module.span(assignment.value) <= module.span(call)
+        assignment for assignment in module.all(cst.Assign) if module.span(assignment.value) <= module.span(call)
     ]
     names, calls = [module.written(start_of(call))], list[cst.Call]()
     for name in names:  # grows by the earlier names of the dataset
@@ -140,11 +138,7 @@ def assigned_before(module: SyntaxTree, call: cst.Call) -> list[cst.Call]:
 def mapped_before(module: SyntaxTree, call: cst.Call) -> list[cst.CSTNode]:
     """Return the chains up to a call, and the functions of the file that they name."""
     chains = [call, *assigned_before(module, call)]
-    names = {
-        name.value
-        for name in module.all(cst.Name)
-        if any(module.within(name, chain) for chain in chains)
-    }
+    names = {name.value for name in module.all(cst.Name) if any(module.within(name, chain) for chain in chains)}
     functions = [node for node in module.all(cst.FunctionDef) if node.name.value in names]
     return [*chains, *functions]
 

@@ -27,9 +27,7 @@ _SYNTAX = (
 )  # fmt: skip
 
 
-def must_be_elementwise(
-    module: SyntaxTree, values: Values, function: cst.FunctionDef
-) -> list[cst.Call]:
+def must_be_elementwise(module: SyntaxTree, values: Values, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls that parse one example; decline what may treat a batch in another way."""
     if _OTHER_FEATURES.search(module.text):
         raise Declined("features of variable length are parsed in another way in batches")
@@ -50,9 +48,7 @@ def must_be_elementwise(
 def stacked(module: SyntaxTree, values: Values, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls that stack columns along the first dimension, which is the last one of a scalar's."""
     return [
-        call
-        for call in module.inside(cst.Call, function.body)
-        if _stacks(values, call) and len(call.args) == 1
+        call for call in module.inside(cst.Call, function.body) if _stacks(values, call) and len(call.args) == 1
     ]
 
 
@@ -69,9 +65,7 @@ def _are_columns(values: Values, value: cst.BaseExpression) -> bool:
         case cst.Name():
             sources = values.sources(value)
             return len(sources) == 1 and sources[0].place < 0 and _columns(values, sources[0].value)
-        case cst.Subscript(
-            value=cst.Name() as whole, slice=[cst.SubscriptElement(slice=cst.Slice())]
-        ):
+        case cst.Subscript(value=cst.Name() as whole, slice=[cst.SubscriptElement(slice=cst.Slice())]):
             return _are_columns(values, whole)
         case _:
             return False
@@ -85,15 +79,11 @@ def _must_be_known(module: SyntaxTree, node: cst.CSTNode, values: Values) -> Non
     line = module.line(node)
     if not isinstance(node, _SYNTAX):
         raise Declined(f"line {line} may treat a batch in another way than one element")
-    if isinstance(node, cst.Subscript) and not (
-        _is_key(module, node) or _are_columns(values, node.value)
-    ):
+    if isinstance(node, cst.Subscript) and not (_is_key(module, node) or _are_columns(values, node.value)):
         raise Declined(f"line {line} takes a part of a tensor, which is another one in a batch")
     sides = _sides(node)
     if sides and not any(_is_number(values, side) for side in sides):
-        raise Declined(
-            f"line {line} computes with two tensors, which broadcast in another way in a batch"
-        )
+        raise Declined(f"line {line} computes with two tensors, which broadcast in another way in a batch")
     if isinstance(node, cst.Call) and not _is_alike(module, values, node):
         raise Declined(
             f"line {line} calls {last_name(node.func)}(), which may treat a batch in another way than one element"
@@ -153,9 +143,7 @@ def _is_alike(module: SyntaxTree, values: Values, call: cst.Call) -> bool:
         return name in ELEMENTWISE and plain
     if isinstance(call.func, cst.Name):
         return name == "sorted"
-    return (
-        name == "pop" and len(call.args) == 1 and isinstance(call.args[0].value, cst.SimpleString)
-    )
+    return name == "pop" and len(call.args) == 1 and isinstance(call.args[0].value, cst.SimpleString)
 
 
 def _is_number(values: Values, value: cst.BaseExpression) -> bool:

@@ -38,8 +38,7 @@ def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         (function, decorator)
         for function in module.all(cst.FunctionDef)
         for decorator in function.decorators
-        if module.means(undecorated(decorator), FUNCTION)
-        and "GradientTape" in module.written(function)
+        if module.means(undecorated(decorator), FUNCTION) and "GradientTape" in module.written(function)
     ]
     around = [pair for pair in everywhere if module.covers(pair[0], line)]
     functions = around or ([] if models else everywhere)
@@ -51,9 +50,7 @@ def jit_compile(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return [setting(module, call, "jit_compile", "True", instead_of=("None", '"auto"'))]
 
 
-def _compiled_function(
-    module: SyntaxTree, functions: list[tuple[cst.FunctionDef, cst.Decorator]]
-) -> Splice:
+def _compiled_function(module: SyntaxTree, functions: list[tuple[cst.FunctionDef, cst.Decorator]]) -> Splice:
     """Return the splice that compiles the only one of some functions."""
     if len(functions) > 1:
         raise Declined("the file has several tf.functions")
@@ -87,9 +84,7 @@ def must_fill_epochs(program: ProgramRecord, _: SyntaxTree, example: str) -> Non
     if not steps:
         raise Declined("the recording does not contain the number of steps per epoch")
     if number is not None and steps % int(number[1]):
-        raise Declined(
-            f"{number[1]} does not divide the {steps} steps of an epoch, so Keras may train on more"
-        )
+        raise Declined(f"{number[1]} does not divide the {steps} steps of an epoch, so Keras may train on more")
 
 
 def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:

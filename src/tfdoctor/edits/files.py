@@ -12,9 +12,7 @@ from tfdoctor.terms.verdict import Finding
 
 
 def changed_files(
-    recording: Recording,
-    results: Sequence[Result],
-    more: Iterable[tuple[str, Sequence[Splice]]] = (),
+    recording: Recording, results: Sequence[Result], more: Iterable[tuple[str, Sequence[Splice]]] = ()
 ) -> Mapping[Path, bytes]:
     """Return the files that the first edits of these findings change, by absolute path with links resolved.
 

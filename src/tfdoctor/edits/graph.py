@@ -12,9 +12,7 @@ from tfdoctor.edits.values import Values, given
 
 FUNCTION = "tensorflow.function"
 
-_DIFFERENT_SHAPES = re.compile(
-    r"\bpadded_batch\b|\bbucket_by_sequence_length\b|\bragged\b|\bRagged"
-)
+_DIFFERENT_SHAPES = re.compile(r"\bpadded_batch\b|\bbucket_by_sequence_length\b|\bragged\b|\bRagged")
 
 
 def tf_function(module: SyntaxTree, line: int, _: str) -> list[Splice]:
@@ -71,9 +69,7 @@ def _taped(module: SyntaxTree, line: int) -> list[cst.FunctionDef]:
     if not loops:
         raise Declined("no loop is at the recorded line")
     loop = max(loops, key=module.line)  # the one that begins there, else the innermost around it
-    called = {
-        call.func.value for call in module.inside(cst.Call, loop) if isinstance(call.func, cst.Name)
-    }
+    called = {call.func.value for call in module.inside(cst.Call, loop) if isinstance(call.func, cst.Name)}
     taped = [
         function
         for function in module.all(cst.FunctionDef)
@@ -96,9 +92,7 @@ def _must_have_pure_layers(module: SyntaxTree, values: Values) -> None:
         if values.keras_class(definition.name.value):
             traceable.check_class(definition)
     for target in module.all(cst.AssignTarget):
-        changes = (
-            isinstance(target.target, cst.Attribute) and target.target.attr.value == "trainable"
-        )
+        changes = isinstance(target.target, cst.Attribute) and target.target.attr.value == "trainable"
         if changes and (values.repeated(target) or any(module.around(target, cst.FunctionDef))):
             raise Declined(
                 f"line {module.line(target)} sets trainable, and a graph keeps the variables it began with"
@@ -115,8 +109,7 @@ def must_get_tensors(values: Values, step: cst.FunctionDef) -> None:
             value = given(step, call, parameter.name.value)
             if value is None or not _is_steady(values, value):
                 raise Declined(
-                    f"the file does not show that {name}() gets a tensor or a constant as "
-                    f"{parameter.name.value}"
+                    f"the file does not show that {name}() gets a tensor or a constant as {parameter.name.value}"
                 )
 
 

@@ -70,9 +70,7 @@ KERAS_CALLS = ("activations", "losses", "ops")
 LISTS = ("variables", "weights", "losses", "metrics", "layers")
 """Ends of the names of Keras' attributes that are lists."""
 
-CALLED_BY_KERAS = frozenset(
-    ["call", "compute_loss", "compute_mask", "compute_metrics", "test_step", "train_step"]
-)
+CALLED_BY_KERAS = frozenset(["call", "compute_loss", "compute_mask", "compute_metrics", "test_step", "train_step"])
 """Methods of layers and models that Keras calls in a step."""
 
 BEFORE_STEPS = frozenset(["__init__", "build", "compile"])

@@ -80,9 +80,7 @@ def _counter(module: SyntaxTree, loop: cst.For) -> str:
     if not isinstance(name, cst.Name) or name.value == "_":
         raise Declined("the loop has no number of the step: use enumerate()")
     bound = [node for node in module.bound(name) if module.within(node, loop.body)]
-    augmented = [
-        node for node in module.all(cst.AugAssign) if module.written(node.target) == name.value
-    ]
+    augmented = [node for node in module.all(cst.AugAssign) if module.written(node.target) == name.value]
     if bound or augmented:
         raise Declined(f"`{name.value}` is not only the number of the step")
     return name.value
@@ -140,9 +138,7 @@ class _Logging:
                 continue
             calls = self.module.around(name, cst.Call)
             if not any(last_name(call.func) in LOGS | SHOWS for call in calls):
-                raise Declined(
-                    f"line {self.module.line(name)} uses `{history}`, which would be shorter"
-                )
+                raise Declined(f"line {self.module.line(name)} uses `{history}`, which would be shorter")
 
     def _binds(self, part: cst.BaseStatement) -> set[str]:
         """Return the names that a statement assigns."""
@@ -160,17 +156,13 @@ class _Logging:
             case cst.SimpleStatementLine(body=parts):
                 return all(self.logs(part) for part in parts)
             case cst.Expr(
-                value=cst.Call(
-                    func=cst.Attribute(value=cst.Name(), attr=cst.Name(value="append"))
-                ) as call
+                value=cst.Call(func=cst.Attribute(value=cst.Name(), attr=cst.Name(value="append"))) as call
             ):
                 return self._is_pure(call)
             case cst.Expr(value=cst.Call() as call):
                 return last_name(call.func) in LOGS and self._is_pure(call)
             case cst.Assign(targets=targets, value=value):
-                return all(
-                    self._own_target(target.target, node) for target in targets
-                ) and self._is_pure(value)
+                return all(self._own_target(target.target, node) for target in targets) and self._is_pure(value)
             case cst.If(test=test, body=body, orelse=None):
                 return self._is_pure(test) and self.logs(body)
             case cst.For(iter=through, body=body, orelse=None):
@@ -216,19 +208,13 @@ class _Logging:
         return name in READS and not own
 
 
-def _interval(
-    module: SyntaxTree, statement: cst.BaseStatement, loop: cst.For
-) -> cst.BaseExpression | None:
+def _interval(module: SyntaxTree, statement: cst.BaseStatement, loop: cst.For) -> cst.BaseExpression | None:
     """Return the number N of a statement ``if step % N == 0:``, as the literal to change; None for others."""
     match statement:
         case cst.If(
             test=cst.Comparison(
-                left=cst.BinaryOperation(
-                    left=cst.Name(value=name), operator=cst.Modulo(), right=number
-                ),
-                comparisons=[
-                    cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Integer(value="0"))
-                ],
+                left=cst.BinaryOperation(left=cst.Name(value=name), operator=cst.Modulo(), right=number),
+                comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Integer(value="0"))],
             ),
             orelse=None,
         ) if name == _counter(module, loop):

@@ -54,18 +54,14 @@ def _parts(target: cst.CSTNode) -> list[cst.CSTNode]:
             return [target]
 
 
-def must_be_the_same(
-    module: SyntaxTree, values: Values, part: cst.CSTNode, changed: frozenset[str]
-) -> None:
+def must_be_the_same(module: SyntaxTree, values: Values, part: cst.CSTNode, changed: frozenset[str]) -> None:
     """Decline where an expression may have another value in each turn of a loop that changes these names."""
     names = [name for name in module.inside(cst.Name, part) if not is_label(module, name)]
     if found := next((name.value for name in names if name.value in changed), ""):
         raise Declined(f"`{found}` is another one in each turn of the loop")
     for call in module.inside(cst.Call, part):
         if not values.from_tensorflow(call.func):
-            raise Declined(
-                f"what {dotted(call.func) or 'a call'}() returns may differ in each turn"
-            )
+            raise Declined(f"what {dotted(call.func) or 'a call'}() returns may differ in each turn")
 
 
 def moved_up(

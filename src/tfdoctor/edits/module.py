@@ -5,13 +5,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import libcst as cst
-from libcst.metadata import (
-    ImportAssignment,
-    MetadataWrapper,
-    ParentNodeProvider,
-    PositionProvider,
-    ScopeProvider,
-)
+from libcst.metadata import ImportAssignment, MetadataWrapper, ParentNodeProvider, PositionProvider, ScopeProvider
 
 from tfdoctor.edits.splice import Declined, Lines, Splice
 
@@ -89,9 +83,7 @@ class SyntaxTree:
 
     @cached_property
     def _nodes(self) -> list[cst.CSTNode]:
-        def place(
-            node: cst.CSTNode,
-        ) -> tuple[int, int, int, int]:  # white space at the end may have no offset
+        def place(node: cst.CSTNode) -> tuple[int, int, int, int]:  # white space at the end may have no offset
             at = self._positions[node]
             return at.start.line, at.start.column, at.end.line, at.end.column
 
@@ -153,9 +145,7 @@ class SyntaxTree:
         return self._wrapper.resolve(ScopeProvider)
 
 
-def imports_above(
-    module: SyntaxTree, first: cst.CSTNode
-) -> tuple[cst.SimpleStatementLine | None, cst.CSTNode]:
+def imports_above(module: SyntaxTree, first: cst.CSTNode) -> tuple[cst.SimpleStatementLine | None, cst.CSTNode]:
     """Return the last import of the file above a statement, and the statement that follows the import.
 
     Without an import that is None and the statement itself.

@@ -42,11 +42,7 @@ class Names:
     def function(self, name: str) -> cst.FunctionDef | None:
         """Return the only function of the file with a name that is no method."""
         found = [f for f in self.module.all(cst.FunctionDef) if f.name.value == name]
-        plain = [
-            f
-            for f in found
-            if not isinstance(self.module.parent(self.module.parent(f) or f), cst.ClassDef)
-        ]
+        plain = [f for f in found if not isinstance(self.module.parent(self.module.parent(f) or f), cst.ClassDef)]
         return plain[0] if len(plain) == len(found) == 1 else None
 
     def sources(self, name: cst.Name) -> list[BoundValue]:
@@ -141,9 +137,7 @@ class Names:
         return bool(returns) and all(value is not None and holds(value) for value in returns)
 
 
-def given(
-    function: cst.FunctionDef, call: cst.Call, name: str, skip: int = 0
-) -> cst.BaseExpression | None:
+def given(function: cst.FunctionDef, call: cst.Call, name: str, skip: int = 0) -> cst.BaseExpression | None:
     """Return the expression that a call gives a parameter, else its default; None where that is unclear.
 
     ``skip`` is 1 for a method, whose first parameter the call does not give.

@@ -102,9 +102,7 @@ def splices_of(kind: "Kind", module: "SyntaxTree", line: int, code: str) -> list
     """
     try:
         return kind(module, line, code)
-    except (
-        RecursionError
-    ) as error:  # a = f(b) and b = f(a), or a function that returns its own result
+    except RecursionError as error:  # a = f(b) and b = f(a), or a function that returns its own result
         raise Declined("names of the file stand for each other") from error
 
 
@@ -119,9 +117,7 @@ def edited(
     """
     draft, results = Draft(Sources(recording)), tuple(results)
     unneeded = _others(Relationship.UNNEEDED, order)
-    by_turn = sorted(
-        results, key=lambda result: (bool(_after(result)), result.rule.name in unneeded)
-    )
+    by_turn = sorted(results, key=lambda result: (bool(_after(result)), result.rule.name in unneeded))
     done = {id(result): _with_edits(result, draft, order) for result in by_turn}
     return tuple(done[id(result)] for result in results), draft.patch()
 
@@ -177,9 +173,7 @@ def _conflict(result: Result, patched: Sequence[str], order: Ordering | None) ->
     if absent:
         return f"it saves nothing before a fix for {' and '.join(absent)}, which the patch does not have"
     excluded = _others(Relationship.INSTEAD, order)
-    rivals = (
-        one for one in patched if one in excluded.get(name, ()) or name in excluded.get(one, ())
-    )
+    rivals = (one for one in patched if one in excluded.get(name, ()) or name in excluded.get(one, ()))
     if rival := next(rivals, ""):
         return f"it cannot be combined with the fix for {rival}, which is in the patch"
     enough = _others(Relationship.UNNEEDED, order).get(name, ())

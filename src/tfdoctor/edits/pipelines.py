@@ -67,9 +67,7 @@ def parallel(method: str, position: int) -> "ArgumentEdit":
 class ArgumentEdit:
     """An edit that gives one argument to the call of a method on a line."""
 
-    def __init__(
-        self, method: str, argument: str, value: str, instead_of: tuple[str, ...], position: int
-    ) -> None:
+    def __init__(self, method: str, argument: str, value: str, instead_of: tuple[str, ...], position: int) -> None:
         self.method, self.argument, self.value = method, argument, value
         self.instead_of, self.position = instead_of, position
 
@@ -79,16 +77,7 @@ class ArgumentEdit:
         if re.search(r"deterministic\s*=\s*(?!True\b|None\b)", module.text):
             raise Declined(_ORDER)
         value = self.value or _autotune(module, call)
-        return [
-            setting(
-                module,
-                call,
-                self.argument,
-                value,
-                instead_of=self.instead_of,
-                position=self.position,
-            )
-        ]
+        return [setting(module, call, self.argument, value, instead_of=self.instead_of, position=self.position)]
 
 
 def drop_remainder(module: SyntaxTree, line: int, _: str) -> list[Splice]:

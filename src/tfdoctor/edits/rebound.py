@@ -9,9 +9,7 @@ def assigned(line: cst.CSTNode | None) -> cst.Call | None:
     """Return the call that a line assigns to one name; None for other lines."""
     match line:
         case cst.SimpleStatementLine(
-            body=[
-                cst.Assign(targets=[cst.AssignTarget(target=cst.Name())], value=cst.Call() as call)
-            ]
+            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name())], value=cst.Call() as call)]
         ):
             return call
         case _:
@@ -21,9 +19,7 @@ def assigned(line: cst.CSTNode | None) -> cst.Call | None:
 def target(line: cst.CSTNode | None) -> str:
     """Return the one name that a line assigns; "" for other lines."""
     match line:
-        case cst.SimpleStatementLine(
-            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))])]
-        ):
+        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))])]):
             return name
         case _:
             return ""

@@ -153,8 +153,6 @@ def _joined(pieces: list[str]) -> str:
     """Return the pieces with line feeds and without the indent that all of their lines share."""
     cleaned = [_LINE_END.sub("\n", piece).strip("\n") for piece in pieces]
     lines = "\n...\n".join(piece for piece in cleaned if piece.strip()).split("\n")
-    indents = [
-        line[: len(line) - len(line.lstrip())] for line in lines if line.strip() not in ("", "...")
-    ]
+    indents = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip() not in ("", "...")]
     shared = len(os.path.commonprefix(indents))  # noqa: RUF071 - of characters, as is meant
     return "\n".join(line if line == "..." else line[shared:] for line in lines)

@@ -45,8 +45,7 @@ class Tensors(Names):
             return self.is_dataset(part, seen)
         if isinstance(value, cst.Call) and isinstance(value.func, cst.Name):
             return self._returned(
-                value.func.value,
-                lambda made: self._holds_dataset(BoundValue(made, source.place), seen),
+                value.func.value, lambda made: self._holds_dataset(BoundValue(made, source.place), seen)
             )
         return False
 
@@ -74,9 +73,7 @@ class Tensors(Names):
         match value:
             case cst.Name():
                 return self._all(
-                    value,
-                    seen,
-                    lambda source, known: source.whole and self._is_iterator(source.value, known),
+                    value, seen, lambda source, known: source.whole and self._is_iterator(source.value, known)
                 )
             case cst.Call(func=cst.Name(value="iter"), args=[cst.Arg(value=dataset)]):
                 return self.is_dataset(dataset, seen)
@@ -88,27 +85,20 @@ class Tensors(Names):
             part = part_of(source.value, source.place) if source.place >= 0 else None
             return self.is_tensor(part or source.value, seen)
         match source.value:
-            case cst.Call(func=func, args=[cst.Arg(value=inner), *_]) if (
-                last_name(func) == "enumerate"
-            ):
+            case cst.Call(func=func, args=[cst.Arg(value=inner), *_]) if last_name(func) == "enumerate":
                 return source.place == 1 and self._yields_tensors(inner, seen)
             case through:
                 return self._yields_tensors(through, seen)
 
     def _yields_tensors(self, value: cst.BaseExpression, seen: frozenset[int]) -> bool:
         match value:
-            case cst.Call(func=func, args=[cst.Arg(value=inner), *_]) if (
-                last_name(func) in PASSED_ON
-            ):
+            case cst.Call(func=func, args=[cst.Arg(value=inner), *_]) if last_name(func) in PASSED_ON:
                 return self.is_dataset(inner, seen)
             case _:
                 return self.is_dataset(value, seen)
 
     def _all(
-        self,
-        name: cst.Name,
-        seen: frozenset[int],
-        holds: Callable[[BoundValue, frozenset[int]], bool],
+        self, name: cst.Name, seen: frozenset[int], holds: Callable[[BoundValue, frozenset[int]], bool]
     ) -> bool:
         """Say whether a name has a source, and all of them are of a kind; ``d = d.map(f)`` says nothing new."""
         found = self.sources(name)

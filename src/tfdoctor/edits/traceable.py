@@ -74,8 +74,8 @@ class Traceable(TracedCalls):
                 return [body] if orelse is None else [body, orelse]
             case cst.Else(body=body):
                 return [body]
-            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget() as other]) if (
-                not isinstance(other.operator, cst.In | cst.NotIn)
+            case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget() as other]) if not isinstance(
+                other.operator, cst.In | cst.NotIn
             ):
                 return [left, other.comparator]
             case cst.ListComp(elt=made, for_in=loop) | cst.GeneratorExp(elt=made, for_in=loop):
@@ -132,15 +132,9 @@ class Traceable(TracedCalls):
                 return shape.attr.value == "ndim"
 
     def _assignment(self, node: cst.Assign | cst.AugAssign, function: cst.FunctionDef) -> None:
-        targets = (
-            [part.target for part in node.targets]
-            if isinstance(node, cst.Assign)
-            else [node.target]
-        )
+        targets = [part.target for part in node.targets] if isinstance(node, cst.Assign) else [node.target]
         for target in targets:
-            if not all(
-                isinstance(part, cst.Name) and self._local(part, function) for part in _flat(target)
-            ):
+            if not all(isinstance(part, cst.Name) and self._local(part, function) for part in _flat(target)):
                 raise Declined(f"{self._at(node)} changes an object outside of the function")
         self._node(node.value, function)
 
@@ -166,9 +160,7 @@ class Traceable(TracedCalls):
 def _flat(value: cst.BaseExpression) -> Iterable[cst.BaseExpression]:
     """Yield the parts of a tuple, a list or a dictionary, else the expression."""
     match value:
-        case (
-            cst.Tuple(elements=elements) | cst.List(elements=elements) | cst.Dict(elements=elements)
-        ):
+        case cst.Tuple(elements=elements) | cst.List(elements=elements) | cst.Dict(elements=elements):
             for element in elements:
                 yield from _flat(element.value)
         case _:

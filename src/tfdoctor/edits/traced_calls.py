@@ -86,7 +86,5 @@ class TracedCalls(TracedLoops):
             return None
         made = self._made(func, function)
         if len(made) != 1 or not self._is_layer(made[0]):
-            raise Declined(
-                f"{self._at(func)} calls self.{name}, which is no layer of Keras made in __init__"
-            )
+            raise Declined(f"{self._at(func)} calls self.{name}, which is no layer of Keras made in __init__")
         return None

@@ -17,9 +17,7 @@ class TracedLoops(TracedObjects):
             case cst.Call(func=cst.Name(value="range"), args=args):
                 if not all(self._is_number(argument.value) for argument in args):
                     raise Declined(f"{self._at(through)} loops as often as a value says")
-            case cst.Call(
-                func=cst.Name(value="zip" | "enumerate" | "reversed" | "list"), args=args
-            ):
+            case cst.Call(func=cst.Name(value="zip" | "enumerate" | "reversed" | "list"), args=args):
                 for argument in args:
                     self._iterates(argument.value)
             case cst.Attribute() if last_name(through).endswith(LISTS):
@@ -77,9 +75,7 @@ class TracedLoops(TracedObjects):
                 return
             case cst.Comparison(
                 comparisons=[
-                    cst.ComparisonTarget(
-                        operator=cst.Is() | cst.IsNot(), comparator=cst.Name(value="None")
-                    )
+                    cst.ComparisonTarget(operator=cst.Is() | cst.IsNot(), comparator=cst.Name(value="None"))
                 ]
             ):
                 return

@@ -80,18 +80,12 @@ class TracedObjects(ABC):
         bound = self.module.bound(name)
         method = next(self.module.around(name, cst.FunctionDef), None)
         definition = next(self.module.around(name, cst.ClassDef), None)
-        if (
-            method is None
-            or definition is None
-            or not all(isinstance(node, cst.Param) for node in bound)
-        ):
+        if method is None or definition is None or not all(isinstance(node, cst.Param) for node in bound):
             return False
         if method.name.value == "compile":
             return True  # what compile() gets is checked where it is called
         calls = [
-            call
-            for call in self.module.all(cst.Call)
-            if self.module.written(call.func) == definition.name.value
+            call for call in self.module.all(cst.Call) if self.module.written(call.func) == definition.name.value
         ]
         value = given(method, calls[0], name.value, skip=1) if len(calls) == 1 else None
         if isinstance(value, cst.Name):
@@ -103,15 +97,11 @@ class TracedObjects(ABC):
         made = self._made(node, function)
         for value in made:
             items = value.elements if isinstance(value, cst.List | cst.Tuple) else ()
-            inner = (
-                [value.elt] if isinstance(value, cst.ListComp) else [item.value for item in items]
-            )
+            inner = [value.elt] if isinstance(value, cst.ListComp) else [item.value for item in items]
             if not inner or not all(self._is_layer(item) for item in inner):
                 made = []
         if not made:
-            raise Declined(
-                f"{self._at(node)} uses self.{node.attr.value}, which is no list of layers"
-            )
+            raise Declined(f"{self._at(node)} uses self.{node.attr.value}, which is no list of layers")
 
     def _object(self, name: cst.Name) -> None:
         """Decline the call of a name that stands for no layer, model, loss or metric."""

@@ -56,10 +56,7 @@ class Values(Tensors):
             for node in sorted(self.module.bound(name), key=self.module.span)
             if own is None or own is not next(self.module.around(node, type(own)), None)
         ]
-        before = all(
-            self._is_top_level(node) and self.module.span(node) < self.module.span(name)
-            for node in bound
-        )
+        before = all(self._is_top_level(node) and self.module.span(node) < self.module.span(name) for node in bound)
         if not bound or (len(bound) > 1 and not before):
             return None
         source = self._source(bound[-1])
@@ -156,8 +153,7 @@ class Values(Tensors):
         What the file itself does above the line that makes the object is done to an earlier one.
         """
         return any(
-            changed == name
-            and not (self._is_top_level(node) and self.module.span(node) < self.module.span(made))
+            changed == name and not (self._is_top_level(node) and self.module.span(node) < self.module.span(made))
             for changed, node in self._changes()
         )
 

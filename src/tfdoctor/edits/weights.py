@@ -37,11 +37,7 @@ def assign_weights(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     function = _function(module, values, line)
     if "_weights(" not in module.written(function):
         raise Elsewhere(f"{function.name.value}() neither reads nor sets weights")
-    body = [
-        part
-        for part in function.body.body
-        if isinstance(part, cst.BaseStatement) and not is_docstring(part)
-    ]
+    body = [part for part in function.body.body if isinstance(part, cst.BaseStatement) and not is_docstring(part)]
     mixed = _mixed(module, body)
     if mixed is None or function.decorators:
         raise Declined("the function does more than mix the weights of two models in one list")
@@ -56,9 +52,7 @@ def assign_weights(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 def _function(module: SyntaxTree, values: Values, line: int) -> cst.FunctionDef:
     around = [f for f in module.all(cst.FunctionDef) if module.covers(f.body, line)]
     called = [
-        values.function(call.func.value)
-        for call in module.on(cst.Call, line)
-        if isinstance(call.func, cst.Name)
+        values.function(call.func.value) for call in module.on(cst.Call, line) if isinstance(call.func, cst.Name)
     ]
     found = [f for f in around or called if f is not None and f is values.function(f.name.value)]
     if len(found) != 1:
@@ -69,26 +63,19 @@ def _function(module: SyntaxTree, values: Values, line: int) -> cst.FunctionDef:
 def _assigned(part: cst.CSTNode) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
     """Return the target and the value of a line that assigns a value to one target."""
     match part:
-        case cst.SimpleStatementLine(
-            body=[cst.Assign(targets=[cst.AssignTarget(target=target)], value=value)]
-        ):
+        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=target)], value=value)]):
             return target, value
         case _:
             return None
 
 
-def _set(
-    module: SyntaxTree, part: cst.BaseStatement
-) -> tuple[str, cst.BaseExpression | None] | None:
+def _set(module: SyntaxTree, part: cst.BaseStatement) -> tuple[str, cst.BaseExpression | None] | None:
     """Return ``model`` and the value of ``model.set_weights(value)``; no value where there is not one."""
     match part:
         case cst.SimpleStatementLine(
             body=[
                 cst.Expr(
-                    value=cst.Call(
-                        func=cst.Attribute(value=model, attr=cst.Name(value="set_weights")),
-                        args=given,
-                    )
+                    value=cst.Call(func=cst.Attribute(value=model, attr=cst.Name(value="set_weights")), args=given)
                 )
             ]
         ):
@@ -140,10 +127,7 @@ def _of_list(module: SyntaxTree, target: str, made: cst.BaseExpression | None) -
 
 
 def _of_loop(
-    module: SyntaxTree,
-    body: Sequence[cst.BaseStatement],
-    target: str,
-    given: cst.BaseExpression | None,
+    module: SyntaxTree, body: Sequence[cst.BaseStatement], target: str, given: cst.BaseExpression | None
 ) -> Mixture | None:
     """Return what ``for i in range(len(a)): a[i] = b[i] * 0.1 + a[i] * 0.9`` mixes."""
     lists: dict[str, cst.BaseExpression] = {}
@@ -152,11 +136,9 @@ def _of_loop(
         if isinstance(weights, cst.Name) and model is not None:
             lists[weights.value] = model
     match body[2]:
-        case (
-            cst.For(
-                target=cst.Name(value=at), body=cst.IndentedBlock(body=[turn]), orelse=None
-            ) as loop
-        ) if changed := _assigned(turn):
+        case cst.For(target=cst.Name(value=at), body=cst.IndentedBlock(body=[turn]), orelse=None) as loop if (
+            changed := _assigned(turn)
+        ):
             name = module.written(changed[0]).removesuffix(f"[{at}]")
         case _:
             return None
@@ -169,11 +151,7 @@ def _of_loop(
 
 
 def _with_new_names(
-    module: SyntaxTree,
-    lists: Mapping[str, cst.BaseExpression],
-    changed: str,
-    at: str,
-    value: cst.BaseExpression,
+    module: SyntaxTree, lists: Mapping[str, cst.BaseExpression], changed: str, at: str, value: cst.BaseExpression
 ) -> Mixture | None:
     """Return a mixture with a name for each ``weights[i]`` that the file does not have yet."""
     names = {name: f"{module.written(model)}_variable" for name, model in lists.items()}
@@ -191,10 +169,7 @@ def _with_new_names(
 def _weights_of(value: cst.BaseExpression) -> cst.BaseExpression | None:
     """Return ``model`` of ``model.get_weights()``."""
     match value:
-        case cst.Call(
-            func=cst.Attribute(value=cst.Name() as model, attr=cst.Name(value="get_weights")),
-            args=[],
-        ):
+        case cst.Call(func=cst.Attribute(value=cst.Name() as model, attr=cst.Name(value="get_weights")), args=[]):
             return model
         case _:
             return None
@@ -228,6 +203,5 @@ def _assignments(module: SyntaxTree, mixed: Mixture, start: int) -> str:
     changed = mixed.names[models.index(mixed.target)]
     weights = ", ".join(f"{model}.weights" for model in models)
     return (
-        f"for {', '.join(mixed.names)} in zip({weights}):{newline}"
-        f"{indent}{unit}{changed}.assign({mixed.written})"
+        f"for {', '.join(mixed.names)} in zip({weights}):{newline}{indent}{unit}{changed}.assign({mixed.written})"
     )

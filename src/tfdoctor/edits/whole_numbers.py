@@ -46,9 +46,7 @@ def is_value(module: SyntaxTree, node: cst.BaseExpression, value: int) -> bool:
     return isinstance(node, cst.Integer) and node.evaluated_value == value
 
 
-def _constant(
-    module: SyntaxTree, name: cst.Name, number_of: NumberOf, others: Sequence[str]
-) -> cst.BaseExpression:
+def _constant(module: SyntaxTree, name: cst.Name, number_of: NumberOf, others: Sequence[str]) -> cst.BaseExpression:
     """Return what the file assigns to a constant."""
     assigned = _assigned(module, name)
     if assigned is None:

@@ -10,14 +10,7 @@ from tfdoctor.edits.module import SyntaxTree, last_name, named
 from tfdoctor.edits.names import Names
 from tfdoctor.edits.splice import Declined, Splice
 
-CONVOLUTIONS = (
-    "Conv1D",
-    "Conv2D",
-    "Conv3D",
-    "Conv1DTranspose",
-    "Conv2DTranspose",
-    "Conv3DTranspose",
-)
+CONVOLUTIONS = ("Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose")
 KEYWORDS = {
     **dict.fromkeys((*CONVOLUTIONS, "SeparableConv1D", "SeparableConv2D"), "filters"),
     **dict.fromkeys(("Dense", "LSTM", "GRU", "SimpleRNN"), "units"),
@@ -25,9 +18,7 @@ KEYWORDS = {
 """By Keras' layer, the argument that is its width; it is also the first one."""
 
 
-def width(
-    module: SyntaxTree, line: int, widths: tuple[int, int], others: Sequence[str]
-) -> list[Splice]:
+def width(module: SyntaxTree, line: int, widths: tuple[int, int], others: Sequence[str]) -> list[Splice]:
     """Return the splices after which the layers of a line that have the first width have the second.
 
     ``others`` are the texts of the other files of the run.
@@ -38,17 +29,12 @@ def width(
     given = [
         value
         for call in module.on(cst.Call, line)
-        if (value := _width(module, call)) is not None
-        and whole_numbers.is_value(module, value, widths[0])
+        if (value := _width(module, call)) is not None and whole_numbers.is_value(module, value, widths[0])
     ]
     if not given:
         raise Declined(f"line {line} has no layer whose width is the number {widths[0]}")
     width_of = partial(_width, module)
-    return [
-        splice
-        for value in given
-        for splice in whole_numbers.replaced(module, value, widths, width_of, others)
-    ]
+    return [splice for value in given for splice in whole_numbers.replaced(module, value, widths, width_of, others)]
 
 
 def _width(module: SyntaxTree, call: cst.Call) -> cst.BaseExpression | None:

@@ -38,9 +38,7 @@ def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
     """
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     return {
-        parameter.name: parameter.annotation
-        for parameter in parameters
-        if parameter.default is parameter.empty
+        parameter.name: parameter.annotation for parameter in parameters if parameter.default is parameter.empty
     }
 
 
@@ -64,9 +62,7 @@ class Defect:
 class Chart:
     """The facts known about one recording, each measured once."""
 
-    def __init__(
-        self, given: Iterable[object], missing: dict[type, Unavailable] | None = None
-    ) -> None:
+    def __init__(self, given: Iterable[object], missing: dict[type, Unavailable] | None = None) -> None:
         """Start with the parts of a recording, and the reasons for those it lacks."""
         self._known: dict[type, object] = {type(part): part for part in given}
         self._known |= missing or {}

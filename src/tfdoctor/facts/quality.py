@@ -67,9 +67,7 @@ class Doubt:
     @property
     def advice(self) -> str:
         """The problem with its remedy or its cause."""
-        return (
-            f"{self.what}: {self.remedy}" if self.remedy else f"{self.what}, because {self.cause}"
-        )
+        return f"{self.what}: {self.remedy}" if self.remedy else f"{self.what}, because {self.cause}"
 
     def beyond(self, limits: Mapping[str, float]) -> bool:
         """Whether the amount is beyond its limit; a doubt without a limit always counts."""
@@ -145,9 +143,7 @@ def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator
             )
     for text in trace.errors:
         if not device.missing:
-            yield Doubt(
-                f"the profiler reported an error ({text})", "fix it and record again", grave=True
-            )
+            yield Doubt(f"the profiler reported an error ({text})", "fix it and record again", grave=True)
     for text in trace.damage:
         yield Doubt(text, "record again", grave=False)
 
@@ -240,9 +236,7 @@ def _of_recording(recording: Recording) -> Iterator[Doubt]:
         return
     if manifest.window and manifest.window.contains_warmup:
         what = "the traced window contains warm-up steps, because the first training loop is short"
-        yield Doubt(
-            what, "train for more steps than warm-up and traced window together", grave=False
-        )
+        yield Doubt(what, "train for more steps than warm-up and traced window together", grave=False)
     yield from _of_cost(manifest)
     if manifest.background and not _ended(recording, manifest):
         numbers = ", ".join(map(str, manifest.background))
@@ -278,9 +272,7 @@ def _of_overhead(steps: Steps, recording: Recording, framework: Framework) -> It
     slowed_by = slowdown(recording, steps)
     if slowed_by > 1.0:
         untraced = milliseconds(steps.median_ms / slowed_by)
-        what = (
-            f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without tracing)"
-        )
+        what = f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without tracing)"
         grave, remedy = slowed_by > DISTORTED, _remedy_of_slowdown(slowed_by)
         yield Doubt(what, remedy, grave=grave, limit="slowed", amount=slowed_by - 1)
     if recording.manifest is None and framework.foreign and steps.median_ms < SHORT_MS:

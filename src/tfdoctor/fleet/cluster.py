@@ -66,9 +66,7 @@ def _existing(address: str, tell: Tell) -> Iterator[Client]:
     try:
         client = Client(address, timeout=CONNECT_S)
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"No Dask scheduler answers at {address}: check the address and that it runs."
-        ) from error
+        raise InputError(f"No Dask scheduler answers at {address}: check the address and that it runs.") from error
     with client:
         try:
             versions = client.run(version)

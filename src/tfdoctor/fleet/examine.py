@@ -34,9 +34,7 @@ def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
     except (InputError, OSError) as error:
         return job.failed(Failure.UNREACHABLE, str(error))
     if digest in job.known:
-        return ExaminedRecording(
-            replace(job.failed(Failure.UNREADABLE, "").run, digest=digest), known=True
-        )
+        return ExaminedRecording(replace(job.failed(Failure.UNREADABLE, "").run, digest=digest), known=True)
     try:
         return _diagnosed(job, at, digest)
     except InputError as error:

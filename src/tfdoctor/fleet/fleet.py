@@ -31,9 +31,7 @@ class FleetPlan:
     pages: bool = True
     scheduler: str = ""  # "": this machine
     workers: int = 1  # of this machine
-    local: bool = (
-        True  # the table is in a folder of this machine and not at a URL: so are its pages
-    )
+    local: bool = True  # the table is in a folder of this machine and not at a URL: so are its pages
 
 
 def settings_of(config: Config, book: Rulebook, *, scrubbed: bool) -> str:
@@ -48,9 +46,7 @@ def settings_of(config: Config, book: Rulebook, *, scrubbed: bool) -> str:
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def to_examine(
-    found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan
-) -> tuple[RecordingJob, ...]:
+def to_examine(found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan) -> tuple[RecordingJob, ...]:
     """Return a job for each recording without a row that is still true."""
     current = [run for run in table.rows.values() if _is_true(run, table.folder, plan)]
     unchanged = {(run.key, run.stamp) for run in current if run.stamp}
@@ -109,14 +105,11 @@ def _row(one: ExaminedRecording, rows: Mapping[str, FleetRun], table: FleetTable
     return replace(run, report=table.add_page(run, one.page)) if one.page else run
 
 
-def rows_of(
-    found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan
-) -> tuple[list[FleetRun], int]:
+def rows_of(found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan) -> tuple[list[FleetRun], int]:
     """Return the rows of the recordings that were found, and how many have none that is still true."""
     rows = [
         run
         for one in found
-        if (run := table.rows.get(one.key))
-        and (run.stamp, run.settings) == (one.stamp, plan.settings)
+        if (run := table.rows.get(one.key)) and (run.stamp, run.settings) == (one.stamp, plan.settings)
     ]
     return rows, len(found) - len(rows)

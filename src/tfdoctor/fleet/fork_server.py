@@ -75,10 +75,7 @@ def examined(job: RecordingJob, jobs: BinaryIO) -> ExaminedRecording:
 
 
 def _answer(
-    job: RecordingJob,
-    jobs: BinaryIO,
-    pipe: Connection,
-    process: "multiprocessing.context.ForkProcess",
+    job: RecordingJob, jobs: BinaryIO, pipe: Connection, process: "multiprocessing.context.ForkProcess"
 ) -> ExaminedRecording:
     ready = wait([pipe, jobs.fileno()], job.timeout_s)
     if ready and pipe not in ready:  # no job comes before the answer: the worker has ended
@@ -91,9 +88,7 @@ def _answer(
     except EOFError:
         process.join()
         code = process.exitcode or 0
-        end = (
-            f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        )
+        end = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         return job.failed(Failure.CRASH, f"The process that read it {end}.")
     return answer
 

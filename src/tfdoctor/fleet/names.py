@@ -11,9 +11,7 @@ from tfdoctor.recording.collection import RUN
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.stored.files import NAMES
 
-DATED = re.compile(
-    r"(attempt|exp|experiment|run|trial|try|v|version)?[-_]?\d[\d_.:T-]*", re.IGNORECASE
-)
+DATED = re.compile(r"(attempt|exp|experiment|run|trial|try|v|version)?[-_]?\d[\d_.:T-]*", re.IGNORECASE)
 """A folder that is named by a date or a number, and not by its program."""
 
 PARTS = 2
@@ -57,9 +55,7 @@ def of_command(command: Sequence[str]) -> str:
 
 def _last_two(path: str) -> str:
     path = posixpath.normpath(path)
-    return "/".join(
-        filter(None, (posixpath.basename(posixpath.dirname(path)), posixpath.basename(path)))
-    )
+    return "/".join(filter(None, (posixpath.basename(posixpath.dirname(path)), posixpath.basename(path))))
 
 
 def recorded(manifest: Manifest | None, traces: tuple[PurePosixPath, ...]) -> str:
@@ -85,9 +81,7 @@ def hours(manifest: Manifest | None, step_ms: float | None) -> float | None:
         return manifest.steps.seen * step_ms / MS_PER_HOUR
     ended = manifest.clock[-1].unix_ns if len(manifest.clock) > 1 else 0
     traced_ns = ended - manifest.window.started_unix_ns
-    return (
-        traced_ns / NS_PER_S / 3600 if manifest.window.started_unix_ns and traced_ns > 0 else None
-    )
+    return traced_ns / NS_PER_S / 3600 if manifest.window.started_unix_ns and traced_ns > 0 else None
 
 
 def _folders(place: str) -> list[str]:

@@ -81,9 +81,7 @@ def found(patterns: Iterable[str]) -> tuple[tuple[FoundRecording, ...], tuple[st
 
 def _found(pattern: str) -> Iterator[FoundRecording]:
     # A path is taken from the root, without links resolved: a pattern means what it says.
-    place = opened(
-        pattern if is_url(pattern) else os.path.normpath(Path(pattern).expanduser().absolute())
-    )
+    place = opened(pattern if is_url(pattern) else os.path.normpath(Path(pattern).expanduser().absolute()))
     scheme = place.path[: place.path.find("://") + 3] if place.is_web else ""
     path = place.path.removeprefix(scheme).rstrip("/").removesuffix(f"/{MANIFEST}")
     exists = place.exists()
@@ -114,9 +112,7 @@ def _files(place: Remote, path: str) -> Mapping[str, Any]:
     """Return what the filesystem says of each file below a path."""
     if not is_url(place.url):
         return dict(_on_disk(path))
-    infos: dict[str, Any] = place.attempt(
-        Action.READ, lambda: place.filesystem.find(path, detail=True)
-    )
+    infos: dict[str, Any] = place.attempt(Action.READ, lambda: place.filesystem.find(path, detail=True))
     return {
         name.rstrip("/"): info
         for name, info in infos.items()
@@ -167,10 +163,7 @@ def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
         root = _root(path, marked)
         if root is not None:
             files.setdefault(root, []).append("" if root == path else str(path.relative_to(root)))
-    picked = {
-        root: tuple(sorted(chosen(names) if names != [""] else names))
-        for root, names in files.items()
-    }
+    picked = {root: tuple(sorted(chosen(names) if names != [""] else names)) for root, names in files.items()}
     return {str(root): names for root, names in picked.items() if names}
 
 
@@ -221,8 +214,5 @@ def _described(
     if is_url(place.url) and not scheme:
         name = place.filesystem.unstrip_protocol(root)
     return FoundRecording(
-        name,
-        files,
-        sum(size or 0 for size in sizes),
-        hashlib.sha256(stamp.encode()).hexdigest() if stamp else "",
+        name, files, sum(size or 0 for size in sizes), hashlib.sha256(stamp.encode()).hexdigest() if stamp else ""
     )

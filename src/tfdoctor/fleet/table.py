@@ -42,9 +42,7 @@ SCHEMA = pa.schema(
     {
         **dict.fromkeys(("place", "key", "stamp"), TEXT),
         "nbytes": WHOLE,
-        **dict.fromkeys(
-            ("digest", "settings", "failure", "error", "recorded", "job", "script"), TEXT
-        ),
+        **dict.fromkeys(("digest", "settings", "failure", "error", "recorded", "job", "script"), TEXT),
         **dict.fromkeys(("user", "host", "device", "device_name"), TEXT),
         "devices": WHOLE,
         "steps": WHOLE,
@@ -112,9 +110,7 @@ class FleetTable:
         for run in filter(None, map(_run, whole.splitlines())):
             self.rows[run.key] = run
             for copy in run.copies:
-                self.rows[copy.key] = replace(
-                    run, place=copy.place, key=copy.key, stamp=copy.stamp, copies=()
-                )
+                self.rows[copy.key] = replace(run, place=copy.place, key=copy.key, stamp=copy.stamp, copies=())
 
     def add(self, run: FleetRun) -> None:
         """Add a row; it is on disk when this returns."""
@@ -156,14 +152,10 @@ def _must_fit(folder: Path) -> None:
     """
     for name in (ROWS, PARQUET, PAGE):
         if (folder / name).exists() and not (folder / name).is_file():
-            raise OutputError(
-                f"{folder / name} is not a file: remove it, or choose another folder."
-            )
+            raise OutputError(f"{folder / name} is not a file: remove it, or choose another folder.")
     for name in (ROWS, PAGES):
         if not is_below(folder / name, folder):
-            raise OutputError(
-                f"{folder / name} is a link to another folder: remove it, or choose another folder."
-            )
+            raise OutputError(f"{folder / name} is a link to another folder: remove it, or choose another folder.")
     if (folder / PAGES).exists() and not (folder / PAGES).is_dir():
         raise OutputError(f"{folder / PAGES} is not a folder: remove it, or choose another folder.")
 

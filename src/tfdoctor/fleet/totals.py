@@ -23,9 +23,7 @@ MOST = 0.9
 """Share of the runs that must have a known length to rank all by device-hours: others would come last unseen."""
 
 
-def report(
-    rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, str], left: int = 0
-) -> FleetReport:
+def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, str], left: int = 0) -> FleetReport:
     """Return the report on these rows; recordings with the same files count once. ``titles`` are those of rules."""
     single = _single(rows)
     runs = [_priced(run, prices) for run in single if not run.failure]
@@ -78,9 +76,7 @@ def _times(amount: float | None, price: float | None) -> float | None:
 def _rank(one: PricedRun, *, by_hours: bool) -> tuple[object, ...]:
     """Rank by what a run wastes: dollars, then device-hours or devices; runs without these come last."""
     run = one.run
-    usd, amount = (
-        (one.usd, run.wasted_device_hours) if by_hours else (one.usd_per_hour, run.wasted_devices)
-    )
+    usd, amount = (one.usd, run.wasted_device_hours) if by_hours else (one.usd_per_hour, run.wasted_devices)
     rest = (-(run.wasted_devices or 0.0), -(run.lost_share or 0.0), run.place)
     return (amount is None, -(usd or 0.0), -(amount or 0.0), *rest)
 
@@ -109,9 +105,7 @@ def _sum(total: float | None, more: float | None, factor: float) -> float | None
     return total if more is None else (total or 0.0) + more * factor
 
 
-def _faults(
-    runs: Sequence[PricedRun], titles: Mapping[str, str], *, by_hours: bool
-) -> tuple[FleetFault, ...]:
+def _faults(runs: Sequence[PricedRun], titles: Mapping[str, str], *, by_hours: bool) -> tuple[FleetFault, ...]:
     """Return the faults, the most expensive first; each as if changed alone, at most what all changes save."""
     found: dict[str, list[tuple[PricedRun, float | None, str]]] = defaultdict(list)
     for one in runs:
@@ -120,18 +114,12 @@ def _faults(
             share = None if share is None or most is None else max(0.0, min(share, most))
             if share != 0:
                 found[finding.rule].append((one, share, finding.bound))
-    faults = [
-        _fault(rule, titles.get(rule, rule), own, by_hours=by_hours) for rule, own in found.items()
-    ]
+    faults = [_fault(rule, titles.get(rule, rule), own, by_hours=by_hours) for rule, own in found.items()]
     return tuple(sorted(faults, key=lambda fault: _dearest(fault, by_hours=by_hours)))
 
 
 def _fault(
-    rule: str,
-    title: str,
-    own: Sequence[tuple[PricedRun, float | None, str]],
-    *,
-    by_hours: bool,
+    rule: str, title: str, own: Sequence[tuple[PricedRun, float | None, str]], *, by_hours: bool
 ) -> FleetFault:
     known = [(one, share) for one, share, _ in own if share is not None]
     waste = _waste(known)
@@ -149,18 +137,14 @@ def _fault(
 
 def _lost(one: PricedRun, share: float, *, by_hours: bool) -> tuple[float, float]:
     """Return what a run loses by a fault, in what the faults are ranked by; of two equal ones, the hours."""
-    usd, amount = (
-        (one.usd, one.run.device_hours) if by_hours else (one.usd_per_hour, one.run.devices)
-    )
+    usd, amount = (one.usd, one.run.device_hours) if by_hours else (one.usd_per_hour, one.run.devices)
     whole = amount or 0 if usd is None else usd / (one.run.lost_share or 1.0)
     return share * whole, share * (one.run.device_hours or 0.0)
 
 
 def _dearest(fault: FleetFault, *, by_hours: bool) -> tuple[object, ...]:
     waste = fault.waste
-    usd, amount = (
-        (waste.usd, waste.device_hours) if by_hours else (waste.usd_per_hour, waste.devices)
-    )
+    usd, amount = (waste.usd, waste.device_hours) if by_hours else (waste.usd_per_hour, waste.devices)
     return (-(usd or 0.0), -amount, -waste.devices, -fault.unknown, fault.rule)
 
 

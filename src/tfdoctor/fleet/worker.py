@@ -97,6 +97,4 @@ def task(job: RecordingJob) -> ExaminedRecording:
     try:
         return FORK_SERVERS.answer(job)
     except (EOFError, OSError, pickle.UnpicklingError):
-        return job.failed(
-            Failure.CRASH, "The process that was to read it ended: the machine may lack memory."
-        )
+        return job.failed(Failure.CRASH, "The process that was to read it ended: the machine may lack memory.")

@@ -43,9 +43,7 @@ class UsualRuns:
     why: str = ""
 
 
-def reference(
-    changes: Sequence[ChangePoint], starts: Sequence[int], window: tuple[int, int]
-) -> UsualRuns:
+def reference(changes: Sequence[ChangePoint], starts: Sequence[int], window: tuple[int, int]) -> UsualRuns:
     """Return the runs of a window, up to before the newest commit, that this is compared with.
 
     An improvement or an accepted change begins a new level. A regression that nobody accepted does not: the runs

@@ -88,9 +88,7 @@ def accepted(what: str, commit: str, shown: Sequence[Series], *, by: str, why: s
         raise InputError(f"{len(commits)} commits begin with {commit!r}: write more of it.")
     programs = sorted({one.program for one, _ in runs})
     if len(programs) > 1:
-        raise InputError(
-            f"commit {commit!r} has runs of {' and '.join(programs)}: choose one with --program."
-        )
+        raise InputError(f"commit {commit!r} has runs of {' and '.join(programs)}: choose one with --program.")
     known = {metric.value for _, run in runs for metric in run.values}
     known |= {rule for _, run in runs for rule in run.findings}
     if what not in known:

@@ -34,10 +34,7 @@ def read_all(
             try:
                 yield place.shown, _read(place, Path(scratch, str(number)), examine, rules)
             except (InputError, OSError) as error:
-                yield (
-                    place.shown,
-                    error if isinstance(error, InputError) else InputError(str(error)),
-                )
+                yield (place.shown, error if isinstance(error, InputError) else InputError(str(error)))
 
 
 def _read(one: FoundRecording, scratch: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:

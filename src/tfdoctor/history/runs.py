@@ -38,9 +38,7 @@ class ReadRun:
     def of(cls, place: str, report: Diagnosis) -> Self:
         """Return the run of a report."""
         subject, conditions = report.subject, report.conditions
-        key = SeriesKey(
-            program_of_report(report) or job(place, ""), _arguments(report), _machine(report)
-        )
+        key = SeriesKey(program_of_report(report) or job(place, ""), _arguments(report), _machine(report))
         values = {
             metric: value / metric.scale
             for metric in (RunMetric.RUN, RunMetric.MEMORY)
@@ -111,11 +109,7 @@ def _machine(report: Diagnosis) -> str:
     """Return the devices and the CPU of a run; host names differ between equal machines of a CI."""
     subject, conditions = report.subject, report.conditions
     name = subject.device_name or subject.device or "unknown device"
-    many = (
-        f"{subject.devices_used} \N{MULTIPLICATION SIGN} "
-        if (subject.devices_used or 1) > 1
-        else ""
-    )
+    many = f"{subject.devices_used} \N{MULTIPLICATION SIGN} " if (subject.devices_used or 1) > 1 else ""
     cpu = conditions.cpu_model if conditions.cpu_model != name else ""
     cores = f"{conditions.cores_usable:g} cores" if conditions.cores_usable else ""
     return ", ".join(filter(None, (f"{many}{name}", cpu, cores)))

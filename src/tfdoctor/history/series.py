@@ -23,10 +23,7 @@ from tfdoctor.terms.verdict import Severity
 
 UNTRACED, SHOWN = "median step outside of the traced ones", "step of the report"
 
-WHAT = {
-    RunMetric.RUN: "the run without tfdoctor's own work",
-    RunMetric.MEMORY: "highest resident memory",
-}
+WHAT = {RunMetric.RUN: "the run without tfdoctor's own work", RunMetric.MEMORY: "highest resident memory"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +87,7 @@ def _with_steps(read: Sequence[ReadRun]) -> tuple[str, tuple[HistoryRun, ...]]:
 
 
 def _metric(
-    metric: RunMetric,
-    step: str,
-    runs: Sequence[HistoryRun],
-    demand: Demand,
-    accepted: Sequence[Accepted],
+    metric: RunMetric, step: str, runs: Sequence[HistoryRun], demand: Demand, accepted: Sequence[Accepted]
 ) -> MetricHistory | None:
     """Return a metric over the runs; None where no run has it."""
     values = tuple(run.values.get(metric) for run in runs)
@@ -121,10 +114,7 @@ def _metric(
 
 
 def _changes(
-    values: Sequence[float | None],
-    known: Sequence[int],
-    runs: Sequence[HistoryRun],
-    accepted: Sequence[Accepted],
+    values: Sequence[float | None], known: Sequence[int], runs: Sequence[HistoryRun], accepted: Sequence[Accepted]
 ) -> Iterator[ChangePoint]:
     """Yield the change points, with who accepted the change at the commit of one."""
     series = np.array([values[at] for at in known], dtype=np.float64)
@@ -140,9 +130,7 @@ def _changes(
         )
 
 
-def _accepted_near(
-    at: int, runs: Sequence[HistoryRun], accepted: Sequence[Accepted]
-) -> Accepted | None:
+def _accepted_near(at: int, runs: Sequence[HistoryRun], accepted: Sequence[Accepted]) -> Accepted | None:
     """Return what was accepted at a change point, or as few runs from it as it may be off by."""
     for one in accepted:
         place = place_of(one.commit, runs)
@@ -167,17 +155,11 @@ def place_of(commit: str, runs: Sequence[HistoryRun]) -> int | None:
 
 
 def _findings(
-    runs: Sequence[HistoryRun],
-    demand: Demand,
-    titles: dict[str, str],
-    accepted: Sequence[Accepted],
+    runs: Sequence[HistoryRun], demand: Demand, titles: dict[str, str], accepted: Sequence[Accepted]
 ) -> Iterator[FindingHistory]:
     """Yield the findings, those of the newest run first, then by the number of runs that have them."""
     rules = {rule for run in runs for rule in run.findings}
-    found = {
-        rule: tuple(rule in run.findings if rule in run.checked else None for run in runs)
-        for rule in rules
-    }
+    found = {rule: tuple(rule in run.findings if rule in run.checked else None for run in runs) for rule in rules}
 
     def rank(rule: str) -> tuple[bool, int, str]:
         return not found[rule][-1], -found[rule].count(True), rule

@@ -19,11 +19,7 @@ def main() -> None:
     ROOM.begin()
     folders, method, arguments = json.load(sys.stdin)
     runs = ServedRuns([Path(folder) for folder in folders])
-    answers: dict[str, Any] = {
-        "report": runs.report,
-        "patch": runs.patch,
-        "difference": runs.difference,
-    }
+    answers: dict[str, Any] = {"report": runs.report, "patch": runs.patch, "difference": runs.difference}
     try:
         answer: str = answers[method](*arguments)
     except TfdoctorError as error:

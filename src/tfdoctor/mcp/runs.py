@@ -45,9 +45,7 @@ class ServedRuns:
     def listed(self) -> str:
         """Return the recordings, the newest first, each with its time and its command."""
         found = sorted(self._found(), key=lambda manifest: -manifest.stat().st_mtime)
-        lines = [
-            f"- {manifest.parent}, recorded {_time(manifest)}" for manifest in found[:MOST_RUNS]
-        ]
+        lines = [f"- {manifest.parent}, recorded {_time(manifest)}" for manifest in found[:MOST_RUNS]]
         if len(found) > MOST_RUNS:
             lines.append(f"… {len(found) - MOST_RUNS:,} older ones")
         return "\n".join(lines) or f"No recording below {', '.join(map(str, self.folders))}."
@@ -77,10 +75,7 @@ class ServedRuns:
         """
         rules, paths = _rules(), (self.inside(before), self.inside(after))
         must_differ(paths)
-        one, other = (
-            load(path, lambda r, title: self._examined(r, title, rules), rules.rules)
-            for path in paths
-        )
+        one, other = (load(path, lambda r, title: self._examined(r, title, rules), rules.rules) for path in paths)
         sides = Sides.of([one], [other])
         told = md.as_it_is(comparison.render("md", compare(sides, in_ms=not sides.mismatches)))
         return told if len(told.encode()) <= llm.LIMIT else _cut(told)

@@ -28,9 +28,7 @@ MOST_MINUTES = 60
 
 def server(runs: ServedRuns, *, allow_run: bool) -> MCPServer:
     """Return a server of these recordings; with ``allow_run`` it runs the user's programs, too."""
-    made: MCPServer = MCPServer(
-        "tfdoctor", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
-    )
+    made: MCPServer = MCPServer("tfdoctor", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
 
     @made.tool()
     def list_runs() -> str:

@@ -139,7 +139,5 @@ def _manifest(located: RecordingFiles, notes: Notes) -> Manifest | None:
         manifest = fold(manifest, located.agent)
     files.check_schema(manifest.schema, SCHEMA, MANIFEST, notes)
     if not manifest.finished:
-        notes.add(
-            "The recording is unfinished: tfdoctor was killed, could not complete it, or is still running"
-        )
+        notes.add("The recording is unfinished: tfdoctor was killed, could not complete it, or is still running")
     return manifest

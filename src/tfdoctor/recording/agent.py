@@ -133,9 +133,7 @@ class UntracedSteps:
         long_ms = (self.median_ms + stalled_ms) / 2
         all_told = len(self.long) < MOST_TOLD or min(ms for _, ms in self.long) <= long_ms
         as_long_told = long_ms >= LONG_TOLD * self.median_ms
-        begun = sum(
-            ms >= long_ms and number % pass_steps in (0, pass_steps - 1) for number, ms in self.long
-        )
+        begun = sum(ms >= long_ms and number % pass_steps in (0, pass_steps - 1) for number, ms in self.long)
         return all_told and as_long_told and begun < passes / 2
 
 

@@ -74,9 +74,7 @@ def runs(path: Path) -> list[Path]:
 
 def _note(path: Path, found: list[Path], alone: list[Path]) -> str:
     kinds = [_counted(found, "recording"), *([_counted(alone, "TensorBoard run")] if alone else [])]
-    newer = (
-        f"; {_within(path, alone[-1])} is newer and is only a trace" if _later(found, alone) else ""
-    )
+    newer = f"; {_within(path, alone[-1])} is newer and is only a trace" if _later(found, alone) else ""
     other = (found[:-1] or alone)[-1]
     return (
         f"{' and '.join(kinds)} found: the newest recording, {_within(path, found[-1])}, is shown{newer}; "

@@ -20,12 +20,7 @@ Json = dict[str, Any]
 
 T = TypeVar("T")
 
-MANIFEST, PROGRAM, SAMPLES, AGENT = (
-    "tfdoctor.json",
-    "program.json.gz",
-    "samples.jsonl",
-    "agent.json",
-)
+MANIFEST, PROGRAM, SAMPLES, AGENT = ("tfdoctor.json", "program.json.gz", "samples.jsonl", "agent.json")
 TRACES = "*.xplane.pb"
 MOST_PROGRAM_BYTES = 256 * 2**20
 """Of a program, unpacked: ResNet50's 37,789 operations in 863 graphs have 12 MB."""

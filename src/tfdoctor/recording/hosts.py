@@ -32,9 +32,7 @@ def of(recording: Recording) -> tuple[HostRecording, ...]:
         return tuple(map(_worker, recording.workers))
     if len(recording.traces) > 1:
         described = _described(recording)
-        return tuple(
-            _of_trace(recording, trace, described=trace == described) for trace in recording.traces
-        )
+        return tuple(_of_trace(recording, trace, described=trace == described) for trace in recording.traces)
     return (HostRecording("", recording),)
 
 
@@ -55,9 +53,7 @@ def _described(recording: Recording) -> Path:
 def _of_trace(recording: Recording, trace: Path, *, described: bool) -> HostRecording:
     """Return the host of one trace among several; manifest, program and samples belong to one host."""
     own = replace(recording, traces=(trace,))
-    return HostRecording(
-        _name(trace), own if described else Recording(None, None, (trace,), None, (), ())
-    )
+    return HostRecording(_name(trace), own if described else Recording(None, None, (trace,), None, (), ()))
 
 
 def _name(trace: Path) -> str:

@@ -8,16 +8,7 @@ from typing import Self
 from tfdoctor.recording import processes, workers
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.collection import runs
-from tfdoctor.recording.files import (
-    AGENT,
-    MANIFEST,
-    PROGRAM,
-    RUNS,
-    SAMPLES,
-    agent_state,
-    json_object,
-    traces,
-)
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, agent_state, json_object, traces
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.notes import Notes
 from tfdoctor.terms.errors import InputError
@@ -95,9 +86,7 @@ class RecordingFiles:
         return cls(located, path, path / MANIFEST, path / PROGRAM, path / SAMPLES, agent, path)
 
     @classmethod
-    def _of_process(
-        cls, path: Path, run: Path, notes: Notes, process: processes.Process | None = None
-    ) -> Self:
+    def _of_process(cls, path: Path, run: Path, notes: Notes, process: processes.Process | None = None) -> Self:
         """Find the files of a process in the unfinished recording of its run."""
         agent = process.state if process else agent_state(path / AGENT, notes)
         process = process or processes.Process(path, agent or AgentState())

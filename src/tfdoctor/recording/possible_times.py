@@ -27,9 +27,7 @@ def possible(log: RunLog | None, manifest: Manifest | None, notes: Notes) -> Run
 def _parts(log: RunLog, manifest: Manifest | None) -> Iterator[tuple[float, float]]:
     """Yield the ms that the log tells of, and those in which it was, as a whole and for each bucket."""
     times = manifest.times if manifest else None
-    if (
-        times and times.ended_ns and times.pid == log.process.pid
-    ):  # no process that outlived tfdoctor
+    if times and times.ended_ns and times.pid == log.process.pid:  # no process that outlived tfdoctor
         last = max((bucket.end for bucket in log.buckets), default=0.0)
         yield last * 1e3, max(0.0, (times.ended_ns - times.started_ns) / NS_PER_MS)
     for bucket in log.buckets:

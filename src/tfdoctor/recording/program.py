@@ -181,9 +181,7 @@ class FileList:
     count: Count | None = None
     scheme: str = ""  # "gs", "s3": the file system across a network
     nbytes: Count | None = field(default=None, metadata={KEY: "bytes"})  # of one of them
-    image: tuple[
-        int, ...
-    ] = ()  # height and width in pixels, the median of a few; () is unknown or none
+    image: tuple[int, ...] = ()  # height and width in pixels, the median of a few; () is unknown or none
     file_system: str = ""  # of local paths: the type of the mount, "ext4"; "" is unknown
 
     @property

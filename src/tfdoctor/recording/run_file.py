@@ -79,9 +79,7 @@ def run_log(folder: Path, notes: Notes) -> RunLog | None:
     )
 
 
-def _lines(
-    texts: Iterable[str], faults: list[str], notes: Notes
-) -> tuple[list[tuple[type, Any]], int]:
+def _lines(texts: Iterable[str], faults: list[str], notes: Notes) -> tuple[list[tuple[type, Any]], int]:
     """Return the lines that can be read, and how many calls the agent did not tell one by one."""
     found: list[tuple[type, Any]] = []
     damaged = dropped = 0

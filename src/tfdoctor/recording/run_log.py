@@ -74,9 +74,7 @@ class SeenStack:
     call: Count = 0
     at: Line | None = None  # the innermost line of the user's
     caller: Line | None = None  # the user's line that called its function
-    calls: str | None = (
-        None  # "pandas.DataFrame.iterrows": what the line calls; the module that it imports
-    )
+    calls: str | None = None  # "pandas.DataFrame.iterrows": what the line calls; the module that it imports
     runs: str | None = None  # the innermost function of others
     function: str = ""  # the user's function that holds `at`; "<module>"
     callback: str = ""  # the method of the outermost Keras callback: "ModelCheckpoint.on_epoch_end"
@@ -133,9 +131,7 @@ class Bucket:
 
     start: Amount
     end: Amount
-    calls: Mapping[str, float] = field(
-        default_factory=dict
-    )  # number of a CallPlace: ms in it alone
+    calls: Mapping[str, float] = field(default_factory=dict)  # number of a CallPlace: ms in it alone
     entered: Mapping[str, int] = field(default_factory=dict)  # how often it was entered
     stacks: Mapping[str, float] = field(default_factory=dict)  # number of a SeenStack: ms
     samples: Mapping[str, int] = field(default_factory=dict)  # how many samples
@@ -154,9 +150,7 @@ class Span:
     steps: Count | None = None  # batches of an evaluation or prediction, where known
     examples: Count | None = None  # that predict or evaluate was given, where known
     open: bool = False
-    model: Count | None = (
-        None  # of fit, evaluate, predict: the number of the model object, by its first such call
-    )
+    model: Count | None = None  # of fit, evaluate, predict: the number of the model object, by its first such call
 
 
 @dataclass(frozen=True, slots=True)

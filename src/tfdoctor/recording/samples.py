@@ -12,9 +12,7 @@ class HostSample:
 
     run_cpu_pct: Amount | None = None  # of one core
     other_cpu_pct: Amount | None = None
-    processes_pct: Mapping[str, Amount] | None = (
-        None  # of one core, by the number of each of the run's
-    )
+    processes_pct: Mapping[str, Amount] | None = None  # of one core, by the number of each of the run's
     run_rss_bytes: Amount | None = None
     memory_used_bytes: Amount | None = None
     memory_total_bytes: Amount | None = None

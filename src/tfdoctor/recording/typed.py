@@ -108,9 +108,7 @@ def _object(kind: type) -> Reader:
     return record
 
 
-def _values(
-    readers: list[_FieldReader], data: Mapping[str, object], faults: list[str]
-) -> dict[str, object]:
+def _values(readers: list[_FieldReader], data: Mapping[str, object], faults: list[str]) -> dict[str, object]:
     """Return the values of a dataclass's fields, without those that keep their defaults."""
     values: dict[str, object] = {}
     for field in readers:

@@ -93,9 +93,7 @@ def _shared_trace(place: Remote, root: str) -> dict[str, str]:
     job, _, worker = root.rpartition(f"/{WORKERS}/")
     if not job or "/" in worker:
         return {}
-    found = place.attempt(
-        Action.READ, lambda: place.filesystem.glob(f"{job}/{RUNS}/{worker}{TRACE}")
-    )
+    found = place.attempt(Action.READ, lambda: place.filesystem.glob(f"{job}/{RUNS}/{worker}{TRACE}"))
     return {path.removeprefix(job).lstrip("/"): path for path in found}
 
 
@@ -170,9 +168,7 @@ def _copied(place: Remote, path: str, folder: Path, name: str) -> Path:
     """
     parts = PureWindowsPath(name)  # both kinds of slashes, and drives, on every machine
     if parts.anchor or ".." in parts.parts:
-        raise InputError(
-            f"{place.url} lists {path!r}, which lies outside of it: name the recording itself."
-        )
+        raise InputError(f"{place.url} lists {path!r}, which lies outside of it: name the recording itself.")
     target = folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
 

@@ -12,29 +12,15 @@ from tfdoctor.terms.errors import InputError
 URL = re.compile(r"[a-z][a-z0-9+.-]+://.*", re.DOTALL | re.IGNORECASE)
 """At least two letters before "://": one is a drive of Windows."""
 
-EXTRAS = {
-    "gs": "gcs",
-    "gcs": "gcs",
-    "s3": "s3",
-    "s3a": "s3",
-    "az": "azure",
-    "abfs": "azure",
-    "abfss": "azure",
-}
+EXTRAS = {"gs": "gcs", "gcs": "gcs", "s3": "s3", "s3a": "s3", "az": "azure", "abfs": "azure", "abfss": "azure"}
 """The optional dependencies of a scheme."""
 
 ATTEMPTS = 3
 """A connection that is cut in the middle is tried again; the packages for buckets do so by themselves."""
 
 CAUSES: Mapping[type[BaseException], tuple[str, str]] = {
-    ConnectionRefusedError: (
-        "the server refuses the connection",
-        "check the port, and that the server runs",
-    ),
-    socket.gaierror: (
-        "the host is unknown",
-        "check the name of the host, and the connection to the network",
-    ),
+    ConnectionRefusedError: ("the server refuses the connection", "check the port, and that the server runs"),
+    socket.gaierror: ("the host is unknown", "check the name of the host, and the connection to the network"),
 }
 """What errors of the connection mean, and what to do; those of a filesystem's package have them as their cause."""
 
@@ -93,16 +79,10 @@ class Remote(NamedTuple):
                 return action()
             except FileNotFoundError as error:
                 if what is Action.READ:
-                    raise InputError(
-                        f"There is nothing at {self.url}: check the address."
-                    ) from error
-                raise InputError(
-                    f"{self.url} {what} (its bucket or folder does not exist)."
-                ) from error
+                    raise InputError(f"There is nothing at {self.url}: check the address.") from error
+                raise InputError(f"{self.url} {what} (its bucket or folder does not exist).") from error
             except PermissionError as error:
-                raise InputError(
-                    f"{self.url} {what} ({_reason(error)}): check your credentials."
-                ) from error
+                raise InputError(f"{self.url} {what} ({_reason(error)}): check your credentials.") from error
             except Exception as error:
                 if not left:
                     raise InputError(f"{self.url} {what} {_explained(error)}.") from error

@@ -25,9 +25,7 @@ class Uploads:
             InputError: the scheme of the URL is unknown, or needs a package that is not installed.
         """
         if opened(url).is_web:
-            raise InputError(
-                f"{url} can only be read: name a bucket or a folder for what is written."
-            )
+            raise InputError(f"{url} can only be read: name a bucket or a folder for what is written.")
         folder = Path(tempfile.mkdtemp(prefix="tfdoctor-"))
         self._urls[folder] = url.rstrip("/")
         return folder
@@ -48,13 +46,9 @@ class Uploads:
             return
         place = opened(shown)
         if place.exists():
-            raise NotEmptyError(
-                f"{shown} is there already: choose another folder, or remove it first."
-            )
+            raise NotEmptyError(f"{shown} is there already: choose another folder, or remove it first.")
         if place.lacks_bucket():
-            raise InputError(
-                f"{shown} cannot be written (its bucket does not exist): check the address."
-            )
+            raise InputError(f"{shown} cannot be written (its bucket does not exist): check the address.")
 
     def with_former(self, folder: Path, names: Iterable[str]) -> Path:
         """Return a folder with the files of these names that are at its URL already, to continue with them.

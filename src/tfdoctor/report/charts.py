@@ -65,9 +65,7 @@ def _steps(steps: StepsSummary) -> Figure | None:
     told = _apart(outliers, len(rows)) if len(outliers) <= LABELLED_OUTLIERS else []
     for row in outliers:
         time = f"{milliseconds(row.total_ms)}<br>" if row in told else ""
-        figure.add_annotation(
-            x=row.number, y=1, yref="paper", yanchor="bottom", text=f"{time}▲", showarrow=False
-        )
+        figure.add_annotation(x=row.number, y=1, yref="paper", yanchor="bottom", text=f"{time}▲", showarrow=False)
     median = steps.median_ms if steps.median_ms is not None and is_known(steps.median_ms) else 0.0
     if median > 0:
         figure.add_hline(y=median, line={"dash": "dash", "width": 1.5, "color": OTHER_STAGE})
@@ -100,10 +98,7 @@ def _part_bars(rows: Sequence[StepRow]) -> Iterator[go.Bar]:
                 name=PART_LABELS[part],
                 x=[row.number for row in rows],
                 y=times,
-                marker={
-                    "color": PART_COLOURS[part],
-                    "opacity": [1.0 if row.steady else 0.5 for row in rows],
-                },
+                marker={"color": PART_COLOURS[part], "opacity": [1.0 if row.steady else 0.5 for row in rows]},
                 customdata=[milliseconds(time) for time in times],
                 hovertemplate="step %{x}<br>%{fullData.name}: %{customdata}<extra></extra>",
             )
@@ -158,9 +153,7 @@ def _pipeline_bars(shown: Sequence[int], stages: Sequence[PipelineStage]) -> go.
     )
 
 
-def _stage_bars(
-    name: str, colour: str, shown: Sequence[int], stages: Sequence[PipelineStage]
-) -> go.Bar:
+def _stage_bars(name: str, colour: str, shown: Sequence[int], stages: Sequence[PipelineStage]) -> go.Bar:
     mine = [stages[at] for at in shown]
     labels, hovers = [], []
     for stage in mine:

@@ -10,10 +10,7 @@ from tfdoctor.terms.kinds import DeviceKind, EnergySource
 from tfdoctor.terms.units import grams_co2, watts
 from tfdoctor.terms.verdict import Bound
 
-COUNTED = {
-    EnergySource.GPU: ("GPU board", "NVML"),
-    EnergySource.CPU: ("CPU package", "RAPL"),
-}
+COUNTED = {EnergySource.GPU: ("GPU board", "NVML"), EnergySource.CPU: ("CPU package", "RAPL")}
 """What a counter counts, and whose it is."""
 
 
@@ -114,9 +111,7 @@ def saves(saving: EnergySaving | None) -> str:
     run = f", {_amount(saving.run)} of the run" if saving.run else ""
     noun, _ = COUNTED[saving.source]
     power = quantity(watts(saving.power_w))
-    return (
-        f"This saves {most}{_amount(saving.per_step)} of each step{run}, at {power} of the {noun}s."
-    )
+    return f"This saves {most}{_amount(saving.per_step)} of each step{run}, at {power} of the {noun}s."
 
 
 def saves_briefly(saving: EnergySaving | None) -> str:

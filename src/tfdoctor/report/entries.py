@@ -24,9 +24,7 @@ class Entry:
     same: tuple[Result, ...] = ()  # they ask for the same edit, or are about the same calls
     in_sum: bool = False  # one of the changes that together save what the verdict says
     included_in: tuple[str, ...] = ()  # rules of the sum after which its own saving adds nothing
-    in_run_sum: bool = (
-        False  # one of the changes that together save what the verdict says of the run
-    )
+    in_run_sum: bool = False  # one of the changes that together save what the verdict says of the run
     run_included_in: tuple[str, ...] = ()  # as `included_in`, of the saving of the run
 
     @property
@@ -47,11 +45,7 @@ class Entry:
 
 def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
     """Return the entries in the order of their findings."""
-    findings = {
-        result.rule.name: result
-        for result in diagnosis.results
-        if isinstance(result.outcome, Finding)
-    }
+    findings = {result.rule.name: result for result in diagnosis.results if isinstance(result.outcome, Finding)}
     symptoms = _symptoms(findings, diagnosis)
     told_by = {name: _that_save(findings, causes) for name, causes in symptoms.items()}
     by_change: dict[object, list[Result]] = defaultdict(list)
@@ -82,8 +76,7 @@ def _with_sums(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
     It is said of the step, and the same of the run.
     """
     rules, run_rules = (
-        set(together.rules if together else ())
-        for together in (diagnosis.together, diagnosis.run_together)
+        set(together.rules if together else ()) for together in (diagnosis.together, diagnosis.run_together)
     )
     sums = zip(_in_sum(found, rules), _in_sum(found, run_rules), strict=True)
     for entry, (in_sum, in_run_sum) in zip(found, sums, strict=True):

@@ -9,17 +9,11 @@ from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.replacement import replace_file, unwritten
 from tfdoctor.terms.text import uncommanding, uncommanding_json
 
-UNCOMMANDING = {
-    ".md": uncommanding,
-    ".json": uncommanding_json,
-    ".sarif": uncommanding_json,
-}
+UNCOMMANDING = {".md": uncommanding, ".json": uncommanding_json, ".sarif": uncommanding_json}
 """What jobs print, by the ends of the names of files: no line of it is to command a CI runner."""
 
 
-def write(
-    diagnosis: Diagnosis, folder: Path, names: Iterable[str], prefix: str = ""
-) -> tuple[Path, ...]:
+def write(diagnosis: Diagnosis, folder: Path, names: Iterable[str], prefix: str = "") -> tuple[Path, ...]:
     """Write ``<prefix>report.<suffix>`` for each format that is a file and return the paths.
 
     Where the code of a format fails, the other files are written before its error is raised.

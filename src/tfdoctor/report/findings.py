@@ -145,9 +145,7 @@ def _note(result: Result, words: str, traceback: str = "") -> Note:
     return Note(rule=rule, title=title, text=words, traceback=traceback)
 
 
-def fault(
-    entry: Entry, diagnosis: Diagnosis | None = None, tried: TrialSection | None = None
-) -> Fault:
+def fault(entry: Entry, diagnosis: Diagnosis | None = None, tried: TrialSection | None = None) -> Fault:
     """Return an entry of a diagnosis as text; without the diagnosis, an example's."""
     result, finding = entry.result, _finding(entry.result)
     rule, priced = result.rule, entry.priced
@@ -272,7 +270,5 @@ def _how(result: Result, finding: Finding) -> str:
     if result.takes is not None:
         return ONLY_TAKES
     if finding.effects:
-        return (
-            "No saving was computed: the traced steps are too few, or tracing slows them too much."
-        )
+        return "No saving was computed: the traced steps are too few, or tracing slows them too much."
     return "No saving was computed: this finding states no effect on the step time."

@@ -86,9 +86,7 @@ def _line(check: BudgetCheck) -> BudgetLine:
     if check.undecided:
         holds = "the interval contains the limit (exit code 4)"
         remark = (
-            f"{holds}, because {text.prose(check.why)}"
-            if check.why
-            else f"{holds}; record more steps to decide it"
+            f"{holds}, because {text.prose(check.why)}" if check.why else f"{holds}; record more steps to decide it"
         )
     elif check.state is BudgetState.UNKNOWN:
         remark = f"it fails, because {text.prose(check.why)}"
@@ -133,10 +131,7 @@ def baseline_sentences(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _gone(gone: Sequence[KnownFinding]) -> str:
-    names = [
-        text.name(one.rule) + (f" in {text.name(one.file)}" if one.file else "")
-        for one in gone[:NAMED]
-    ]
+    names = [text.name(one.rule) + (f" in {text.name(one.file)}" if one.file else "") for one in gone[:NAMED]]
     more = [f"{len(gone) - NAMED} more"] if len(gone) > NAMED else []
     verb = "is" if len(gone) == 1 else "are"
     findings = counted(len(gone), "finding").capitalize()

@@ -41,9 +41,7 @@ class Section:
     shown: str
     verdict: str
     slowest: str
-    notes: tuple[
-        str, ...
-    ]  # which host is shown, which steps were compared, how far apart the hosts are
+    notes: tuple[str, ...]  # which host is shown, which steps were compared, how far apart the hosts are
     bars: tuple[Bar, ...]
     briefs: tuple[tuple[str, ...], ...]  # name, step, and what else a line has room for
     grid: tables.Grid

@@ -53,9 +53,7 @@ def figure(section: RunSection | None) -> Figure | None:
         "called is within the line. A click shows one box alone.",
         figure=figure_json(_icicle(boxes), height=300, left=0),
         table=Grid(
-            ("phase", "line", "calls", "time", "share"),
-            ("text", "place", "text", "number", "number"),
-            rows,
+            ("phase", "line", "calls", "time", "share"), ("text", "place", "text", "number", "number"), rows
         ),
     )
 
@@ -64,9 +62,7 @@ def step_figure(profile: Profile) -> Figure | None:
     """Return the icicle of the host's Python in a step; None where its stack was not sampled."""
     if not profile.python:
         return None
-    rows = tuple(
-        (PART_LABELS[part.part], *_cells(line)) for part in profile.python for line in part.lines
-    )
+    rows = tuple((PART_LABELS[part.part], *_cells(line)) for part in profile.python for line in part.lines)
     return Figure(
         name="python",
         title="Python of a step by line and call",
@@ -120,9 +116,7 @@ def _within(phase: RunPhaseText, ms: float, whole: float) -> list[FlameBox]:
         name, part = f"{phase.key} {at}", sum(line.part for line in lines)
         found.append(_box(name, phase.key, where, part * whole, colour, share(part)))
         found += [
-            _box(
-                f"{name} {called}", name, _short(line.calls), line.part * whole, colour, line.share
-            )
+            _box(f"{name} {called}", name, _short(line.calls), line.part * whole, colour, line.share)
             for called, line in enumerate(lines)
             if line.calls
         ]
@@ -154,10 +148,7 @@ def _icicle(boxes: list[FlameBox]) -> go.Figure:
         textfont={"color": [ink(box.colour) for box in boxes]},
         leaf={"opacity": 1.0},
         hovertemplate="%{label}<br>%{text} %{customdata}<extra></extra>",
-        marker={
-            "colors": [box.colour for box in boxes],
-            "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
-        },
+        marker={"colors": [box.colour for box in boxes], "line": {"width": 1, "color": "rgba(255,255,255,0.55)"}},
         tiling={"orientation": "v"},
         pathbar={"visible": True, "thickness": 18},
     )

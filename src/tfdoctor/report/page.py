@@ -188,10 +188,7 @@ def _said(diagnosis: Diagnosis, tried: TrialSection | None) -> tuple[tuple[str, 
 
 def _settings(settings: Settings) -> UserSettings:
     return UserSettings(
-        off=tuple(
-            RuleOff(text.name(off.rule), text.name(off.title), text.prose(off.why))
-            for off in settings.off
-        ),
+        off=tuple(RuleOff(text.name(off.rule), text.name(off.title), text.prose(off.why)) for off in settings.off),
         limits=tuple(map(sentences.limit_set, settings.limits)),
         own=tuple(map(text.name, settings.own)),
     )

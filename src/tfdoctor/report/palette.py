@@ -66,7 +66,5 @@ def shade(share: float) -> str:
         if share <= high:
             part = (share - low) / (high - low)
             ends = ((int(first[at : at + 2], 16), int(last[at : at + 2], 16)) for at in (1, 3, 5))
-            return "#" + "".join(
-                f"{round(start + part * (end - start)):02x}" for start, end in ends
-            )
+            return "#" + "".join(f"{round(start + part * (end - start)):02x}" for start, end in ends)
     return SHARE_SCALE[-1][1]

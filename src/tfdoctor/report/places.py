@@ -110,10 +110,7 @@ def placed(diagnosis: Diagnosis) -> tuple[PlacedFinding, ...]:
 
 def _placed(entry: Entry, diagnosis: Diagnosis) -> PlacedFinding | None:
     result, told = entry.result, fault(entry, diagnosis)
-    at = {
-        place: diagnosis.repository.get(place.path) or _likely(place.path)
-        for place in result.places
-    }
+    at = {place: diagnosis.repository.get(place.path) or _likely(place.path) for place in result.places}
     place = next((place for place in result.places if at[place]), None)
     if place is None or not isinstance(result.outcome, Finding):
         return None

@@ -49,11 +49,7 @@ def positions(points: Sequence[LabelledPoint]) -> list[str]:
     found: list[str] = []
     for own, point in enumerate(points):
         others = [box for at, box in enumerate(taken) if at != own]
-        free = (
-            (where, box)
-            for where, box in label_boxes(point)
-            if box.fits and not any(map(box.meets, others))
-        )
+        free = ((where, box) for where, box in label_boxes(point) if box.fits and not any(map(box.meets, others)))
         where, box = next(free, ("", None)) if sum(map(bool, found)) < MOST else ("", None)
         found.append(where)
         taken += [box] if box else []

@@ -86,9 +86,7 @@ def _description(points: Sequence[RooflinePoint], rates: DeviceRates) -> str:
         f"The heaviest, {name}, computes at {rate}{reaches}.",
     ]
     if rates.bytes_s:
-        sentences.append(
-            f"The sloped line is the rate of {whose}, {quantity(bandwidth(rates.bytes_s))}."
-        )
+        sentences.append(f"The sloped line is the rate of {whose}, {quantity(bandwidth(rates.bytes_s))}.")
     if rates.flop_s:
         sentences.append(f"The level line is the 16-bit peak, {quantity(flop_rate(rates.flop_s))}.")
     return " ".join(sentences)
@@ -138,12 +136,7 @@ def _drawn(points: Sequence[RooflinePoint], rates: DeviceRates) -> go.Figure:
         )
     )
     drawn.add_scatter(
-        name="limit",
-        mode="lines",
-        x=ends,
-        y=limits,
-        line={"color": OTHER_STAGE, "width": 1.5},
-        hoverinfo="skip",
+        name="limit", mode="lines", x=ends, y=limits, line={"color": OTHER_STAGE, "width": 1.5}, hoverinfo="skip"
     )
     drawn.update_layout(showlegend=False)
     drawn.update_xaxes(type="log", title_text="FLOP per byte", range=xs)

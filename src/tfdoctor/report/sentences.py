@@ -25,15 +25,7 @@ from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_ms, counted, factor, milliseconds, share, time_span
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.units import Quantity
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Errored,
-    Finding,
-    Healthy,
-    NotApplicable,
-    Severity,
-)
+from tfdoctor.terms.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable, Severity
 
 PART_LABELS = {
     "input": "input wait",
@@ -310,9 +302,7 @@ def _unlike(steps: StepsSummary) -> str:
 def changes(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return what would change it, or that nothing was found, the most important sentence first."""
     findings = [
-        result
-        for result in diagnosis.results
-        if isinstance(result.outcome, Finding) and not is_about_money(result)
+        result for result in diagnosis.results if isinstance(result.outcome, Finding) and not is_about_money(result)
     ]
     if not findings:
         return tuple(filter(None, [_nothing_found(diagnosis), heaviest(diagnosis)]))

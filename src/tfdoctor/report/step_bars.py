@@ -50,9 +50,7 @@ def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
     if together and 0 < sum(after.values()) < whole:
         left, at_most = sum(after.values()), together.bound is Bound.AT_MOST
         time = f"{milliseconds(left)}{' at best' if at_most else ''}"
-        if pace_ms(
-            diagnosis
-        ):  # the headline has the untraced step: the time of a traced one would mislead
+        if pace_ms(diagnosis):  # the headline has the untraced step: the time of a traced one would mislead
             time = f"{'at most ' if at_most else ''}{share(1 - left / whole)} shorter"
         bars.append(("predicted", time, {part: after.get(part, 0.0) for part in PARTS}))
     measured = _measured(diagnosis.trials)
@@ -85,11 +83,7 @@ def pieces(parts: Mapping[str, float], longest: float) -> tuple[BarPiece, ...]:
         if width <= 0:
             continue
         label = PART_LABELS.get(part, part)
-        found.append(
-            BarPiece(
-                part, round(left, 4), round(max(width, LEAST), 4), f"{label} {milliseconds(time)}"
-            )
-        )
+        found.append(BarPiece(part, round(left, 4), round(max(width, LEAST), 4), f"{label} {milliseconds(time)}"))
         left += width
     return tuple(found)
 

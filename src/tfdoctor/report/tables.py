@@ -31,9 +31,7 @@ class Grid:
     def told(self) -> "Grid":
         """Return the columns that say something in any row."""
         kept = [at for at in range(len(self.columns)) if any(row[at] for row in self.rows)]
-        columns, kinds, *rows = (
-            tuple(row[at] for at in kept) for row in (self.columns, self.kinds, *self.rows)
-        )
+        columns, kinds, *rows = (tuple(row[at] for at in kept) for row in (self.columns, self.kinds, *self.rows))
         return replace(self, columns=columns, kinds=kinds, rows=tuple(rows))
 
     def cut(self, limit: int) -> tuple["Grid", "Grid"]:
@@ -58,9 +56,7 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
     kinds: list[str] = []
     for at in range(len(columns)):
         types = {type(row[at]) for row in padded if row[at] != ""}
-        kinds.append(
-            "number" if types == {Quantity} else "place" if types == {Location} else "text"
-        )
+        kinds.append("number" if types == {Quantity} else "place" if types == {Location} else "text")
     texts = tuple(tuple(map(cell, row)) for row in padded)
     return Grid(tuple(map(text.name, columns)), tuple(kinds), texts)
 
@@ -68,8 +64,7 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
 def lines(measures: Iterable[Measure]) -> tuple[MeasureRow, ...]:
     """Return measures as text."""
     return tuple(
-        MeasureRow(text.prose(m.label), quantity(m.value), quantity(m.limit) if m.limit else "")
-        for m in measures
+        MeasureRow(text.prose(m.label), quantity(m.value), quantity(m.limit) if m.limit else "") for m in measures
     )
 
 
@@ -104,13 +99,7 @@ def steps_grid(rows: Sequence[StepRow]) -> Grid:
     )
 
 
-PROFILE = {
-    "what": "text",
-    "where": "place",
-    "per step": "number",
-    "share": "number",
-    REACHED: "text",
-}
+PROFILE = {"what": "text", "where": "place", "per step": "number", "share": "number", REACHED: "text"}
 """The columns of the profile, with the kind of each."""
 
 

@@ -5,13 +5,7 @@ import hashlib
 import re
 from functools import cache
 
-from jinja2 import (
-    BytecodeCache,
-    Environment,
-    FileSystemBytecodeCache,
-    PackageLoader,
-    StrictUndefined,
-)
+from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
@@ -40,12 +34,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"prose": to_html, "coded": coded}
-    made.filters |= {
-        "ink": ink,
-        "in_script": in_script,
-        "unbroken": unbroken,
-        "breakable": breakable,
-    }
+    made.filters |= {"ink": ink, "in_script": in_script, "unbroken": unbroken, "breakable": breakable}
     made.globals |= {"asset": asset, "script_hash": script_hash, "most_rows": ROWS}
     made.globals |= {"unfolded_rows": UNFOLDED_ROWS}
     made.globals |= {"colours": PART_COLOURS, "surfaces": (LIGHT_PAGE, DARK_PAGE)}

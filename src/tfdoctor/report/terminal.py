@@ -60,10 +60,7 @@ def render(diagnosis: Diagnosis, *, width: int | None = None, color: bool | None
 
 
 def capture(
-    draw: Callable[[int], Iterable[RenderableType | None]],
-    *,
-    width: int | None = None,
-    color: bool | None = None,
+    draw: Callable[[int], Iterable[RenderableType | None]], *, width: int | None = None, color: bool | None = None
 ) -> str:
     """Return what the sections of a page of a certain width look like on a terminal, an empty line below each.
 
@@ -133,9 +130,7 @@ def _sections(shown: Page, width: int) -> list[RenderableType | None]:
         _budgets(shown.budgets) if shown.budgets else None,
         _hosts(shown.hosts) if shown.hosts else None,
         _trials(shown.trials, width) if shown.trials and shown.trials.lines else None,
-        _parts(shown.trials, shown.trials.parts, width)
-        if shown.trials and shown.trials.parts
-        else None,
+        _parts(shown.trials, shown.trials.parts, width) if shown.trials and shown.trials.parts else None,
         _fixes(shown.fixes) if shown.fixes else None,
         Text("\n".join(shown.order)),
         Text("\n".join(shown.baseline)),
@@ -199,15 +194,10 @@ def _parts(trials: TrialSection, parts: Grid, width: int) -> RenderableType:
     return Group(Text(TITLE, style="bold"), grid, *(Text(shorten(one, 240)) for one in notes))
 
 
-def _named(
-    columns: Sequence[str], rows: Iterable[Sequence[str]], shown: int, width: int
-) -> RenderableType:
+def _named(columns: Sequence[str], rows: Iterable[Sequence[str]], shown: int, width: int) -> RenderableType:
     """Return the first columns of a table, the first one in bold."""
     styles = ["bold", *[""] * (shown - 1)]
-    cells = (
-        [Text(shorten(cell, 240), style) for cell, style in zip(row, styles, strict=False)]
-        for row in rows
-    )
+    cells = ([Text(shorten(cell, 240), style) for cell, style in zip(row, styles, strict=False)] for row in rows)
     return fitted(cells, width, header=columns[:shown])
 
 
@@ -233,14 +223,7 @@ def _fix(fault: Fault) -> Text:
     takes = f"takes {fault.takes}" if fault.takes else ""
     saves = f"saves {fault.saving.whole}{after}" if fault.saving.amount else takes or after.strip()
     measured = f"measured: {fault.trial.brief}" if fault.trial else ""
-    facts = [
-        shorten(fault.where, 60),
-        saves,
-        fault.energy,
-        measured,
-        shorten(fault.rules, 80),
-        fault.known,
-    ]
+    facts = [shorten(fault.where, 60), saves, fault.energy, measured, shorten(fault.rules, 80), fault.known]
     line = Text(shorten(fault.what, 240), style="bold")
     line.append("\n")
     line.append(fault.severity, style=_SEVERITY_STYLES.get(fault.severity, ""))

@@ -18,11 +18,7 @@ BROKEN_WORD = 1 / 3
 
 
 def fitted(
-    rows: Iterable[Sequence[Text]],
-    width: int,
-    *,
-    header: Sequence[str] = (),
-    numbers: Iterable[int] = (),
+    rows: Iterable[Sequence[Text]], width: int, *, header: Sequence[str] = (), numbers: Iterable[int] = ()
 ) -> Table:
     """Return rows as a table of at most so many characters; ``numbers`` are the right-aligned columns."""
     cells, right = list(rows), frozenset(numbers)

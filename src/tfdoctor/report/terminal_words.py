@@ -22,9 +22,7 @@ def held(text: Text) -> Text:
 class HoldingConsole(Console):
     """A console that wraps no line between a number and its unit; `released` has the spaces back."""
 
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Return the segments of a renderable, as rich does for each text and each cell of a table."""
         text = held(renderable) if isinstance(renderable, Text) else renderable
         return super().render(text, options)

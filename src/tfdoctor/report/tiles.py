@@ -42,9 +42,7 @@ def tiles(rows: Sequence[OperationRow]) -> list[TreemapTile]:
     return result + _rest_tile("rest", "all", rest)
 
 
-def _layer_tiles(
-    at: int, large: Sequence[OperationRow], small: Sequence[OperationRow]
-) -> list[TreemapTile]:
+def _layer_tiles(at: int, large: Sequence[OperationRow], small: Sequence[OperationRow]) -> list[TreemapTile]:
     """Return the tile of a layer and those of its operations."""
     name = f"layer {at}"
     total = sum(row.self_ms for row in (*large, *small))

@@ -122,6 +122,4 @@ def _ticks(total_ms: float) -> Iterator[TimeTick]:
     steps = (factor * magnitude for factor in (0.1, 0.2, 0.5, 1.0, 2.0))
     step = next(step for step in steps if total_ms / step < MOST_TICKS + 1)
     for number in range(math.floor(LAST_TICK * total_ms / step) + 1):
-        yield TimeTick(
-            round(100 * number * step / total_ms, 2), milliseconds(number * step) if number else "0"
-        )
+        yield TimeTick(round(100 * number * step / total_ms, 2), milliseconds(number * step) if number else "0")

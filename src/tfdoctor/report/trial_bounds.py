@@ -3,15 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tfdoctor.diagnosis import (
-    Diagnosis,
-    Difference,
-    RunSaving,
-    RunTogether,
-    Saving,
-    Together,
-    Trial,
-)
+from tfdoctor.diagnosis import Diagnosis, Difference, RunSaving, RunTogether, Saving, Together, Trial
 from tfdoctor.report.run.words import is_known
 from tfdoctor.report.trial_words import is_broken
 from tfdoctor.terms.humanize import percent
@@ -41,9 +33,7 @@ def with_measured_bounds(diagnosis: Diagnosis) -> Diagnosis:
     """Return a diagnosis whose sums are upper bounds only where no trial of their changes exceeded them."""
     rows = diagnosis.trials.rows if diagnosis.trials else ()
     together, of_run = diagnosis.together, diagnosis.run_together
-    of_steps = [
-        row for row in rows if row.measured and not row.measured.of_run and row.examples == 1
-    ]
+    of_steps = [row for row in rows if row.measured and not row.measured.of_run and row.examples == 1]
     whole_runs = [row for row in rows if row.measured and row.measured.of_run]
     in_step = together is not None and _refuted(of_steps, together)
     # The saving of the run by the same changes is that of the step, times the steps.

@@ -30,9 +30,7 @@ class ScaleTick:
 class IntervalPicture:
     """A variant on the scale, in percentages of its width, and the same in words."""
 
-    range: (
-        tuple[float, float] | None
-    )  # where the interval begins, and its width; None if it says nothing
+    range: tuple[float, float] | None  # where the interval begins, and its width; None if it says nothing
     points: tuple[float, ...]
     promise: float | None
     at_most: bool  # the promise is an upper bound
@@ -71,8 +69,7 @@ class SavingScale:
         """The labels, from the lower end to the upper."""
         first, last = round(self.low / self.step), round(self.high / self.step)
         return tuple(
-            ScaleTick(self.at(n * self.step), f"{number(n * self.step)} %", not n)
-            for n in range(first, last + 1)
+            ScaleTick(self.at(n * self.step), f"{number(n * self.step)} %", not n) for n in range(first, last + 1)
         )
 
     def at(self, value: float) -> float:

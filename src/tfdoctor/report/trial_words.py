@@ -214,11 +214,7 @@ def against_itself(measured: Measured, *, by_turns: bool = False) -> str:
             return _saved(measured, None)
         case _:
             share, between = figures(measured)
-            wider = (
-                ""
-                if measured.difference is Difference.NONE
-                else ": all intervals are wider by that"
-            )
+            wider = "" if measured.difference is Difference.NONE else ": all intervals are wider by that"
             cause = "runs of it differ" if by_turns else "the machine changed meanwhile"
             return (
                 f"{share} % ({between}) from the first run of a round to the last, so {cause}{wider}; "

@@ -281,9 +281,7 @@ def _why(trials: Trials) -> str:
         return "the trial was interrupted."
     reasons = {row.missing for row in trials.rows if row.runs}
     if reasons:
-        return (
-            f"{text.prose(reasons.pop())}." if len(reasons) == 1 else "no variant could be timed."
-        )
+        return f"{text.prose(reasons.pop())}." if len(reasons) == 1 else "no variant could be timed."
     if trials.needed_minutes is None:
         return "the time was over before the first round ended; allow more with --minutes."
     enough = math.ceil(2.5 * trials.needed_minutes) / 2  # half minutes, with a quarter to spare
@@ -322,9 +320,7 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
 
 def _energies(by_source: Mapping[str, float]) -> list[str]:
     """Return the energy of a step by its counters: "15.1 J (GPU)"."""
-    return [
-        f"{energy(joules)} ({text.name(source)})" for source, joules in sorted(by_source.items())
-    ]
+    return [f"{energy(joules)} ({text.name(source)})" for source, joules in sorted(by_source.items())]
 
 
 def _energy_as_is(trials: Trials) -> Iterator[str]:

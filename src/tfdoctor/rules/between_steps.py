@@ -92,8 +92,7 @@ class Limits:
     """Thresholds of this rule."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the step between two training calls; xprof reports waits from 5 % on",
+        0.05, "Smallest share of the step between two training calls; xprof reports waits from 5 % on"
     )
     least_ms: float = limit(
         0.5, "Shortest time in ms per step; Keras' own loop takes 0.1 to 0.3 ms between two calls"
@@ -132,9 +131,7 @@ class WorkBetween:
         if samples is None:
             return cls(free_ms)
         slow_lines = slow.places if slow else frozenset()
-        elsewhere = [
-            place for place in samples.places if place in samples.makers or place.at in slow_lines
-        ]
+        elsewhere = [place for place in samples.places if place in samples.makers or place.at in slow_lines]
         hotspots = _hotspots(samples, elsewhere)
         callback = hotspots[0].callback if hotspots else ""
         calls = [place for place in elsewhere if callback and place.callback == callback]
@@ -213,11 +210,7 @@ def _measures(work: WorkBetween, breakdown: Breakdown, limits: Limits) -> tuple[
 
 
 def _finding(
-    work: WorkBetween,
-    breakdown: Breakdown,
-    pace: UntracedPace | None,
-    effects: tuple[Effect, ...],
-    limits: Limits,
+    work: WorkBetween, breakdown: Breakdown, pace: UntracedPace | None, effects: tuple[Effect, ...], limits: Limits
 ) -> Finding:
     """Name what takes the time; with a pace, say that the traced steps are shorter than the others."""
     summary = f"{_summary(work, breakdown)}{work.mostly}"
@@ -233,9 +226,7 @@ def _finding(
         remedies.append(NEW_ONLY)
     if work.hotspots:
         evidence.append(_table(work))
-    return Finding(
-        summary=summary, evidence=tuple(evidence), remedies=tuple(remedies), effects=effects
-    )
+    return Finding(summary=summary, evidence=tuple(evidence), remedies=tuple(remedies), effects=effects)
 
 
 def _table(work: WorkBetween) -> Table:
@@ -243,10 +234,7 @@ def _table(work: WorkBetween) -> Table:
         work.hotspots,
         ("callback", lambda one: one.callback or "-"),
         ("your line", lambda one: one.at),
-        (
-            "time per step (estimate)",
-            lambda one: ms(work.time_ms * one.sample_count / work.sample_count),
-        ),
+        ("time per step (estimate)", lambda one: ms(work.time_ms * one.sample_count / work.sample_count)),
         most=SHOWN_ROWS,
     )
 
@@ -261,9 +249,7 @@ def _remedy(first: Hotspot | None) -> Remedy:
     return Remedy(action, LOOP, at, "loop-work" if at else "")
 
 
-def _without_own(
-    samples: StackSamples | None, lines: HostLines | None
-) -> tuple[StackSamples | None, float]:
+def _without_own(samples: StackSamples | None, lines: HostLines | None) -> tuple[StackSamples | None, float]:
     """Leave out the lines of the step itself; return also their share of the time between steps.
 
     A step that Python runs operation by operation ends with its last operation. What its last line does after
@@ -286,18 +272,14 @@ def _without_own(
     return replace(samples, places=others), share
 
 
-NEW_ONLY = Remedy(
-    "If the work grows with the step number, write or compute only what is new in each step"
-)
+NEW_ONLY = Remedy("If the work grows with the step number, write or compute only what is new in each step")
 """What to do about work that takes longer in later steps."""
 
 
 LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
 
 
-def _effects(
-    work: WorkBetween, breakdown: Breakdown, single: SingleOperations | None
-) -> tuple[Effect, ...]:
+def _effects(work: WorkBetween, breakdown: Breakdown, single: SingleOperations | None) -> tuple[Effect, ...]:
     """Return what running it every 100 steps saves: 99 % of a callback; of other work at most all.
 
     The operations that it runs one by one are computing, and are spared in the same proportion. The time of

@@ -118,9 +118,7 @@ def _in_order(properties: DatasetProperties) -> Verdict:
     return Healthy(summary="The cache comes before random functions, and each pass completes it")
 
 
-def _never(
-    cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None
-) -> Finding:
+def _never(cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None) -> Finding:
     """Say which stage keeps the cache from being complete."""
     repeats = [stage for stage in properties.upstream(cache) if kind_of(stage) == "Repeat"]
     if repeats:
@@ -130,8 +128,7 @@ def _never(
         consumers = properties.chain[: properties.chain.index(cache)]
         take = next(stage for stage in reversed(consumers) if kind_of(stage) == "Take")
         summary = (
-            f"cache() comes before take({take.parameters.count}), which ends each pass before the cache "
-            "is complete"
+            f"cache() comes before take({take.parameters.count}), which ends each pass before the cache is complete"
         )
         lines = _lines(cache, take)
         remedy = Remedy("Put take() before cache()", TAKE_FIRST, cache.at)
@@ -143,9 +140,7 @@ def _never(
     )
 
 
-def _growth(
-    cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None
-) -> tuple[Evidence, ...]:
+def _growth(cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None) -> tuple[Evidence, ...]:
     """Return by how much the cache grows, if the size of an element is known."""
     each = properties.element_bytes(cache)
     stages = pipeline.stages if pipeline else ()
@@ -201,9 +196,7 @@ def _priced(
     return replace(finding, evidence=evidence, effects=effects, severity=None)
 
 
-def _frozen(
-    function: Dataset, properties: DatasetProperties, passes: tuple[Measure, ...]
-) -> Verdict:
+def _frozen(function: Dataset, properties: DatasetProperties, passes: tuple[Measure, ...]) -> Verdict:
     """Report draws that are the same in all epochs; one epoch has nothing to repeat."""
     name = function.function
     if not passes:
@@ -212,9 +205,7 @@ def _frozen(
             "unknown; let the run finish"
         )
     cache = next(
-        cache
-        for cache in _caches(properties)
-        if function.id in {above.id for above in properties.upstream(cache)}
+        cache for cache in _caches(properties) if function.id in {above.id for above in properties.upstream(cache)}
     )
     return Finding(
         summary=f"cache() comes after {name}, which draws random numbers: all epochs see the same draws",
@@ -253,9 +244,7 @@ def example(
     cacheable = Cacheable.measure(properties)
     ran = [(one, work if one.function else 0.0) for one in chain if one.function or calls]
     times = [
-        StageTime.of(
-            f"Root::Prefetch::{one.id}", taken, kind="Map", dataset=one, calls=calls or 1.0
-        )
+        StageTime.of(f"Root::Prefetch::{one.id}", taken, kind="Map", dataset=one, calls=calls or 1.0)
         for one, taken in ran
     ]
     pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *times)

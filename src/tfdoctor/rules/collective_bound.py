@@ -66,9 +66,7 @@ TOPIC = Topic.SCALE
 SINCE = "0.1.0"
 BY_HAND = "how replicas exchange gradients is set outside of the training step"
 
-ONE_DEVICE = (
-    "the replicas share one device, so that nothing would have to be exchanged; see shared-device"
-)
+ONE_DEVICE = "the replicas share one device, so that nothing would have to be exchanged; see shared-device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +74,7 @@ class Limits:
     """Thresholds of this rule."""
 
     share: float = share_limit(
-        0.1,
-        "Smallest share of the step in exposed collectives; a few percent are normal with several devices",
+        0.1, "Smallest share of the step in exposed collectives; a few percent are normal with several devices"
     )
 
 
@@ -110,9 +107,7 @@ def check(
     return Healthy(summary=summary, evidence=evidence)
 
 
-def _times(
-    exposed_ms: float, exchange_ms: float | None, collectives: Collectives | None
-) -> Iterator[Measure]:
+def _times(exposed_ms: float, exchange_ms: float | None, collectives: Collectives | None) -> Iterator[Measure]:
     yield Measure("exposed collective time per step", ms(exposed_ms))
     if exchange_ms is not None:
         yield Measure("communication time, excluding waiting", ms(exchange_ms))
@@ -123,17 +118,11 @@ def _times(
 
 
 def _finding(
-    exchange_ms: float,
-    breakdown: Breakdown,
-    replicas: Replicas,
-    evidence: tuple[Measure, ...],
-    waits: str,
+    exchange_ms: float, breakdown: Breakdown, replicas: Replicas, evidence: tuple[Measure, ...], waits: str
 ) -> Finding:
     part = f"{percent(exchange_ms / breakdown.step_ms)}{waits}"
     batch = f" (now {replicas.each:g} examples)" if replicas.each else ""
-    exchange = Effect(
-        Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, ms(exchange_ms), bound=Bound.AT_MOST
-    )
+    exchange = Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, ms(exchange_ms), bound=Bound.AT_MOST)
     return Finding(
         summary=f"Exchanging gradients takes {milliseconds(exchange_ms)} of {breakdown.each_step} ({part})",
         evidence=evidence,

@@ -73,17 +73,13 @@ class Limits:
         least=1.0,
     )
     slice_bytes: float = limit(
-        4096.0,
-        "Largest mean size of a column's row in bytes: to copy 4 kB takes half a microsecond",
-        least=1.0,
+        4096.0, "Largest mean size of a column's row in bytes: to copy 4 kB takes half a microsecond", least=1.0
     )
     share: float = share_limit(
-        0.05,
-        "Smallest share of the step that the slices must take; below it, the change is not worth it",
+        0.05, "Smallest share of the step that the slices must take; below it, the change is not worth it"
     )
     taken: float = share_limit(
-        0.05,
-        "Smallest share of the step that they take from the compute of a CPU run that does not wait",
+        0.05, "Smallest share of the step that they take from the compute of a CPU run that does not wait"
     )
 
 
@@ -119,12 +115,7 @@ def check(
     if size > limits.slice_bytes or little:
         return Healthy(summary=summary, evidence=evidence)
     effects = (one.scaled(1.0 - spared / work, Bound.AT_MOST) for one in stages)
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=(_remedy(parts),),
-        effects=(*effects, *relief),
-    )
+    return Finding(summary=summary, evidence=evidence, remedies=(_remedy(parts),), effects=(*effects, *relief))
 
 
 def _to_batch(line: Sequence[Dataset]) -> Sequence[Dataset]:
@@ -149,9 +140,7 @@ def _remedy(parts: Sequence[Dataset]) -> Remedy:
     shuffled = any(kind_of(one) == "Shuffle" for one in parts)
     size = parts[0].parameters.batch_size or "batch_size"
     code = GATHERED.format(".shuffle(count)" if shuffled else "", size)
-    return Remedy(
-        "Batch the rows' numbers, and gather each column once per batch", code, parts[-1].at
-    )
+    return Remedy("Batch the rows' numbers, and gather each column once per batch", code, parts[-1].at)
 
 
 GATHERED = """\
@@ -171,9 +160,7 @@ def example(  # noqa: PLR0913 - what the verdict depends on
     cores: Cores | None = Cores(2.0, 1.9),
 ) -> Verdict:
     """Nine columns are cut into rows, shuffled, and joined in batches of 128, for steps of 2 ms."""
-    spec = ", ".join(
-        f"TensorSpec(shape=({shape}), dtype=tf.float32, name=None)" for _ in range(columns)
-    )
+    spec = ", ".join(f"TensorSpec(shape=({shape}), dtype=tf.float32, name=None)" for _ in range(columns))
     chain = chained(
         Dataset.of("TensorSlice", element=spec, at=Location("train.py", 10)),
         Dataset.of(between),

@@ -44,16 +44,7 @@ from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -78,10 +69,7 @@ class Limits:
 
 
 def check(
-    pipeline: InputPipeline,
-    properties: DatasetProperties,
-    breakdown: Breakdown,
-    limits: Limits = Limits(),
+    pipeline: InputPipeline, properties: DatasetProperties, breakdown: Breakdown, limits: Limits = Limits()
 ) -> Verdict:
     """Compare the reading of a step's compressed records with the step."""
     compressed = [data for data in properties.chain if data.parameters.compression_type]
@@ -91,17 +79,13 @@ def check(
     places = {data.files.network for data in properties.chain if data.files}
     if places != {""}:
         where = f"remote ({', '.join(sorted(places))})" if places else "unknown"
-        return NotApplicable(
-            reason=f"the records are compressed ({kinds}), but their place is {where}"
-        )
+        return NotApplicable(reason=f"the records are compressed ({kinds}), but their place is {where}")
     readers = (s for s in pipeline.stages if READER.fullmatch(s.kind) and s.calls and s.wall_ms)
     reader = max(readers, key=lambda stage: stage.work_ms, default=None)
     if reader is None:
         return NotApplicable(reason="no compressed record was read in the traced steps")
     if not breakdown.waits_for_input:
-        return Healthy(
-            summary=f"Decompressing records does not slow training: {breakdown.little_wait}"
-        )
+        return Healthy(summary=f"Decompressing records does not slow training: {breakdown.little_wait}")
     return _judged(reader, compressed[0], properties, breakdown, pipeline, limits)
 
 
@@ -157,9 +141,7 @@ def example(
         files=files,
         at=Location("train.py", 46),
     )
-    batch = Dataset(
-        id=1, kind="_BatchDataset", inputs=(0,), parameters=DatasetParameters(batch_size=32)
-    )
+    batch = Dataset(id=1, kind="_BatchDataset", inputs=(0,), parameters=DatasetParameters(batch_size=32))
     path = "Root::Prefetch::Batch::TFRecord"
     reader = StageTime.of(path, each * calls, calls=calls, dataset=records)
     return check(

@@ -62,8 +62,7 @@ class Limits:
     """When other programs are reported."""
 
     share: float = share_limit(
-        0.1,
-        "Smallest share of the time with kernels of other programs on the GPU; less may be a display",
+        0.1, "Smallest share of the time with kernels of other programs on the GPU; less may be a display"
     )
 
 
@@ -86,9 +85,7 @@ def check(boards: GpuBoards, device: Device, limits: Limits = Limits()) -> Verdi
         Measure.share("share of the time with kernels of others", _share(worst), limits.share),
     )
     if _share(worst) < limits.share:
-        summary = (
-            f"Kernels of other programs were on the GPU for {percent(_share(worst))} of the time"
-        )
+        summary = f"Kernels of other programs were on the GPU for {percent(_share(worst))} of the time"
         return Healthy(summary=summary, evidence=evidence)
     return Finding(
         summary=f"Kernels of other programs were on {worst.name} for {percent(_share(worst))} of the time",
@@ -114,14 +111,10 @@ def _table(boards: GpuBoards) -> Table:
     )
 
 
-OWN_GPU = (
-    "# in a terminal: nvidia-smi lists the processes; then CUDA_VISIBLE_DEVICES=1 python train.py"
-)
+OWN_GPU = "# in a terminal: nvidia-smi lists the processes; then CUDA_VISIBLE_DEVICES=1 python train.py"
 
 
-def example(
-    share: float | None = 0.4, *, others: int = 1, kind: DeviceKind = DeviceKind.GPU
-) -> Verdict:
+def example(share: float | None = 0.4, *, others: int = 1, kind: DeviceKind = DeviceKind.GPU) -> Verdict:
     """Another process computes on the GPU for 40 % of the time."""
     board = Board(name="GPU", index=0, others=others, others_share=share)
     return check(GpuBoards((board,)), Device(kind, 1, 1))

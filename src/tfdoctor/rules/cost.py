@@ -62,8 +62,7 @@ class Limits:
     """Thresholds of this rule."""
 
     idle: float = share_limit(
-        0.5,
-        "Largest share of the step without compute; above it most of the cost pays for idle time",
+        0.5, "Largest share of the step without compute; above it most of the cost pays for idle time"
     )
     mean: float = limit(
         1.25,
@@ -108,9 +107,7 @@ def check(
 SMALLER = Remedy("After the other findings are fixed, try a smaller or cheaper machine")
 
 
-def _prices(
-    price: Price, step_ms: float, epoch: Epoch | None, matrix: MatrixUnit | None
-) -> Iterator[Measure]:
+def _prices(price: Price, step_ms: float, epoch: Epoch | None, matrix: MatrixUnit | None) -> Iterator[Measure]:
     yield Measure("cost per hour", usd(price.usd_per_hour))
     yield Measure("cost per step", usd(price.of_ms(step_ms)))
     if epoch:

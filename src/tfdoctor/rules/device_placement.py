@@ -43,18 +43,7 @@ from tfdoctor.facts.gpu.detours import Detour, Detours
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, Measure, Remedy, Stage, Table, Verdict
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.2.0"
@@ -70,8 +59,7 @@ class Limits:
     """The share of the step from which waits are reported."""
 
     share: float = share_limit(
-        0.02,
-        "Smallest share of the step in which the GPU waits for operations on the host; steps vary by as much",
+        0.02, "Smallest share of the step in which the GPU waits for operations on the host; steps vary by as much"
     )
 
 
@@ -119,9 +107,7 @@ def _effects(row: Detour) -> tuple[Effect, ...]:
 
 def _remedy(row: Detour) -> Remedy:
     if row.type in PYTHON:
-        return Remedy(
-            "Move the Python function into the pipeline, or out of the step", PIPELINE, row.at
-        )
+        return Remedy("Move the Python function into the pipeline, or out of the step", PIPELINE, row.at)
     if "String" in row.type:
         return Remedy("Move the operation on strings into the pipeline", PIPELINE, row.at)
     return Remedy("Run the operation on the GPU, or in the pipeline", PLACED, row.at)
@@ -136,18 +122,11 @@ tf.debugging.set_log_device_placement(True)  # which operations run on /CPU:0
 
 
 def example(
-    kind: str = "EagerPyFunc",
-    copies_ms: float = 0.4,
-    waiting_ms: float = 3.6,
-    step_ms: float = 20.0,
+    kind: str = "EagerPyFunc", copies_ms: float = 0.4, waiting_ms: float = 3.6, step_ms: float = 20.0
 ) -> Verdict:
     """A py_function in the model takes 4 of 20 ms, with its copies."""
-    row = Detour(
-        "model/smooth/EagerPyFunc", kind, 1.0, copies_ms, waiting_ms, Location("train.py", 9)
-    )
-    step = Breakdown.of(
-        transfer=copies_ms, host=waiting_ms, device=step_ms - copies_ms - waiting_ms
-    )
+    row = Detour("model/smooth/EagerPyFunc", kind, 1.0, copies_ms, waiting_ms, Location("train.py", 9))
+    step = Breakdown.of(transfer=copies_ms, host=waiting_ms, device=step_ms - copies_ms - waiting_ms)
     return check(Detours((row,)), step)
 
 

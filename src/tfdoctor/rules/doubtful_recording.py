@@ -45,8 +45,7 @@ class Limits:
 
     steps: float = limit(
         float(FEW_STEPS),
-        "Smallest number of traced training steps that is enough; with fewer, one late callback moves the "
-        "median",
+        "Smallest number of traced training steps that is enough; with fewer, one late callback moves the median",
     )
     uneven: float = limit(
         UNEVEN,
@@ -86,11 +85,7 @@ def check(quality: Quality, limits: Limits = Limits()) -> Verdict:
 
 def sick() -> Verdict:
     """Only one step was traced."""
-    return check(
-        Quality(
-            1, (Doubt("only 1 training step was traced", "trace more (--steps 20)", grave=True),)
-        )
-    )
+    return check(Quality(1, (Doubt("only 1 training step was traced", "trace more (--steps 20)", grave=True),)))
 
 
 def healthy() -> Verdict:

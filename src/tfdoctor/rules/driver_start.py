@@ -40,16 +40,7 @@ from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.terms.humanize import milliseconds, percent
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"

@@ -47,18 +47,7 @@ from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, Measure, Remedy, Stage, Table, Verdict
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -71,12 +60,10 @@ class Limits:
 
     operations: float = limit(
         20.0,
-        "Smallest number of operations run one by one per step; reading a loss and updating a metric "
-        "take up to 12",
+        "Smallest number of operations run one by one per step; reading a loss and updating a metric take up to 12",
     )
     call_ms: float = limit(
-        0.5,
-        "Host time in ms that is left when the step is one function; Keras' fit takes 0.4 ms on a CPU",
+        0.5, "Host time in ms that is left when the step is one function; Keras' fit takes 0.4 ms on a CPU"
     )
 
 
@@ -102,11 +89,7 @@ def check(
     beside = f" beside {eager.beside}" if eager.beside else ""
     return Finding(
         summary=f"{runs} one by one{beside} in {breakdown.each_step}{mixed.why}",
-        evidence=(
-            *measures,
-            Measure("host time per step", ms(breakdown[Stage.HOST])),
-            *_evidence(eager, mixed),
-        ),
+        evidence=(*measures, Measure("host time per step", ms(breakdown[Stage.HOST])), *_evidence(eager, mixed)),
         remedies=(_remedy(eager, lines),),
         effects=tuple(_effects(eager, breakdown, mixed, limits)),
     )
@@ -161,9 +144,7 @@ def _evidence(eager: EagerWork, mixed: Mixed) -> Iterator[Measure | Table]:
         yield Measure(label, ms(mixed.other_ms))
 
 
-def _effects(
-    eager: EagerWork, breakdown: Breakdown, mixed: Mixed, limits: Limits
-) -> Iterator[Effect]:
+def _effects(eager: EagerWork, breakdown: Breakdown, mixed: Mixed, limits: Limits) -> Iterator[Effect]:
     """Yield what a function leaves of the host's time, and of a CPU's kernels, which then run without pauses."""
     bound = Bound.AT_MOST if mixed.why else Bound.EXPECTED
     host_ms, device_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE]
@@ -180,9 +161,7 @@ def _remedy(eager: EagerWork, lines: HostLines | None) -> Remedy:
         most = (line.at for line in found if line.work is LineWork.OPERATIONS and line.at)
         return Remedy(BESIDE, at=next(most, eager.at))
     if eager.asked:
-        return Remedy(
-            "Compile the model without run_eagerly=True", COMPILED, eager.at, "run-eagerly-off"
-        )
+        return Remedy("Compile the model without run_eagerly=True", COMPILED, eager.at, "run-eagerly-off")
     at = eager.step_at or eager.at
     action = "Decorate the function of a step with tf.function" if eager.step_at else WRAPPED
     return Remedy(action, FUNCTION, at, "tf-function")
@@ -205,9 +184,7 @@ def train_step(x, y):
 
 
 def example(
-    work: EagerWork = EagerWork(
-        525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19), least_ms=4.0
-    ),
+    work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19), least_ms=4.0),
     breakdown: Breakdown | None = None,
     slow: SlowCalls | None = None,
     lines: HostLines | None = None,

@@ -57,11 +57,7 @@ from tfdoctor.terms.verdict import (
 TOPIC = Topic.PRECISION
 SINCE = "0.2.0"
 PRECONDITIONS = (
-    not_on(
-        DeviceKind.CPU,
-        DeviceKind.TPU,
-        verdict=NotApplicable(reason="the training does not run on a GPU"),
-    ),
+    not_on(DeviceKind.CPU, DeviceKind.TPU, verdict=NotApplicable(reason="the training does not run on a GPU")),
 )
 BY_HAND = "the policy was chosen, and the memory may not hold the batch in float32"
 
@@ -82,9 +78,7 @@ class Limits:
     )
 
 
-UNKNOWN_RATE = (
-    "the FLOPs of the float16 matmuls are unknown: record a step in a graph with `tfdoctor profile`"
-)
+UNKNOWN_RATE = "the FLOPs of the float16 matmuls are unknown: record a step in a graph with `tfdoctor profile`"
 
 
 def check(
@@ -144,19 +138,12 @@ def _effect(row: OperationTime, hardware: Hardware, peak: float) -> Effect:
 
 
 GTX_1660_TI = Hardware(
-    DeviceKind.GPU,
-    "NVIDIA GeForce GTX 1660 Ti",
-    bandwidth_bytes_s=288e9,
-    without_unit=True,
-    float32_flop_s=5.4e12,
+    DeviceKind.GPU, "NVIDIA GeForce GTX 1660 Ti", bandwidth_bytes_s=288e9, without_unit=True, float32_flop_s=5.4e12
 )
 
 
 def example(
-    *rows: OperationTime,
-    dtype: str = "float16",
-    time_ms: float = 60.0,
-    hardware: Hardware = GTX_1660_TI,
+    *rows: OperationTime, dtype: str = "float16", time_ms: float = 60.0, hardware: Hardware = GTX_1660_TI
 ) -> Verdict:
     """A float16 convolution of 77 GFLOP takes 60 ms on a GTX 1660 Ti, which computes 5.4 TFLOP/s in float32."""
     tensors = ((dtype, (32, 128, 128, 64)), (dtype, (3, 3, 64, 128)))

@@ -56,9 +56,7 @@ from tfdoctor.terms.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
-BY_HAND = (
-    "the features have to be computed in the order of the examples, and the model divided in two"
-)
+BY_HAND = "the features have to be computed in the order of the examples, and the model divided in two"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +67,7 @@ class Limits:
         0.05,
         "Smallest share of the compute time in frozen layers that is worth a second script to compute features",
     )
-    passes: float = limit(
-        2.0, "Smallest number of passes over the data for which results are used again"
-    )
+    passes: float = limit(2.0, "Smallest number of passes over the data for which results are used again")
     memory: float = share_limit(
         0.5,
         "Largest share of the host's free memory that the results may take; the rest is for buffers, checkpoints "
@@ -129,9 +125,7 @@ UNKNOWN_PASSES = "the number of passes over the data is unknown; let the run fin
 VARY = "change from step to step (random operations, or trained weights before them)"
 
 
-def _why_healthy(
-    frozen: FrozenWork, taken: str, share: float, memory: HostMemory | None, limits: Limits
-) -> str:
+def _why_healthy(frozen: FrozenWork, taken: str, share: float, memory: HostMemory | None, limits: Limits) -> str:
     """Return why the work is small, or cannot be spared; "" where it can."""
     passes, size = frozen.passes or 0.0, frozen.features_total or 0
     free = memory.total - memory.used if memory else None
@@ -170,9 +164,7 @@ model.fit(x, {"label": y, "teacher": teacher.predict(x)}, ...)
 # a dataset: dataset.map(lambda x, y: (base(x, training=False), y)).cache().shuffle(...)"""
 
 
-TEACHER = OperationTime(
-    name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34)
-)
+TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))
 FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batches=25)
 
 

@@ -74,8 +74,7 @@ class Limits:
         least=2.0,
     )
     syncs: float = limit(
-        0.9,
-        "Smallest number of reads per step that stall the GPU; reading every few steps delays few steps",
+        0.9, "Smallest number of reads per step that stall the GPU; reading every few steps delays few steps"
     )
 
 
@@ -108,9 +107,7 @@ def check(
     return _finding(summary, evidence, idle, (RARELY, FIT) if in_fit else (RARELY,))
 
 
-def _idle_ms(
-    syncs: HostSyncs, compiling: CompileTime | None, correction: float
-) -> dict[Stage, float]:
+def _idle_ms(syncs: HostSyncs, compiling: CompileTime | None, correction: float) -> dict[Stage, float]:
     """Return the idle time after reads, inside the calls and between them, without compiling."""
     compile_host_ms = compiling.host_ms if compiling else 0.0
     compile_between_ms = compiling.between_ms if compiling else 0.0
@@ -121,10 +118,7 @@ def _idle_ms(
 
 
 def _finding(
-    summary: str,
-    evidence: tuple[Measure, ...],
-    idle: dict[Stage, float],
-    remedies: tuple[Remedy, ...],
+    summary: str, evidence: tuple[Measure, ...], idle: dict[Stage, float], remedies: tuple[Remedy, ...]
 ) -> Finding:
     return Finding(
         summary=summary,

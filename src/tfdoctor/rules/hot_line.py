@@ -77,8 +77,7 @@ class Limits:
     """When a line is named: both limits must be reached."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the step in a line that is named; findings of less are notes at best",
+        0.05, "Smallest share of the step in a line that is named; findings of less are notes at best"
     )
     samples: float = limit(
         10.0, "Stack samples in a line before it is named; with 10 its time is uncertain by a third"
@@ -124,9 +123,7 @@ def check(
     least_ms = limits.share * breakdown.step_ms
     models = samples.models_at if samples else frozenset()
     found = (one for part in parts for one in _hot(part, lines, unexplained, least_ms, limits))
-    hot = [
-        one for one in found if one.line.work is not LineWork.ENTERING or one.line.at not in models
-    ]
+    hot = [one for one in found if one.line.work is not LineWork.ENTERING or one.line.at not in models]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
     parts = [part for part in parts if not _is_besides(part, unexplained.subjects)]
@@ -180,9 +177,7 @@ def _is_long(line: HostLine, least_ms: float, limits: Limits) -> bool:
     return line.ms >= least_ms and line.seen >= limits.samples
 
 
-def _finding(
-    hot: list[HotLine], unexplained: Unexplained, breakdown: Breakdown, limits: Limits
-) -> Finding:
+def _finding(hot: list[HotLine], unexplained: Unexplained, breakdown: Breakdown, limits: Limits) -> Finding:
     first = hot[0].line
     share = first.ms / breakdown.step_ms
     mostly = f", mostly in {first.main_call}" if first.main_call else ""

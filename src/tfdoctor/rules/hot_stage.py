@@ -37,17 +37,7 @@ from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import location, milliseconds, percent
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, NotApplicable, Remedy, Stage, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -61,22 +51,16 @@ class Limits:
     """When a stage is reported."""
 
     share: float = share_limit(
-        SHARE,
-        "Smallest share of the step in a stage that is reported: parts of less need no explanation",
+        SHARE, "Smallest share of the step in a stage that is reported: parts of less need no explanation"
     )
 
 
 def check(
-    unexplained: Unexplained,
-    breakdown: Breakdown,
-    pipeline: InputPipeline,
-    limits: Limits = Limits(),
+    unexplained: Unexplained, breakdown: Breakdown, pipeline: InputPipeline, limits: Limits = Limits()
 ) -> Verdict:
     """Name the stages of the slowest segment, where steps wait and no other finding says why."""
     if Stage.INPUT not in unexplained.parts_ms:
-        return Healthy(
-            summary="Findings and necessary work leave no large part of the wait for input"
-        )
+        return Healthy(summary="Findings and necessary work leave no large part of the wait for input")
     stages = [stage for stage in pipeline.limiting if stage.wall_ms and not stage.is_root]
     limiting = sorted(stages, key=lambda stage: -stage.wall_ms)
     if not limiting:
@@ -86,10 +70,7 @@ def check(
     if hot:
         return _finding(hot, limiting, unexplained, breakdown, limits)
     summary = f"No stage of the input pipeline takes {percent(limits.share)} of the step without a finding"
-    return Healthy(
-        summary=summary,
-        evidence=(stage_table(limiting, "time per step", lambda stage: stage.wall_ms),),
-    )
+    return Healthy(summary=summary, evidence=(stage_table(limiting, "time per step", lambda stage: stage.wall_ms),))
 
 
 def _finding(
@@ -134,10 +115,7 @@ def _remedy(stage: StageTime) -> Remedy:
 
 
 def example(
-    *stages: StageTime,
-    wait: float = 30.0,
-    left: float | None = None,
-    subjects: frozenset[str] = frozenset(),
+    *stages: StageTime, wait: float = 30.0, left: float | None = None, subjects: frozenset[str] = frozenset()
 ) -> Verdict:
     """A function takes 40 ms per step, and steps wait 30 ms for it."""
     slow = StageTime.of("Root::Prefetch::Map", 40.0)

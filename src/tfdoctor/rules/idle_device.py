@@ -38,17 +38,7 @@ from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, NotApplicable, Remedy, Stage, Verdict
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
@@ -65,11 +55,7 @@ class Limits:
 
 
 def check(
-    device: Device,
-    replicas: Replicas,
-    steps: Steps,
-    framework: Framework,
-    limits: Limits = Limits(),
+    device: Device, replicas: Replicas, steps: Steps, framework: Framework, limits: Limits = Limits()
 ) -> Verdict:
     """Compare the devices that worked with those that TensorFlow may use."""
     if reason := _why_not(device, replicas, steps, limits):
@@ -108,11 +94,7 @@ def _why_not(device: Device, replicas: Replicas, steps: Steps, limits: Limits) -
 
 
 def _healthy(device: Device, usable: int) -> str:
-    working = (
-        f"All {usable} {device.kind}s are in use"
-        if usable > 1
-        else f"The only {device.kind} is in use"
-    )
+    working = f"All {usable} {device.kind}s are in use" if usable > 1 else f"The only {device.kind} is in use"
     hidden = device.visible - usable
     return f"{working}; the script hides {hidden} more from TensorFlow" if hidden > 0 else working
 

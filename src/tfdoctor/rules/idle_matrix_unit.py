@@ -40,15 +40,7 @@ from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.units import flop_rate, ms
-from tfdoctor.terms.verdict import (
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -81,16 +73,12 @@ def check(unit: MatrixUnit, limits: Limits = Limits()) -> Verdict:
     if unit.utilization is not None:
         return _by_flops(unit, unit.utilization, limits)
     if not unit.matrix_ms:
-        return Healthy(
-            summary="The step runs no matmul or convolution, so the matrix unit has no work"
-        )
+        return Healthy(summary="The step runs no matmul or convolution, so the matrix unit has no work")
     if unit.active is not None:
         return _by_samples(unit, unit.active, limits)
     known_ms = (unit.on_unit_ms or 0.0) + (unit.off_unit_ms or 0.0)
     if not known_ms:
-        return NotApplicable(
-            reason="neither FLOPs nor kernel names show whether the matrix unit was used"
-        )
+        return NotApplicable(reason="neither FLOPs nor kernel names show whether the matrix unit was used")
     return _by_kernels(unit, (unit.on_unit_ms or 0.0) / known_ms, limits)
 
 

@@ -64,9 +64,7 @@ from tfdoctor.terms.verdict import (
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
-BY_HAND = (
-    "what the stage computes has to become cheaper, unless uncached-preprocessing finds a cache"
-)
+BY_HAND = "what the stage computes has to become cheaper, unless uncached-preprocessing finds a cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +177,7 @@ HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
 
 
 def _finding(
-    waits: str,
-    measures: tuple[Measure, ...],
-    pipeline: InputPipeline | None,
-    cacheable: Cacheable | None,
+    waits: str, measures: tuple[Measure, ...], pipeline: InputPipeline | None, cacheable: Cacheable | None
 ) -> Finding:
     """Name the stage that limits the pipeline, unless that is tf.data's root, which no user can change."""
     critical = pipeline.critical if pipeline else None
@@ -221,9 +216,7 @@ def _cached(critical: StageTime) -> str:
     return f"{mapped}{CACHED}"
 
 
-FIND_OUT = (
-    "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
-)
+FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
 
 WITHOUT_MODEL = "for batch in dataset.take(100):\n    pass"
 
@@ -257,9 +250,7 @@ def example(
     waits = Breakdown.of(input=43.0, host=0.5, device=8.5)
     slow = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 50.0))
     made = stages if breakdown else slow
-    return check(
-        breakdown or waits, InputPipeline.of(*made) if made else None, cacheable, steps, cost
-    )
+    return check(breakdown or waits, InputPipeline.of(*made) if made else None, cacheable, steps, cost)
 
 
 sick = example

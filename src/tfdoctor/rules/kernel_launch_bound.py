@@ -49,18 +49,7 @@ from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, Remedy, Stage, StepWork, Table, Verdict
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -94,10 +83,7 @@ def check(
     """Compare the idle time during launches with the step."""
     share = gaps.launching_ms / breakdown.step_ms if breakdown.step_ms else 0.0
     label = "share of the step in which the GPU idles during launches"
-    measures = (
-        Measure.share(label, share, limits.share),
-        Measure("kernels per step", count(gaps.kernels)),
-    )
+    measures = (Measure.share(label, share, limits.share), Measure("kernels per step", count(gaps.kernels)))
     idle = milliseconds(gaps.launching_ms)
     summary = f"The GPU idles {idle} of {breakdown.each_step} while the host launches"
     if share < limits.share:
@@ -110,9 +96,7 @@ def check(
     return _finding(f"{summary} {work}{gaps.kernels:.0f} kernels", measures, gaps, remedies)
 
 
-def _finding(
-    summary: str, measures: tuple[Measure, ...], gaps: IdleGaps, remedies: tuple[Remedy, ...]
-) -> Finding:
+def _finding(summary: str, measures: tuple[Measure, ...], gaps: IdleGaps, remedies: tuple[Remedy, ...]) -> Finding:
     table = Table.of(
         gaps.sizes,
         ("gap length", str),
@@ -143,9 +127,7 @@ model.compile(optimizer, loss, steps_per_execution=16)
 model.unrolled_steps_per_execution = 4  # Keras 3.7 and later; before fit"""
 
 SEVERAL = Remedy("Run several steps per call", STEPS, edit_id="steps-per-execution")
-UNROLL = Remedy(
-    "Unroll some of the steps of one call, so that their loop waits less often", UNROLLED
-)
+UNROLL = Remedy("Unroll some of the steps of one call, so that their loop waits less often", UNROLLED)
 REMEDIES = (
     Remedy("Compile the step with XLA", COMPILE, edit_id="jit-compile"),
     SEVERAL,

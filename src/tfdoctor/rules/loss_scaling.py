@@ -38,33 +38,20 @@ from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.run.program import Operation, Program, RunSettings
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.units import count
-from tfdoctor.terms.verdict import (
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Table, Verdict
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
 BY_HAND = "the file may scale the loss already, in a way that only a reader sees"
 
-NO_GRAPH = (
-    "the program record contains no gradients: the step runs eagerly, or the run does not train"
-)
+NO_GRAPH = "the program record contains no gradients: the step runs eagerly, or the run does not train"
 
 NO_OPTIMIZER = (
     "the optimizer that applies the float16 gradients was not recorded: in custom loops, tfdoctor records "
     "only Keras 3 optimizers"
 )
 
-MAY_SCALE = (
-    "the graph checks for infinities: the script may scale the loss without a LossScaleOptimizer"
-)
+MAY_SCALE = "the graph checks for infinities: the script may scale the loss without a LossScaleOptimizer"
 FINITE = ("IsFinite", "IsInf", "IsNan", "CheckNumerics")
 """Operations by which a script that scales the loss checks for overflow."""
 
@@ -82,11 +69,7 @@ def check(program: Program) -> Verdict:
     gradients = [operation for operation in program.operations if "gradient" in operation.name]
     if not gradients:
         return NotApplicable(reason=NO_GRAPH)
-    float16 = [
-        operation
-        for operation in gradients
-        if any(dtype == "float16" for dtype, _ in operation.outputs)
-    ]
+    float16 = [operation for operation in gradients if any(dtype == "float16" for dtype, _ in operation.outputs)]
     evidence = Measure("gradient operations in float16", count(len(float16)))
     if not float16:
         return Healthy(summary="No gradient is computed in float16", evidence=(evidence,))

@@ -39,15 +39,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Remedy, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -73,8 +65,7 @@ class Limits:
     """The share of the step from which the gradients are reported."""
 
     share: float = share_limit(
-        0.03,
-        "Smallest share of the compute time in gradients of max pooling that justifies changing a model",
+        0.03, "Smallest share of the compute time in gradients of max pooling that justifies changing a model"
     )
 
 
@@ -116,10 +107,7 @@ x = keras.layers.AveragePooling2D(2)(x)  # instead of MaxPooling2D(2)
 # or remove the pooling and give the convolution before it stride 2:
 x = keras.layers.Conv2D(filters, 3, strides=2, padding="same")(x)"""
 
-CPU = (
-    AVERAGE
-    + "\n# oneDNN's fast gradient needs a graph (no run_eagerly=True) and channels-last data"
-)
+CPU = AVERAGE + "\n# oneDNN's fast gradient needs a graph (no run_eagerly=True) and channels-last data"
 
 
 NAME = "gradient_tape/model/pool/MaxPoolGrad"
@@ -132,9 +120,7 @@ def example(
     hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
 ) -> Verdict:
     """The gradient takes a tenth of the compute time of a GPU."""
-    row = OperationTime(
-        name=NAME, type=kind, ms=time_ms, ran=(ran,), layer="pool", at=Location("train.py", 17)
-    )
+    row = OperationTime(name=NAME, type=kind, ms=time_ms, ran=(ran,), layer="pool", at=Location("train.py", 17))
     return check(Operations.training(30.0, row), hardware)
 
 
@@ -143,6 +129,4 @@ sick = example
 
 def healthy() -> Verdict:
     """The gradient runs in oneDNN on a CPU."""
-    return example(
-        ran=f"{NAME}:_MklNativeMaxPoolGrad", hardware=Hardware(DeviceKind.CPU, "example")
-    )
+    return example(ran=f"{NAME}:_MklNativeMaxPoolGrad", hardware=Hardware(DeviceKind.CPU, "example"))

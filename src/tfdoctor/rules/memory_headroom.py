@@ -46,15 +46,7 @@ from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.units import nbytes
-from tfdoctor.terms.verdict import (
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
@@ -72,13 +64,11 @@ class Limits:
     )
     host: float = share_limit(
         0.95,
-        "Smallest share of the host's memory in use by all programs; above it the kernel drops caches and "
-        "swaps",
+        "Smallest share of the host's memory in use by all programs; above it the kernel drops caches and swaps",
     )
     stalled: float = share_limit(
         0.02,
-        "Smallest share of the sampled time with a task that waits for memory; 0 on a machine with enough "
-        "memory",
+        "Smallest share of the sampled time with a task that waits for memory; 0 on a machine with enough memory",
     )
 
 
@@ -105,10 +95,7 @@ def check(
     return Finding(
         summary="Memory is nearly full: " + "; ".join(memory.fault for memory in faults),
         evidence=(*evidence, *(buffers.evidence if buffers else ())),
-        remedies=(
-            *(memory.remedy for memory in faults),
-            *((buffers.remedy,) if buffers else ()),
-        ),
+        remedies=(*(memory.remedy for memory in faults), *((buffers.remedy,) if buffers else ())),
         severity=Severity.WARNING if any(memory.waits for memory in faults) else Severity.NOTE,
     )
 

@@ -36,17 +36,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, NotApplicable, Remedy, Stage, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -63,9 +53,7 @@ class Limits:
     )
 
 
-def check(
-    pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, limits: Limits = Limits()
-) -> Verdict:
+def check(pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, limits: Limits = Limits()) -> Verdict:
     """Look for a stage that works ahead, and for work that is done while the training loop waits."""
     serial = pipeline.serial_ms
     evidence = (
@@ -99,9 +87,7 @@ ACTION = "Make prefetch the last transformation"
 PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
 
 
-def example(
-    *stages: StageTime, wait: float = 10.0, cores: Cores | None = Cores(4.0, busy=1.0)
-) -> Verdict:
+def example(*stages: StageTime, wait: float = 10.0, cores: Cores | None = Cores(4.0, busy=1.0)) -> Verdict:
     """A map of 10 ms runs right before the training loop, without prefetch."""
     pipeline = InputPipeline.of(*(stages or [StageTime.of("Root::Map", 10.0)]))
     return check(pipeline, Breakdown.of(input=wait, device=30.0 - wait), cores)

@@ -39,17 +39,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, NotApplicable, Remedy, Stage, Verdict
 
 TOPIC = Topic.SCALE
 SINCE = "0.2.0"
@@ -68,29 +58,22 @@ class Limits:
         0.75, "Largest ratio of the link's rate to the possible one; each step down halves it"
     )
     share: float = share_limit(
-        0.03,
-        "Smallest share of the step that waits for copies; of less a faster link saves nothing",
+        0.03, "Smallest share of the step that waits for copies; of less a faster link saves nothing"
     )
 
 
-def check(
-    boards: GpuBoards, device: Device, breakdown: Breakdown, limits: Limits = Limits()
-) -> Verdict:
+def check(boards: GpuBoards, device: Device, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """Compare the links in use with the possible ones, where the step waits for copies."""
     if device.kind is not DeviceKind.GPU:
         return NotApplicable(reason="the run used no GPU")
     known = [b for b in boards.boards if _ratio(b) is not None and b.link_samples >= limits.samples]
     if not known:
-        return NotApplicable(
-            reason="the PCIe link of a busy GPU was not sampled often enough; record a longer run"
-        )
+        return NotApplicable(reason="the PCIe link of a busy GPU was not sampled often enough; record a longer run")
     slowest = min(known, key=lambda board: _ratio(board) or 1.0)
     rate, copies = _ratio(slowest) or 1.0, breakdown[Stage.TRANSFER]
     evidence = (
         Measure.share("ratio of the link's rate to the possible one", rate, limits.rate),
-        Measure(
-            "readings of the busy GPU's link", count(slowest.link_samples), count(limits.samples)
-        ),
+        Measure("readings of the busy GPU's link", count(slowest.link_samples), count(limits.samples)),
         Measure("waiting for copies, per step", ms(copies), ms(limits.share * breakdown.step_ms)),
     )
     links = f"{_named(slowest.link)}, and {_named(slowest.widest_link)} is possible"
@@ -135,9 +118,7 @@ def example(
     kind: DeviceKind = DeviceKind.GPU,
 ) -> Verdict:
     """Steps of 100 ms wait 40 ms for copies over 4 of 16 lanes."""
-    board = Board(
-        name="GPU", index=0, widest_link=(4, 16), link=(generation, width), link_samples=samples
-    )
+    board = Board(name="GPU", index=0, widest_link=(4, 16), link=(generation, width), link_samples=samples)
     breakdown = Breakdown.of(device=100.0 - transfer, transfer=transfer)
     return check(GpuBoards((board,)), Device(kind, 1, 1), breakdown)
 

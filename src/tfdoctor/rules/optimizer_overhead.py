@@ -59,9 +59,7 @@ from tfdoctor.terms.verdict import (
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
-PRECONDITIONS = (
-    not_on(DeviceKind.TPU, verdict=Healthy(summary="XLA compiles the optimizer's update on a TPU")),
-)
+PRECONDITIONS = (not_on(DeviceKind.TPU, verdict=Healthy(summary="XLA compiles the optimizer's update on a TPU")),)
 BY_HAND = "fewer and larger variables change the model"
 
 
@@ -70,18 +68,15 @@ class Limits:
     """What counts as a small operation, and how many are reported."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in the optimizer's small operations that is reported",
+        0.05, "Smallest share of the compute time in the optimizer's small operations that is reported"
     )
     values: float = limit(
         10_000.0,
-        "Largest number of values in the tensors of a small operation: 40 kB of float32, which fits in every "
-        "cache",
+        "Largest number of values in the tensors of a small operation: 40 kB of float32, which fits in every cache",
     )
     each_ms: float = limit(
         0.005,
-        "Longest call, in ms, that is small when the tensors' size is unknown: an empty GPU kernel takes 2 to "
-        "3 us",
+        "Longest call, in ms, that is small when the tensors' size is unknown: an empty GPU kernel takes 2 to 3 us",
     )
     on_cpu: float = limit(
         1000.0,
@@ -91,11 +86,7 @@ class Limits:
 
 
 def check(
-    work: OptimizerWork,
-    operations: Operations,
-    hardware: Hardware,
-    breakdown: Breakdown,
-    limits: Limits = Limits(),
+    work: OptimizerWork, operations: Operations, hardware: Hardware, breakdown: Breakdown, limits: Limits = Limits()
 ) -> Verdict:
     """Add up the optimizer's small operations."""
     if not work.rows:

@@ -103,10 +103,7 @@ def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> s
     if given is not None and given > 1:
         return f"its num_parallel_calls is {given}: its source is slow, or no other thread was free"
     if options is not None and options.pool == 1:
-        return (
-            "its private thread pool has one thread, regardless of num_parallel_calls; "
-            "see disabled-autotune"
-        )
+        return "its private thread pool has one thread, regardless of num_parallel_calls; see disabled-autotune"
     return ""
 
 

@@ -51,16 +51,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import milliseconds, quantity
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -81,8 +72,7 @@ class Limits:
     """Which batches are worth copying in parallel."""
 
     share: float = share_limit(
-        0.02,
-        "Smallest share of the step that batching must take; below it, a parallel batch saves too little",
+        0.02, "Smallest share of the step that batching must take; below it, a parallel batch saves too little"
     )
     example_bytes: float = limit(
         32768.0,
@@ -139,8 +129,7 @@ def _not_the_copy(stage: StageTime, size: float | None) -> Verdict:
             "text, or they were not recorded): either the copy or the calls for each example take the time"
         )
     return Healthy(
-        summary=f"{time.capitalize()} for examples of {quantity(nbytes(size))}; most of this "
-        "time is not the copy"
+        summary=f"{time.capitalize()} for examples of {quantity(nbytes(size))}; most of this time is not the copy"
     )
 
 
@@ -157,9 +146,7 @@ def _batch_size(stage: StageTime) -> int:
     return (stage.dataset.parameters.batch_size or 1) if stage.dataset else 1
 
 
-def _finding(
-    stage: StageTime, size: float, limits: Limits, speedup: float, options: DataOptions | None
-) -> Finding:
+def _finding(stage: StageTime, size: float, limits: Limits, speedup: float, options: DataOptions | None) -> Finding:
     whole = nbytes(size * _batch_size(stage))
     code = f"dataset = dataset.batch({_batch_size(stage)}, num_parallel_calls=tf.data.AUTOTUNE)"
     remedies = [Remedy("Produce several batches at once", code, stage.at, "parallel-batch")]
@@ -202,11 +189,7 @@ def example(  # noqa: PLR0913 - what the verdict depends on
 ) -> Verdict:
     """One thread copies batches of 64 images of 602 kB for 20 ms per step, because of an option."""
     made = Dataset(
-        id=1,
-        kind="_BatchDataset",
-        parameters=DatasetParameters(batch_size=size),
-        element=batches,
-        at=at,
+        id=1, kind="_BatchDataset", parameters=DatasetParameters(batch_size=size), element=batches, at=at
     )
     stage = StageTime.of(f"Root::Prefetch::{kind}", work, threads, dataset=made)
     return check(

@@ -41,17 +41,7 @@ from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.units import bandwidth, count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, Remedy, Stage, Table, Verdict
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -63,14 +53,10 @@ BY_HAND = "what a prefetch to the device may hold depends on the memory of the d
 class Limits:
     """Thresholds of this rule."""
 
-    share: float = share_limit(
-        0.02, "Smallest share of the step that copies take while no kernel runs"
-    )
+    share: float = share_limit(0.02, "Smallest share of the step that copies take while no kernel runs")
 
 
-def check(
-    transfers: Transfers, breakdown: Breakdown, framework: Framework, limits: Limits = Limits()
-) -> Verdict:
+def check(transfers: Transfers, breakdown: Breakdown, framework: Framework, limits: Limits = Limits()) -> Verdict:
     """Compare the copies that no kernel hides with the step."""
     copies = [copy for copy in (transfers[H2D], transfers[D2H]) if copy.count]
     exposed_ms = sum(copy.exposed_ms for copy in copies)
@@ -83,8 +69,7 @@ def check(
     worst = max(copies, key=lambda copy: copy.exposed_ms)
     source = ", from pageable memory" if worst.host_memory == PAGEABLE else ""
     effects = (
-        Effect(Stage.TRANSFER, 0.0, copy.direction, ms(copy.exposed_ms), bound=Bound.AT_MOST)
-        for copy in copies
+        Effect(Stage.TRANSFER, 0.0, copy.direction, ms(copy.exposed_ms), bound=Bound.AT_MOST) for copy in copies
     )
     return Finding(
         summary=f"Copies from {worst.direction} take {milliseconds(worst.exposed_ms)} of {breakdown.each_step} "
@@ -140,10 +125,7 @@ if step % 100 == 0:
 
 
 def example(
-    *copies: Transfer,
-    exposed_ms: float = 25.0,
-    device_ms: float = 175.0,
-    framework: Framework = Framework(),
+    *copies: Transfer, exposed_ms: float = 25.0, device_ms: float = 175.0, framework: Framework = Framework()
 ) -> Verdict:
     """Copying a batch of 100 MB from pageable memory takes 25 of 200 ms."""
     copy = Transfer(H2D, 1.0, 25.0, exposed_ms, 1e8, 4e9, {PAGEABLE: 1e8, UNKNOWN: 0.0})

@@ -45,17 +45,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    PartTime,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, PartTime, Remedy, Stage, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -102,8 +92,7 @@ class Limits:
     """The share of the step from which random numbers are reported."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in expensive distributions that justifies changing a model",
+        0.05, "Smallest share of the compute time in expensive distributions that justifies changing a model"
     )
 
 
@@ -120,8 +109,7 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
             evidence=(*part.measures(work, limits.share), _table(rows)),
             remedies=(_remedy(rows),),
             effects=tuple(
-                row.scaled(known[row.type]) if row.type in known else row.scaled(0.0, Bound.AT_MOST)
-                for row in rows
+                row.scaled(known[row.type]) if row.type in known else row.scaled(0.0, Bound.AT_MOST) for row in rows
             ),
         )
     summary, measures = f"{takes} {both}", both.measures(work, limits.share)
@@ -182,11 +170,7 @@ def example(
 ) -> Verdict:
     """Truncated normal noise takes a third of the compute time."""
     drawn = OperationTime(
-        name=f"model/noise/{kind}",
-        type=kind,
-        ms=time_ms,
-        layer="noise",
-        at=Location("train.py", 14),
+        name=f"model/noise/{kind}", type=kind, ms=time_ms, layer="noise", at=Location("train.py", 14)
     )
     name = "gradient_tape/model/dense/MatMul"
     rest = OperationTime(name=name, type="MatMul", ms=total_ms - time_ms)

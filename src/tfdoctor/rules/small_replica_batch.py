@@ -40,16 +40,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count
-from tfdoctor.terms.verdict import (
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Measure, NotApplicable, Remedy, Stage, Verdict
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
@@ -72,14 +63,11 @@ class Limits:
         "on one device",
     )
     share: float = share_limit(
-        0.3,
-        "Smallest share of the step that does not depend on the batch; below it the replicas are mostly busy",
+        0.3, "Smallest share of the step that does not depend on the batch; below it the replicas are mostly busy"
     )
 
 
-def check(
-    replicas: Replicas, breakdown: Breakdown, device: Device, limits: Limits = Limits()
-) -> Verdict:
+def check(replicas: Replicas, breakdown: Breakdown, device: Device, limits: Limits = Limits()) -> Verdict:
     """Compare the cost of a step that does not depend on the batch with the step."""
     if reason := _why_not(replicas, breakdown, device):
         return NotApplicable(reason=reason)

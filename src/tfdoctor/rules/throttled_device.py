@@ -81,8 +81,7 @@ class Limits:
     )
     share: float = share_limit(
         0.1,
-        "Smallest share of the busy time with heat or power as the reason; clocks also change for shorter "
-        "times",
+        "Smallest share of the busy time with heat or power as the reason; clocks also change for shorter times",
     )
     cap: float = share_limit(
         0.8,
@@ -141,8 +140,7 @@ def check(clocks: GpuClocks, boards: GpuBoards | None, limits: Limits = Limits()
         )
     found = [Throttle(gpu, reason) for gpu in gpus for reason in REMEDIES]
     throttles = sorted(
-        (throttle for throttle in found if throttle.counts(limits)),
-        key=lambda throttle: throttle.scales,
+        (throttle for throttle in found if throttle.counts(limits)), key=lambda throttle: throttle.scales
     )
     sample_count = sum(gpu.reasons_known for gpu in gpus)
     measure = Measure("samples of busy GPUs", count(sample_count), count(limits.samples))
@@ -182,9 +180,7 @@ def _power(board: Board | None) -> Iterator[Measure]:
             yield Measure(label, watts(limit_w))
 
 
-def _finding(
-    throttles: list[Throttle], boards: Mapping[int, Board], measure: Measure, limits: Limits
-) -> Finding:
+def _finding(throttles: list[Throttle], boards: Mapping[int, Board], measure: Measure, limits: Limits) -> Finding:
     worst = throttles[0]
     board = boards.get(worst.gpu.index) if worst.reason == POWER_CAP else None
     effect = Effect(Stage.DEVICE, worst.scales, bound=Bound.AT_MOST)

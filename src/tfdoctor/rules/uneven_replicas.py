@@ -59,21 +59,17 @@ class Limits:
     """Thresholds of this rule."""
 
     lag: float = share_limit(
-        0.05,
-        "Smallest share of the step by which the slowest device lags; the same limit as between hosts",
+        0.05, "Smallest share of the step by which the slowest device lags; the same limit as between hosts"
     )
     waited: float = share_limit(
-        0.5,
-        "Smallest share of that lag which the other devices spend in collectives; below it they do not wait",
+        0.5, "Smallest share of that lag which the other devices spend in collectives; below it they do not wait"
     )
 
 
 def check(skew: DeviceSkew, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """Compare the compute times of devices that wait for each other."""
     if not any(skew.exchanging_ms.values()):
-        return NotApplicable(
-            reason="the devices exchange nothing in the traced steps, so none waits for another"
-        )
+        return NotApplicable(reason="the devices exchange nothing in the traced steps, so none waits for another")
     lag, share = milliseconds(skew.lag_ms), skew.lag_ms / breakdown.step_ms
     evidence = (
         Measure.share("share of the step by which the slowest device lags", share, limits.lag),
@@ -117,9 +113,7 @@ dataset = dataset.batch(global_batch_size, drop_remainder=True)
 INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,CLOCK"
 
 
-def example(
-    lag: float = 4.0, waited: float = 4.0, each: float = 8.0, step: Breakdown | None = None
-) -> Verdict:
+def example(lag: float = 4.0, waited: float = 4.0, each: float = 8.0, step: Breakdown | None = None) -> Verdict:
     """One GPU computes for 12 ms, and the other one for 8 ms, after which it waits for 4 ms."""
     computing = {"GPU 0": each + lag, "GPU 1": each}
     skew = DeviceSkew(computing, {"GPU 0": 1.0, "GPU 1": 1.0 + waited})

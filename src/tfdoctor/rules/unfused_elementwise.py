@@ -40,24 +40,11 @@ from tfdoctor.facts.run.program import Layer, Program
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
-PRECONDITIONS = (
-    not_on(
-        DeviceKind.TPU, verdict=Healthy(summary="XLA fuses the elementwise operations on a TPU")
-    ),
-)
+PRECONDITIONS = (not_on(DeviceKind.TPU, verdict=Healthy(summary="XLA fuses the elementwise operations on a TPU")),)
 
 ELEMENTWISE = frozenset(
     (
@@ -75,12 +62,10 @@ class Limits:
     """How much elementwise work is worth compiling a step."""
 
     share: float = share_limit(
-        0.1,
-        "Smallest share of the compute time in elementwise operations that justifies compiling the step",
+        0.1, "Smallest share of the compute time in elementwise operations that justifies compiling the step"
     )
     operations: float = limit(
-        10.0,
-        "Smallest number of elementwise operations per step that is reported: fewer form no chains to fuse",
+        10.0, "Smallest number of elementwise operations per step that is reported: fewer form no chains to fuse"
     )
 
 
@@ -114,17 +99,11 @@ def check(
     )
 
 
-def _elementwise(
-    operations: Operations, optimizer: OptimizerWork, program: Program | None
-) -> list[OperationTime]:
+def _elementwise(operations: Operations, optimizer: OptimizerWork, program: Program | None) -> list[OperationTime]:
     """Return the elementwise operations that no other rule counts."""
     layers = program.layers if program else ()
     norms = {layer.name for layer in layers if "BatchNorm" in layer.kind}
-    return [
-        row
-        for row in optimizer.others(operations)
-        if row.type in ELEMENTWISE and row.layer not in norms
-    ]
+    return [row for row in optimizer.others(operations) if row.type in ELEMENTWISE and row.layer not in norms]
 
 
 ON_CPU = "on a CPU, XLA may be slower even though it fuses them: try jit_compile=True and measure"
@@ -149,16 +128,11 @@ FUSE = "model.compile(optimizer, loss, jit_compile=True)  # or @tf.function(jit_
 
 
 def example(
-    total: float = 10.0,
-    number: int = 20,
-    scope: str = "model",
-    layer: str = "",
-    kind: DeviceKind = DeviceKind.GPU,
+    total: float = 10.0, number: int = 20, scope: str = "model", layer: str = "", kind: DeviceKind = DeviceKind.GPU
 ) -> Verdict:
     """Twenty elementwise operations take a third of the compute time of a GPU."""
     rows = [
-        OperationTime(name=f"{scope}/mul_{n}", type="Mul", ms=total / number, layer=layer)
-        for n in range(number)
+        OperationTime(name=f"{scope}/mul_{n}", type="Mul", ms=total / number, layer=layer) for n in range(number)
     ]
     operations = Operations.training(30.0, *rows)
     program = Program(layers=(Layer(name="bn", kind="BatchNormalization"),))

@@ -17,9 +17,7 @@ HOME = re.compile(rf"{HOMES}(?P<name>[^{ENDS}]+)")
 
 ROOTS_HOME = re.compile(rf"(?<![\w.~/-])/root(?=[{ENDS}]|$)")
 
-PATH_HOME = re.compile(
-    r"(?:[A-Za-z]:|/mnt/[a-z])?[\\/](?:home|Users)[\\/]([^\\/:;'\"]+)(?:[\\/]|$)"
-)
+PATH_HOME = re.compile(r"(?:[A-Za-z]:|/mnt/[a-z])?[\\/](?:home|Users)[\\/]([^\\/:;'\"]+)(?:[\\/]|$)")
 """A home folder at the start of a path, in which the user's name may have spaces."""
 
 ABSOLUTE = re.compile(r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]|/(?!/)|~[\w-]*[\\/])[^\s'\"<>|]*")

@@ -40,8 +40,7 @@ class Secrets:
         """Collect the names; those of this machine only if the recording was made here."""
         manifests = [recording.manifest] if recording.manifest else []
         manifests += [  # of the other workers, whose names it mentions
-            Manifest.from_json(json_object(worker / MANIFEST, Notes()))
-            for worker in recording.workers
+            Manifest.from_json(json_object(worker / MANIFEST, Notes())) for worker in recording.workers
         ]
         hosts: list[str] = []
         for manifest in manifests:
@@ -62,9 +61,7 @@ class Secrets:
         return type(self)(homes, _unlike(self.users, NOBODY), _unlike(self.hosts, NOWHERE))
 
 
-def _users(
-    recording: Recording, manifests: Iterable[Manifest], *, recorded_here: bool
-) -> Iterator[str]:
+def _users(recording: Recording, manifests: Iterable[Manifest], *, recorded_here: bool) -> Iterator[str]:
     for manifest in manifests:
         for path in (manifest.cwd, manifest.python, *manifest.command):
             yield from paths.of_path(path)

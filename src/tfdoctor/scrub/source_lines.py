@@ -13,13 +13,7 @@ NO_TRACEBACK = "Traceback removed (--scrub): it quotes source lines."
 
 def without_source(diagnosis: Diagnosis) -> Diagnosis:
     """Return the diagnosis with examples instead of the user's lines, and without the patch of them."""
-    return replace(
-        diagnosis,
-        results=tuple(map(_without, diagnosis.results)),
-        repository={},
-        lines={},
-        patch=b"",
-    )
+    return replace(diagnosis, results=tuple(map(_without, diagnosis.results)), repository={}, lines={}, patch=b"")
 
 
 def _without(result: Result) -> Result:

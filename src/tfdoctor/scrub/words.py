@@ -48,9 +48,7 @@ class Words:
         if name.endswith(SCRIPTS):
             return match[0]
         first = next(iter(self.users), name)
-        return (
-            "~" if name == first or name.lower() in NOBODY else f"~{self.users.get(name, 'user')}"
-        )
+        return "~" if name == first or name.lower() in NOBODY else f"~{self.users.get(name, 'user')}"
 
     def _path(self, match: re.Match[str]) -> str:
         package = PACKAGES.search(match[0])
@@ -70,10 +68,7 @@ def _any(names: Iterable[str], *, before: str, after: str) -> re.Pattern[str]:
 def _aliases(names: Iterable[str], kind: str) -> dict[str, str]:
     """Return an alias for each name, numbered if there are several."""
     names = tuple(names)
-    return {
-        name: kind if len(names) == 1 else f"{kind}-{place}"
-        for place, name in enumerate(names, start=1)
-    }
+    return {name: kind if len(names) == 1 else f"{kind}-{place}" for place, name in enumerate(names, start=1)}
 
 
 def _short(host: str) -> str:

@@ -83,9 +83,7 @@ class Checked:
         meant = max(own, key=lambda one: len(names & set(one.get("properties", ()))))
         yield from self.faults(value, meant, path)
 
-    def _object(
-        self, value: Mapping[str, Json], of: Mapping[str, Json], path: str
-    ) -> Iterator[JsonFault]:
+    def _object(self, value: Mapping[str, Json], of: Mapping[str, Json], path: str) -> Iterator[JsonFault]:
         fields, other = of.get("properties", {}), of.get("additionalProperties")
         for name in of.get("required", ()):
             if name not in value:
@@ -129,9 +127,7 @@ def _fits(value: Json, of: Mapping[str, Json]) -> bool:
     if "pattern" in of and isinstance(value, str) and not re.fullmatch(of["pattern"], value):
         return False
     kinds = of.get("type", [])
-    return not kinds or any(
-        KINDS[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds)
-    )
+    return not kinds or any(KINDS[kind][1](value) for kind in ([kinds] if isinstance(kinds, str) else kinds))
 
 
 def _number(value: Json, of: Mapping[str, Json], path: str) -> Iterator[JsonFault]:

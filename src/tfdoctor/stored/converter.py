@@ -10,16 +10,7 @@ from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 from cattrs import Converter
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from tfdoctor.terms.json_form import (
-    Form,
-    Json,
-    Named,
-    OmitDefault,
-    OneUnit,
-    expect,
-    expect_number,
-    number,
-)
+from tfdoctor.terms.json_form import Form, Json, Named, OmitDefault, OneUnit, expect, expect_number, number
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Cell, Evidence, Location, Measure, Severity, Table
@@ -142,9 +133,7 @@ def _amount(quantity: Quantity | None) -> float | None:
 
 
 def _writer(kind: type, made: Converter) -> Callable[[Any], dict[str, Json]]:
-    write: Callable[[Any], dict[str, Json]] = make_dict_unstructure_fn(
-        kind, made, **_overrides(kind, reads=False)
-    )
+    write: Callable[[Any], dict[str, Json]] = make_dict_unstructure_fn(kind, made, **_overrides(kind, reads=False))
     shared = [field.name for field, _, marked in markers(kind) if has(marked, OneUnit)]
     if not shared:
         return write
@@ -152,13 +141,9 @@ def _writer(kind: type, made: Converter) -> Callable[[Any], dict[str, Json]]:
 
 
 def _reader(kind: type, made: Converter) -> Callable[[Json, object], Any]:
-    structure: Callable[[Json, Any], Any] = make_dict_structure_fn(
-        kind, made, **_overrides(kind, reads=True)
-    )
+    structure: Callable[[Json, Any], Any] = make_dict_structure_fn(kind, made, **_overrides(kind, reads=True))
     shared = {
-        key_of(field, marked): has_default(field)
-        for field, _, marked in markers(kind)
-        if has(marked, OneUnit)
+        key_of(field, marked): has_default(field) for field, _, marked in markers(kind) if has(marked, OneUnit)
     }
 
     def read(value: Json, as_kind: Any) -> Any:  # noqa: ANN401 - the dataclass

@@ -62,9 +62,7 @@ def of_text(text: str, path: Path, rules: Iterable[Rule] = ()) -> Diagnosis:
         InputError: it is none, or one of another schema.
     """
     if text.lstrip()[:1] == "<":
-        raise InputError(
-            f"{path} is an HTML report: name the report.json of the same run (--format json)."
-        )
+        raise InputError(f"{path} is an HTML report: name the report.json of the same run (--format json).")
     try:
         data = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -79,9 +77,7 @@ def _no_number(name: str) -> None:
 def _typed(data: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noqa: ANN401 - JSON
     schema = data.get("schema") if isinstance(data, dict) else None
     if type(schema) is not int or "tfdoctor" not in data or "steps" not in data:
-        raise InputError(
-            f"{path} is not a report of tfdoctor: name a recording, or its report.json."
-        )
+        raise InputError(f"{path} is not a report of tfdoctor: name a recording, or its report.json.")
     if schema != SCHEMA:
         raise InputError(
             f"{path} has schema {schema}, and this tfdoctor reads schema {SCHEMA}: write the report again from "
@@ -90,9 +86,7 @@ def _typed(data: Any, path: Path, rules: Iterable[Rule]) -> Diagnosis:  # noqa: 
     try:
         return read(data, rules)
     except NoReportError as error:
-        raise InputError(
-            f"{path} is damaged ({error}): write the report again from its recording."
-        ) from error
+        raise InputError(f"{path} is damaged ({error}): write the report again from its recording.") from error
 
 
 def _text(path: Path) -> str:

@@ -9,16 +9,7 @@ from cattrs import Converter
 from tfdoctor.diagnosis import Edit, EnergySaving, Measured, Result, RunSaving, Saving, Takes
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.json_form import Json, expect
-from tfdoctor.terms.verdict import (
-    Errored,
-    Finding,
-    Healthy,
-    NotApplicable,
-    Outcome,
-    Place,
-    Remark,
-    Severity,
-)
+from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Outcome, Place, Remark, Severity
 
 Object = dict[str, Json]
 
@@ -28,12 +19,7 @@ SHOWN = ("summary", "evidence", "remedies")
 UNSAID = "the report does not say why"
 """Of an edit that is in no patch, in reports of version 0.1.0."""
 
-COMPUTED = {
-    "saving": Saving | None,
-    "run": RunSaving | None,
-    "takes": Takes | None,
-    "measured": Measured | None,
-}
+COMPUTED = {"saving": Saving | None, "run": RunSaving | None, "takes": Takes | None, "measured": Measured | None}
 
 MEASURED_BY_SOME = {"energy": EnergySaving | None}
 """Likewise, left out where there is none: few machines show counters."""
@@ -56,10 +42,7 @@ class ResultForms:
             "topic": rule.topic.value,
             **({"own": True} if rule.own else {}),
             **({"general": True} if rule.general else {}),
-            **{
-                name: self.made.unstructure(getattr(result, name), kind)
-                for name, kind in COMPUTED.items()
-            },
+            **{name: self.made.unstructure(getattr(result, name), kind) for name, kind in COMPUTED.items()},
             **{
                 name: self.made.unstructure(getattr(result, name), kind)
                 for name, kind in MEASURED_BY_SOME.items()
@@ -100,8 +83,7 @@ class ResultForms:
         }
         edits = map(self._edit, result.edits)
         found["remedies"] = [
-            {**remedy, **edit}
-            for remedy, edit in zip_longest(found["remedies"], edits, fillvalue={"edit": None})
+            {**remedy, **edit} for remedy, edit in zip_longest(found["remedies"], edits, fillvalue={"edit": None})
         ]
         return found
 
@@ -147,9 +129,7 @@ class ResultForms:
         if name in self.rules:
             return self.rules[name]
         flags = {flag: bool(found.get(flag)) for flag in ("own", "general")}
-        return Rule.named(
-            name, Topic(str(found.get("topic"))), str(found.get("title") or name), **flags
-        )
+        return Rule.named(name, Topic(str(found.get("topic"))), str(found.get("title") or name), **flags)
 
     def _verdict(self, found: Mapping[str, Json]) -> Outcome:
         match found.get("outcome"):
@@ -162,9 +142,7 @@ class ResultForms:
             case "not-applicable":
                 return NotApplicable(reason=expect(found.get("reason"), str, "a text"))
             case "errored":
-                return Errored(
-                    error=str(found.get("reason")), traceback=str(found.get("traceback", ""))
-                )
+                return Errored(error=str(found.get("reason")), traceback=str(found.get("traceback", "")))
             case other:
                 raise ValueError(f"expected an outcome, not {other!r}")
 

@@ -150,9 +150,7 @@ class Schemas:
     def _result(self) -> Schema:
         """Return the schema of a rule's result, which is flat."""
         verdicts = [self.record(kind)["properties"] for kind in (Finding, Healthy)]
-        stated = {
-            name: of for verdict in verdicts for name, of in verdict.items() if name not in SHOWN
-        }
+        stated = {name: of for verdict in verdicts for name, of in verdict.items() if name not in SHOWN}
         outcomes = ["finding", "remark", "healthy", "not-applicable", "errored"]
         always: Schema = {
             **dict.fromkeys(("rule", "title", "summary", "reason"), TEXT),

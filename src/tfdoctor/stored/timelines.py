@@ -23,10 +23,7 @@ def write(timeline: Timeline) -> Json:
         "names": list(names),
         "rules": [list(rules) for rules in marks],
         "lanes": [
-            {
-                "name": lane.name,
-                "bars": [_row(bar, names[bar.name], marks[bar.rules]) for bar in lane.bars],
-            }
+            {"name": lane.name, "bars": [_row(bar, names[bar.name], marks[bar.rules]) for bar in lane.bars]}
             for lane in timeline.lanes
         ],
         "hidden": timeline.hidden,
@@ -50,22 +47,14 @@ def faults(value: Mapping[str, Json]) -> Iterator[JsonFault]:
             for place, entries in PLACES[: len(row) - 3]:
                 if row[place] >= len(value.get(entries, ())):
                     path = f"timeline.lanes[{number}].bars[{at}][{place}]"
-                    yield JsonFault(
-                        path, f"expected the number of one of {entries}, not {row[place]}"
-                    )
+                    yield JsonFault(path, f"expected the number of one of {entries}, not {row[place]}")
 
 
 def read(value: Mapping[str, Json]) -> Timeline:
     """Return the timeline, which has no fault."""
-    lanes = [
-        TimelineLane(lane["name"], tuple(_bar(row, value) for row in lane["bars"]))
-        for lane in value["lanes"]
-    ]
+    lanes = [TimelineLane(lane["name"], tuple(_bar(row, value) for row in lane["bars"])) for lane in value["lanes"]]
     return Timeline(
-        number=value["step"],
-        total_ms=float(value["total_ms"]),
-        lanes=tuple(lanes),
-        hidden=value["hidden"],
+        number=value["step"], total_ms=float(value["total_ms"]), lanes=tuple(lanes), hidden=value["hidden"]
     )
 
 

@@ -176,10 +176,7 @@ class Pairs:
         """A list of such objects."""
         names = [self.first, self.second]
         properties = {name: {"type": "string"} for name in names}
-        return {
-            "type": "array",
-            "items": {"type": "object", "properties": properties, "required": names},
-        }
+        return {"type": "array", "items": {"type": "object", "properties": properties, "required": names}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,16 +233,10 @@ LEAST = 1 / LARGEST
 MOST = 2**53
 """The largest whole number: JSON's readers in other languages keep no larger one exactly."""
 
-NUMBER: Mapping[str, Json] = {
-    "type": ["number", "null"],
-    **Within(-LARGEST, LARGEST).schema,
-}
+NUMBER: Mapping[str, Json] = {"type": ["number", "null"], **Within(-LARGEST, LARGEST).schema}
 """Of a number that may be unknown."""
 
-MILLISECONDS: Mapping[str, Json] = {
-    "type": ["number", "null"],
-    **Within(-LONGEST_MS, LONGEST_MS).schema,
-}
+MILLISECONDS: Mapping[str, Json] = {"type": ["number", "null"], **Within(-LONGEST_MS, LONGEST_MS).schema}
 
 WebAddress = Annotated[
     str,

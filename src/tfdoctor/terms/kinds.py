@@ -74,9 +74,7 @@ class Phase(StrEnum):
     EVALUATION = "evaluation"
     PREDICTION = "prediction"
     SAVING = "saving"
-    PROFILER = (
-        "profiler"  # tfdoctor's own work: starting and stopping the profiler, writing the recording
-    )
+    PROFILER = "profiler"  # tfdoctor's own work: starting and stopping the profiler, writing the recording
     END = "end"  # after the last step, evaluation and prediction
     UNNAMED = "unnamed"
 

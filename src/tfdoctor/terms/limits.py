@@ -23,9 +23,7 @@ HIGHEST = 2**62
 """What every kernel takes as a limit."""
 
 
-TOO_MUCH_MEMORY = (
-    "Reading takes more memory than any file of its size needs: the recording is damaged."
-)
+TOO_MUCH_MEMORY = "Reading takes more memory than any file of its size needs: the recording is damaged."
 
 
 class Room:

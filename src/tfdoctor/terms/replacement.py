@@ -26,10 +26,7 @@ def replaced(path: Path, *, named: bool = False) -> Iterator[Path]:
     Raises:
         OSError: it cannot be written, or is no file.
     """
-    folder, target = (
-        path.parent.resolve(),
-        Path(os.path.realpath(path)),
-    )  # a link may lead to itself
+    folder, target = (path.parent.resolve(), Path(os.path.realpath(path)))  # a link may lead to itself
     if not named and not target.is_relative_to(folder):
         target = folder / path.name
     elif target.exists() and not target.is_file():
@@ -55,9 +52,7 @@ def replace_file(path: Path, content: str | bytes, *, named: bool = False) -> No
         OSError: it cannot be written, or is no file.
     """
     with replaced(path, named=named) as temporary:
-        temporary.write_bytes(
-            content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-        )
+        temporary.write_bytes(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
 
 
 def why_unwritable(path: Path) -> str:

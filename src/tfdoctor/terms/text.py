@@ -130,9 +130,7 @@ def shorten(text: str, limit: int) -> str:
     tail = kept // 3
     rest = len(text) - tail
     short = _cuts(text, rest - 1, len(text) - tail // 4 - 1)
-    long = _cuts(
-        text, len(text) - 2 * tail, rest - 1
-    )  # a long last word, with less of the beginning
+    long = _cuts(text, len(text) - 2 * tail, rest - 1)  # a long last word, with less of the beginning
     rest = 1 + next(iter(short or long[-1:]), rest - 1)
     head = min(kept - tail, kept - (len(text) - rest))
     head = max(_cuts(text, head // 4 + 1, head + 1), default=head)

@@ -136,10 +136,7 @@ class Table:
 
     @classmethod
     def of(
-        cls,
-        items: Iterable[T],
-        *columns: tuple[str, Callable[[T], Cell | None]],
-        most: int | None = None,
+        cls, items: Iterable[T], *columns: tuple[str, Callable[[T], Cell | None]], most: int | None = None
     ) -> Self:
         """Return a table of items, of the first ``most`` alone.
 
@@ -207,11 +204,7 @@ class Effect:
 
     @classmethod
     def of_stages(
-        cls,
-        times_ms: Mapping[Stage, float],
-        subject: str,
-        scales: float = 0.0,
-        bound: Bound = Bound.AT_MOST,
+        cls, times_ms: Mapping[Stage, float], subject: str, scales: float = 0.0, bound: Bound = Bound.AT_MOST
     ) -> tuple[Self, ...]:
         """Return the effects on work that takes time of several stages, in ms per step."""
         times = {stage: ms(time_ms) for stage, time_ms in times_ms.items() if time_ms}

@@ -113,9 +113,7 @@ class MessageBytes:
         wire = (tag & np.uint64(7)).astype(np.int64)
         return wire, (tag >> np.uint64(3)).astype(np.int64), after
 
-    def _of_wire(
-        self, wire: Places, bits: Bits, at: Places, after: Places
-    ) -> tuple[Bits, Places, Places]:
+    def _of_wire(self, wire: Places, bits: Bits, at: Places, after: Places) -> tuple[Bits, Places, Places]:
         """Return values, where they end, and the lengths of bytes, by wire types."""
         is_bytes, is_64, is_32 = (wire == kind for kind in (BYTES, FIXED_64, FIXED_32))
         if not (is_bytes | is_64 | is_32 | (wire == VARINT)).all():

@@ -133,11 +133,7 @@ def _computation(
             tuple(names.get(operand, "") for operand in message.operand_ids),
             tuple(message.called_computation_ids),
             clean(message.metadata.op_name),
-            matmul_of(
-                message,
-                [shapes.get(operand, ()) for operand in message.operand_ids],
-                shapes[message.id],
-            ),
+            matmul_of(message, [shapes.get(operand, ()) for operand in message.operand_ids], shapes[message.id]),
             message.custom_call_target,
             places.of(message.metadata),
         )

@@ -59,9 +59,7 @@ class HloMatmul:
     window: int = 1  # positions of a convolution's kernel, each with k input features
     groups: int = 1  # of a grouped convolution
     dtype: str = ""  # of the first factor: "bf16"
-    convolves: Pass | None = (
-        None  # None: it is a matmul; gradients have the sizes of the forward pass
-    )
+    convolves: Pass | None = None  # None: it is a matmul; gradients have the sizes of the forward pass
 
     @property
     def depthwise(self) -> bool:
@@ -107,10 +105,7 @@ def _gemm(config: bytes) -> Any:  # noqa: ANN401 - as the message of a dot
     numbers = written.get("gemm_backend_config", written)["dot_dimension_numbers"]
     names = ("lhs_batch", "lhs_contracting", "rhs_batch", "rhs_contracting")
     return SimpleNamespace(
-        **{
-            f"{name}_dimensions": [int(axis) for axis in numbers.get(f"{name}_dimensions", ())]
-            for name in names
-        }
+        **{f"{name}_dimensions": [int(axis) for axis in numbers.get(f"{name}_dimensions", ())] for name in names}
     )
 
 

@@ -106,8 +106,7 @@ class Intervals:
         if not len(self) or not len(other):
             return self if len(self) else other
         return self.merged(
-            np.concatenate((self.starts_ps, other.starts_ps)),
-            np.concatenate((self.ends_ps, other.ends_ps)),
+            np.concatenate((self.starts_ps, other.starts_ps)), np.concatenate((self.ends_ps, other.ends_ps))
         )
 
     def __sub__(self, other: Self) -> Self:
@@ -127,9 +126,7 @@ class Intervals:
         # Bisect for the spans that touch it: callers ask once per step, of many spans.
         first = self.ends_ps.searchsorted(start, "right")
         last = self.starts_ps.searchsorted(end, "left")
-        return self._of(
-            np.maximum(self.starts_ps[first:last], start), np.minimum(self.ends_ps[first:last], end)
-        )
+        return self._of(np.maximum(self.starts_ps[first:last], start), np.minimum(self.ends_ps[first:last], end))
 
     def gaps(self) -> Self:
         """Return the intervals between the spans."""

@@ -83,9 +83,7 @@ class _Times(NamedTuple):
         return line[:-1][whole], np.stack((time[:-1][whole], time[1:][whole]), axis=1)
 
 
-def lines_of(
-    lines: Sequence[Message], types: PlaneTypes, names: StatNames, origin_ns: int
-) -> Iterator[Line]:
+def lines_of(lines: Sequence[Message], types: PlaneTypes, names: StatNames, origin_ns: int) -> Iterator[Line]:
     """Yield the lines of a plane, without the noise, and without events of a type that is not described.
 
     Raises:
@@ -97,9 +95,7 @@ def lines_of(
         yield from _sorted([lines[at] for at in places], types, names, origin_ns)
 
 
-def _sorted(
-    lines: Sequence[Message], types: PlaneTypes, names: StatNames, origin_ns: int
-) -> Iterator[Line]:
+def _sorted(lines: Sequence[Message], types: PlaneTypes, names: StatNames, origin_ns: int) -> Iterator[Line]:
     """Read lines together: of many short ones, each alone would take longer."""
     events = decoded([line.events for line in lines], names)
     bases_ps = [_clipped((line.timestamp_ns - origin_ns) * 1000) for line in lines]
@@ -119,9 +115,7 @@ def _sorted(
     titles = [clean(line.display_name or line.name) for line in lines]
     task_lines, tasks_ps = times.tasks(types, np.array([INTRA_OP in name for name in titles], bool))
     return (
-        replace(
-            _part(whole, *events_at), name=name, id=line.id, tasks_ps=tasks_ps[slice(*tasks_at)]
-        )
+        replace(_part(whole, *events_at), name=name, id=line.id, tasks_ps=tasks_ps[slice(*tasks_at)])
         for line, name, events_at, tasks_at in zip(
             lines,
             titles,

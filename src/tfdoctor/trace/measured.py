@@ -23,8 +23,7 @@ def measured(trace: Trace) -> Trace:
         return trace
     end_ps = ends_ps[0]
     planes = tuple(
-        replace(plane, lines=tuple(_until(line, plane, end_ps) for line in plane.lines))
-        for plane in trace.planes
+        replace(plane, lines=tuple(_until(line, plane, end_ps) for line in plane.lines)) for plane in trace.planes
     )
     return replace(trace, planes=planes, sampled=trace)
 

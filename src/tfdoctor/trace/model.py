@@ -40,9 +40,7 @@ class TypeTable(tuple[EventType, ...]):  # noqa: SLOT001 - it keeps what it was 
         """Return (types,) whether each type passes a test."""
         return self._passing(test, self)
 
-    def _passing(
-        self, test: Callable[[Tested], object], tested: Iterable[Tested]
-    ) -> NDArray[np.bool_]:
+    def _passing(self, test: Callable[[Tested], object], tested: Iterable[Tested]) -> NDArray[np.bool_]:
         masks: dict[object, NDArray[np.bool_]] = self.__dict__.setdefault("masks", {})
         if test not in masks:
             masks[test] = np.array([bool(test(one)) for one in tested], bool)
@@ -80,9 +78,7 @@ class Line:
     start_ps: NDArray[np.int64]  # (n,)
     duration_ps: NDArray[np.int64]  # (n,)
     stats: EventStats = field(default_factory=EventStats)
-    tasks_ps: NDArray[np.int64] = field(
-        default_factory=lambda: NO_TASKS
-    )  # (m, 2): tasks of a pool's thread
+    tasks_ps: NDArray[np.int64] = field(default_factory=lambda: NO_TASKS)  # (m, 2): tasks of a pool's thread
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -127,9 +123,7 @@ class Trace:
     warnings: tuple[str, ...] = ()  # of the profiler: "Detected GPU events dropped ..."
     damage: tuple[str, ...] = ()  # what could not be read
     started_unix_ns: int | None = None  # absent in traces of TensorFlow 2.3 and 2.4
-    sampled: "Trace | None" = (
-        None  # all of it, where the profiler ran on after what this trace holds
-    )
+    sampled: "Trace | None" = None  # all of it, where the profiler ran on after what this trace holds
 
     @property
     def host(self) -> Plane | None:

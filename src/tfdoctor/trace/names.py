@@ -74,14 +74,10 @@ PIPELINE_CALL = re.compile(r"(?:Reduce)?Iterator::")
 FRAME = re.compile(r"/(body|cond)/_\d+(?=/)")
 """The end of the prefix of operations in the body and the condition of a lowered `while`."""
 
-UPDATE = re.compile(
-    r"(?:Resource)?(?:Sparse)?Apply(?!Tensor)\w+|AssignSub(?:VariableOp)?|(?:Resource)?ScatterSub"
-)
+UPDATE = re.compile(r"(?:Resource)?(?:Sparse)?Apply(?!Tensor)\w+|AssignSub(?:VariableOp)?|(?:Resource)?ScatterSub")
 """Types of operations that change weights, used by almost nothing but optimizers."""
 
-ASSIGN = re.compile(
-    r"Assign(?:Add)?(?:VariableOp)?|(?:Resource)?Scatter(?:Add|Update)|ResourceScatterNd\w+"
-)
+ASSIGN = re.compile(r"Assign(?:Add)?(?:VariableOp)?|(?:Resource)?Scatter(?:Add|Update)|ResourceScatterNd\w+")
 """Types of operations that change weights, metrics, counters and accumulated gradients."""
 
 GRADIENT = re.compile(
@@ -113,9 +109,7 @@ COPY = re.compile(r"Memcpy|Memset|CopyDevice|CopyHost|__amd_rocclr_copy")
 COLLECTIVE = re.compile(r"nccl|rccl|ncclDev", re.IGNORECASE)
 """Kernels of NCCL and RCCL."""
 
-COLLECTIVE_OPERATION = re.compile(
-    r"Collective(?:Reduce|Gather|Bcast|AllToAll|Permute|InitializeCommunicator)\w*"
-)
+COLLECTIVE_OPERATION = re.compile(r"Collective(?:Reduce|Gather|Bcast|AllToAll|Permute|InitializeCommunicator)\w*")
 """Types of operations in which hosts wait for each other (TensorFlow 2.9 to 2.21); on CPUs they take as long
 as the exchange over the network."""
 
@@ -129,9 +123,7 @@ SYNC = re.compile(
 )
 """The host waits until the device is done (driver calls; JAX's waits)."""
 
-LAUNCH = re.compile(
-    r"(?:PJRT_LoadedExecutable|PjRt\w+|GpuExecutable|CommonPjRt\w*)(?:::|_)Execute\w*"
-)
+LAUNCH = re.compile(r"(?:PJRT_LoadedExecutable|PjRt\w+|GpuExecutable|CommonPjRt\w*)(?:::|_)Execute\w*")
 """The host launches a compiled program; between launches it prepares the next."""
 
 JITTED = re.compile(r"PjitFunction\(.*\)")
@@ -176,15 +168,12 @@ _STATS_BY_PURPOSE = {
         "name element_size parallelism buffer_limit buffered_elements buffer_size batch_size "
         "cycle_length deterministic autotune threadpool_size cpu_budget"
     ),
-    "a launch on the host and what it launched": (
-        "correlation_id device_id run_id queue_id device_ordinal"
-    ),
+    "a launch on the host and what it launched": ("correlation_id device_id run_id queue_id device_ordinal"),
     "a GPU's kernels and copies, and the operation each belongs to": (
         "kernel_details memcpy_details tf_op annotation"
     ),
     "XLA's operations, FLOPs and bytes": (
-        "hlo_op hlo_module program_id hlo_category flops model_flops bytes_accessed "
-        "shape_with_layout source"
+        "hlo_op hlo_module program_id hlo_category flops model_flops bytes_accessed shape_with_layout source"
     ),
     "a TPU's own clock": "device_offset_ps device_duration_ps",
     "memory: use and size of each allocator": (

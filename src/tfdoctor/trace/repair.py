@@ -86,9 +86,7 @@ def rename_copies(space: Message) -> None:
         details = _stat(plane, "memcpy_details")
         for event in _events(plane) if details is not None else ():
             for stat in event.stats:
-                if stat.metadata_id == details and (
-                    size := re.search(r"\bsize:(\d+)", _text(plane, stat))
-                ):
+                if stat.metadata_id == details and (size := re.search(r"\bsize:(\d+)", _text(plane, stat))):
                     stat.str_value = f"num_bytes:{size[1]}"
 
 
@@ -114,9 +112,7 @@ def _text(plane: Message, stat: Message) -> str:
 
 
 def _stat(plane: Message, name: str) -> int | None:
-    return next(
-        (key for key, metadata in plane.stat_metadata.items() if metadata.name == name), None
-    )
+    return next((key for key, metadata in plane.stat_metadata.items() if metadata.name == name), None)
 
 
 def _new_stat(plane: Message, name: str) -> int:

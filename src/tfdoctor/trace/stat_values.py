@@ -50,9 +50,7 @@ class StatReader:
         self._all = names.all
         self._names = tuple(sorted(set(names.wanted.values())))
         self._ids = np.array(sorted(names.wanted), np.int64)
-        self._positions = np.array(
-            [self._names.index(names.wanted[key]) for key in sorted(names.wanted)], np.int64
-        )
+        self._positions = np.array([self._names.index(names.wanted[key]) for key in sorted(names.wanted)], np.int64)
         self._texts = Texts()
         self._rows: list[_Rows] = []
 
@@ -74,18 +72,14 @@ class StatReader:
             field[at], bits[at] = fields.number[valued], fields.bits[valued]
             first[at], last[at] = fields.start[valued], fields.end[valued]
         known = self._ids.searchsorted(name)
-        kept = np.flatnonzero(
-            (np.append(self._ids, 0)[known] == name) & (known < len(self._ids)) & (field > 0)
-        )
+        kept = np.flatnonzero((np.append(self._ids, 0)[known] == name) & (known < len(self._ids)) & (field > 0))
         field, bits = field[kept], bits[kept]
         self._read_texts(buffer.data, field, bits, first[kept], last[kept])
         self._read_references(field, bits)
         rows = _Rows(event[kept], self._positions[known[kept]], forms[field], bits)
         self._rows.append(self._numbers(rows))
 
-    def _read_texts(
-        self, data: bytes, field: Places, bits: Bits, start: Places, end: Places
-    ) -> None:
+    def _read_texts(self, data: bytes, field: Places, bits: Bits, start: Places, end: Places) -> None:
         """Put the positions of the texts in place of their bits."""
         numbers = field_numbers("XStat")
         for row in np.flatnonzero(field == numbers["str_value"]).tolist():

@@ -93,24 +93,14 @@ class EventStats:
         rows, key = rows[order], key[order]
         rows = rows[np.append(key[1:] != key[:-1], True)[: len(key)]]
         return type(self)(
-            self.names,
-            position[self.event[rows]],
-            self.name[rows],
-            self.form[rows],
-            self.bits[rows],
-            self.texts,
+            self.names, position[self.event[rows]], self.name[rows], self.form[rows], self.bits[rows], self.texts
         )
 
     def part(self, first: int, last: int) -> Self:
         """Return the stats of the events from ``first`` to before ``last``, which then counts as the first one."""
         rows = slice(*self.event.searchsorted((first, last)).tolist())
         return type(self)(
-            self.names,
-            self.event[rows] - first,
-            self.name[rows],
-            self.form[rows],
-            self.bits[rows],
-            self.texts,
+            self.names, self.event[rows] - first, self.name[rows], self.form[rows], self.bits[rows], self.texts
         )
 
     def _rows(self, name: str) -> NDArray[np.intp]:

@@ -59,9 +59,7 @@ def _parsed(path: Path, kind: Message) -> Message:
     except DecodeError as error:
         raise damaged(path) from error
     if not space.planes:
-        raise InputError(
-            f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb)."
-        )
+        raise InputError(f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb).")
     return space
 
 
@@ -109,8 +107,7 @@ def xplane_pb2() -> Message:
     package = importlib.util.find_spec("tensorflow")
     if package is None or package.origin is None:
         raise InputError(
-            "tfdoctor needs TensorFlow to read traces, but TensorFlow is not installed: run pip "
-            "install tensorflow."
+            "tfdoctor needs TensorFlow to read traces, but TensorFlow is not installed: run pip install tensorflow."
         )
     path = Path(package.origin).parent / XPLANE
     spec = importlib.util.spec_from_file_location("_tfdoctor_xplane_pb2", path)
@@ -120,8 +117,6 @@ def xplane_pb2() -> Message:
     try:
         spec.loader.exec_module(module)
     except VersionError as error:
-        raise InputError(
-            f"protobuf is older than TensorFlow needs ({error}): upgrade it."
-        ) from error
+        raise InputError(f"protobuf is older than TensorFlow needs ({error}): upgrade it.") from error
     sys.modules[spec.name] = module
     return module

@@ -53,8 +53,7 @@ def _damage(planes: tuple[Plane, ...]) -> Iterator[str]:
     """Yield a sentence on the number of clipped times, if any."""
     lines = [line for plane in planes for line in plane.lines]
     clipped = sum(
-        int((np.abs(line.start_ps) == LIMIT_PS).sum() + (line.duration_ps == LIMIT_PS).sum())
-        for line in lines
+        int((np.abs(line.start_ps) == LIMIT_PS).sum() + (line.duration_ps == LIMIT_PS).sum()) for line in lines
     )
     if clipped:
         yield f"{counted(clipped, 'time')} in the trace are impossible and were limited to {LIMIT_DAYS} days"
@@ -71,9 +70,7 @@ def _plane(plane: Message, origin_ns: int) -> Plane:
     all_names = {key: clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
     names = StatNames(all_names, {key: name for key, name in all_names.items() if name in WANTED})
     ids = sorted(plane.event_metadata)
-    types = PlaneTypes(
-        np.array(ids, np.int64), TypeTable(_type(plane.event_metadata[key], names) for key in ids)
-    )
+    types = PlaneTypes(np.array(ids, np.int64), TypeTable(_type(plane.event_metadata[key], names) for key in ids))
     lines = tuple(lines_of(plane.lines, types, names, origin_ns))
     stats = _stats(plane.stats, names.all, names.all)
     return Plane(clean(plane.name), plane.id, lines, types.all, stats)
@@ -84,9 +81,7 @@ def _type(metadata: Message, names: StatNames) -> EventType:
     return EventType(clean(metadata.name), clean(metadata.display_name), stats)
 
 
-def _stats(
-    stats: Iterable[Message], wanted: Mapping[int, str], names: Mapping[int, str]
-) -> dict[str, Value]:
+def _stats(stats: Iterable[Message], wanted: Mapping[int, str], names: Mapping[int, str]) -> dict[str, Value]:
     """Read the wanted stats, without quantities that are not numbers, since facts compute with them."""
     values = {}
     for stat in stats:

@@ -70,11 +70,7 @@ def _input_percent(answer: Answer) -> float | None:
     if answer["steps"] and "infeed_percent_average" in facts:
         return _number(facts["infeed_percent_average"])
     total = sum(step["duration_ps"] for step in answer["steps"])
-    waited = sum(
-        step["parts_ps"].get(kind, 0)
-        for step in answer["steps"]
-        for kind in (WAIT_INPUT, HOST_TO_DEVICE)
-    )
+    waited = sum(step["parts_ps"].get(kind, 0) for step in answer["steps"] for kind in (WAIT_INPUT, HOST_TO_DEVICE))
     return 100 * waited / total if total else None
 
 

@@ -68,9 +68,7 @@ class Combination:
         if measured is None:
             return
         self.beside[variant.name] = Beside(
-            others=tuple(one.name for one in excluded or self.kept),
-            instead=bool(excluded),
-            measured=measured,
+            others=tuple(one.name for one in excluded or self.kept), instead=bool(excluded), measured=measured
         )
         # One of two that exclude each other must be chosen, so the faster one is; a change is added only where the
         # trial showed that it saves more.

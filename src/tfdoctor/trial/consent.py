@@ -12,9 +12,7 @@ SHOWN = 3
 """Names of written files in the sentence."""
 
 
-def warning(
-    why: str, folder: Path, variants: int, minutes: float, written: WrittenFiles | None
-) -> str:
+def warning(why: str, folder: Path, variants: int, minutes: float, written: WrittenFiles | None) -> str:
     """Return why writes stay, how often and how long the program will run, and what it wrote when recorded."""
     runs = LEAST_ROUNDS * (AROUND + variants) + 1
     return (

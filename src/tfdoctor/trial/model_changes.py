@@ -39,15 +39,9 @@ class ModelChanges:
     not_tried: tuple[NotTried, ...]
 
 
-def of_report(
-    recording: Recording, diagnosis: Diagnosis, only: Sequence[str], *, keep: bool
-) -> ModelChanges:
+def of_report(recording: Recording, diagnosis: Diagnosis, only: Sequence[str], *, keep: bool) -> ModelChanges:
     """Return the changes that the findings of a report advise; `keep` lets them into what is kept."""
-    findings = {
-        result.rule.name: result
-        for result in diagnosis.results
-        if isinstance(result.outcome, Finding)
-    }
+    findings = {result.rule.name: result for result in diagnosis.results if isinstance(result.outcome, Finding)}
     rules = [rule for rule in (*BATCH_RULES, WIDTH_RULE) if rule in findings]
     made: list[Variant | NotTried] = []
     for rule in rules:

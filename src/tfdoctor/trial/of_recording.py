@@ -136,9 +136,7 @@ class Wanted:
     not_tried: list[NotTried]
 
 
-def _wanted(
-    recording: Recording, diagnosis: Diagnosis, program: RecordedProgram, request: Request
-) -> Wanted:
+def _wanted(recording: Recording, diagnosis: Diagnosis, program: RecordedProgram, request: Request) -> Wanted:
     """Return what a trial tries: the parts in place of the edits where the user asks for them.
 
     Where nothing is asked for, large parts follow that no finding has an edit for.
@@ -146,9 +144,7 @@ def _wanted(
     edited: list[tuple[Variant, Result]] = []
     unedited: list[NotTried] = []
     if request.tries_edits:
-        edited, unedited = proposals.edits(
-            recording, diagnosis, request.only, keep=request.keep_model_changes
-        )
+        edited, unedited = proposals.edits(recording, diagnosis, request.only, keep=request.keep_model_changes)
     own, missing = _besides_edits(recording, diagnosis, program, request, unedited)
     changes = distinct([*(variant for variant, _ in edited), *own])
     without: list[Variant] = []
@@ -173,9 +169,7 @@ def _all_of(
     if plan.variants:
         share = FOR_CHANGES if without else 1.0
         with stage() as runner:
-            trials, kept = _conducted(
-                runner, replace(plan, minutes=share * plan.minutes, share=share)
-            )
+            trials, kept = _conducted(runner, replace(plan, minutes=share * plan.minutes, share=share))
     if without and not trials.ended_early:
         with stage() as runner:
             found = taking_out.conduct(runner, without, recorded, clock.left_s / 60, plan.say)
@@ -196,9 +190,7 @@ def _besides_edits(
     """
     model = model_changes.ModelChanges((), ())
     if request.tries_edits:
-        model = model_changes.of_report(
-            recording, diagnosis, request.only, keep=request.keep_model_changes
-        )
+        model = model_changes.of_report(recording, diagnosis, request.only, keep=request.keep_model_changes)
     named = [patch_variant(patch, program.folder, diagnosis) for patch in request.patches]
     named += proposals.of_environment(request.environment)
     usual, useless = settings.of_recording(recording, program) if request.settings else ([], [])
@@ -244,14 +236,10 @@ def patch_variant(patch: Path, folder: Path, diagnosis: Diagnosis) -> Variant:
         raise InputError(f"--patch {patch}: write RULE=DIFF, or the path of the diff alone.")
     result = proposals.finding(diagnosis, rule)
     patched = proposals.of_patch(Path(path), folder)
-    return replace(
-        patched, rules=(rule,), promised=result.saving, promised_run=proposals.of_whole_run(result)
-    )
+    return replace(patched, rules=(rule,), promised=result.saving, promised_run=proposals.of_whole_run(result))
 
 
-def _must_have_any(
-    variants: Sequence[Variant], missing: Sequence[NotTried], *, edits: bool
-) -> None:
+def _must_have_any(variants: Sequence[Variant], missing: Sequence[NotTried], *, edits: bool) -> None:
     """Refuse a trial of nothing; without ``edits``, those of the report were not asked for.
 
     Raises:
@@ -270,9 +258,7 @@ def _must_have_any(
         )
     unknown = [one.why for one in missing if one.name == parts.WHOLE]
     if unknown:
-        raise InputError(
-            f"Nothing is known of the program's parts ({unknown[0]}): record it again."
-        )
+        raise InputError(f"Nothing is known of the program's parts ({unknown[0]}): record it again.")
     why = "; ".join(f"{one.name}: {one.why}" for one in missing[:3])
     raise InputError(
         f"No advised change can be applied automatically ({why}): make the change and try it with --patch."

@@ -58,6 +58,4 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}): run the trial where the source is."
-        ) from error
+        raise InputError(f"{path} cannot be read ({error.strerror}): run the trial where the source is.") from error

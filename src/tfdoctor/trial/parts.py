@@ -25,9 +25,7 @@ BOUND = "input-bound"
 """The rule that bounds what all changes of the input can save."""
 
 
-def of_recording(
-    recording: Recording, diagnosis: Diagnosis
-) -> tuple[list[Variant], list[NotTried]]:
+def of_recording(recording: Recording, diagnosis: Diagnosis) -> tuple[list[Variant], list[NotTried]]:
     """Return a variant for each part that takes time, the largest first; or why there is none."""
     chart = chart_of(recording)
     parts = chart.get(RunParts)

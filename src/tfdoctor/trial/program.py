@@ -72,9 +72,7 @@ def _kind(kind: str) -> Kind:
     try:
         return Kind(kind)
     except ValueError as error:
-        raise InputError(
-            "The recording is of a running job or a notebook: try a recording of a script."
-        ) from error
+        raise InputError("The recording is of a running job or a notebook: try a recording of a script.") from error
 
 
 def variables(program: RecordedProgram, changes: Mapping[str, str]) -> dict[str, str]:

@@ -103,14 +103,10 @@ def _check_named(option: str, rules: Sequence[str], findings: Sequence[Result]) 
     unknown = [name for name in rules if name not in names]
     if unknown:
         there = ", ".join(dict.fromkeys(names)) or "none"
-        raise InputError(
-            f"{option} {unknown[0]}: the report has no such finding. Its findings: {there}."
-        )
+        raise InputError(f"{option} {unknown[0]}: the report has no such finding. Its findings: {there}.")
 
 
-def _of(
-    result: Result, files: Mapping[Path, bytes], recording: Recording, *, keep: bool
-) -> Variant:
+def _of(result: Result, files: Mapping[Path, bytes], recording: Recording, *, keep: bool) -> Variant:
     """Return the variant of a finding's edits; its action is that of the first of its remedies that is one."""
     remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
     pairs = zip(remedies, result.edits, strict=False)
@@ -154,9 +150,7 @@ def _reorders(remedies: Sequence[Remedy], recording: Recording) -> bool:
     return any(remedy.edit_id in PARALLEL and remedy.at in drawing for remedy in remedies)
 
 
-def joined(
-    recording: Recording, parts: Sequence[Variant], results: Mapping[str, Result]
-) -> Variant:
+def joined(recording: Recording, parts: Sequence[Variant], results: Mapping[str, Result]) -> Variant:
     """Return the variant that makes several changes at once.
 
     Raises:
@@ -203,13 +197,9 @@ def must_be_diff(patch: Path) -> bytes:
     try:
         data = patch.read_bytes()
     except OSError as error:
-        raise InputError(
-            f"{patch} cannot be read ({error.strerror}): check the path of the patch."
-        ) from error
+        raise InputError(f"{patch} cannot be read ({error.strerror}): check the path of the patch.") from error
     if not HUNK.search(data):
-        raise InputError(
-            f"{patch} is no diff: make it with `git diff --relative` in the folder of the run."
-        )
+        raise InputError(f"{patch} is no diff: make it with `git diff --relative` in the folder of the run.")
     return data
 
 
@@ -302,9 +292,7 @@ def _touched(diff: bytes, patch: Path, root: Path) -> list[str]:
     )
     summary = _git_apply(diff, root, "--summary").splitlines()
     if not all(line.startswith(TEXT_ONLY) for line in summary):
-        raise InputError(
-            f"{patch} adds or deletes a file, or renames one: only changes of files can be tried."
-        )
+        raise InputError(f"{patch} adds or deletes a file, or renames one: only changes of files can be tried.")
     outside = [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]
     if outside:
         raise InputError(

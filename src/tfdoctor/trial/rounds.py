@@ -16,13 +16,7 @@ from tfdoctor.trial import statistics
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.run_length import FIRST_RUN, Enough
 from tfdoctor.trial.statistics import Round
-from tfdoctor.trial.times import (
-    NoTimes,
-    TrialTimes,
-    examples_ratio,
-    other_examples,
-    per_examples,
-)
+from tfdoctor.trial.times import NoTimes, TrialTimes, examples_ratio, other_examples, per_examples
 from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
@@ -141,9 +135,7 @@ class Runs:
             return False
         if times.counted == original.counted and times.loop.source == original.loop.source:
             return False
-        self.why[name] = (
-            "its steps cannot be compared: the updates of the weights could not be counted"
-        )
+        self.why[name] = "its steps cannot be compared: the updates of the weights could not be counted"
         return True
 
     def _take_turns(self, order: Sequence[Variant], number: int) -> bool:

@@ -81,9 +81,7 @@ class Enough:
 
     def planned_s(self, step_s: float, call_s: float) -> float:
         """Return how long the training of a run takes when it ends as planned."""
-        return self.compare_at * step_s + max(
-            self.seconds, self.steps * step_s, self.fewest * call_s
-        )
+        return self.compare_at * step_s + max(self.seconds, self.steps * step_s, self.fewest * call_s)
 
     def for_agent(self) -> TrialPlan:
         """Return the plan as the agent gets it."""

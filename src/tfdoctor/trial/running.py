@@ -123,13 +123,9 @@ class Runner:
             processes = own / "processes"
             processes.mkdir(parents=True)
             texts = _write_texts(own, variant)
-            plan = _agent_plan(
-                processes, enough.beside(beside), {} if self.layer else texts, variant
-            )
+            plan = _agent_plan(processes, enough.beside(beside), {} if self.layer else texts, variant)
             environment = agent_environment(
-                programs.variables(self.program, variant.environment),
-                plan,
-                hidden=self.program.hidden,
+                programs.variables(self.program, variant.environment), plan, hidden=self.program.hidden
             )
             command = [*_launcher(self._layer(own, texts, beside)), *self.program.command]
             child = _popen(command, environment, self.program.folder, own / "log")
@@ -138,9 +134,7 @@ class Runner:
 
         return start
 
-    def _layer(
-        self, own: Path, texts: Mapping[str, str], beside: int = 1
-    ) -> dict[str, object] | None:
+    def _layer(self, own: Path, texts: Mapping[str, str], beside: int = 1) -> dict[str, object] | None:
         if not self.layer:
             return None
         mount = own / "layer"
@@ -210,9 +204,7 @@ def _write_texts(own: Path, variant: Variant) -> dict[str, str]:
     return texts
 
 
-def _agent_plan(
-    processes: Path, enough: Enough, changed: Mapping[str, str], variant: Variant
-) -> dict[str, object]:
+def _agent_plan(processes: Path, enough: Enough, changed: Mapping[str, str], variant: Variant) -> dict[str, object]:
     plan: dict[str, object] = {
         "processes": str(processes),
         "steps": enough.steps,
@@ -234,12 +226,7 @@ def _without(part: RunPart | None) -> dict[str, object] | None:
     """Return the part that a variant takes out, as the agent gets it."""
     if part is None:
         return None
-    return {
-        "part": str(part.part),
-        "name": part.name,
-        "at": part.line,
-        "length": part.length,
-    }
+    return {"part": str(part.part), "name": part.name, "at": part.line, "length": part.length}
 
 
 def _launcher(layer: Mapping[str, object] | None) -> list[str]:
@@ -272,9 +259,7 @@ def _foreign(processes: Sequence[TurningRun]) -> Iterator[Callable[[], float]]:
 
     yield share
     after = os.times()
-    own = (
-        after.children_user + after.children_system - before.children_user - before.children_system
-    )
+    own = after.children_user + after.children_system - before.children_user - before.children_system
     others = _cpu_seconds() - started - own
     seconds = sum(one.seconds for one in processes)
 

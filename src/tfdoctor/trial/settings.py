@@ -20,9 +20,7 @@ CLUSTERING = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
 """Compiles clusters of operations of all graphs, on CPUs too (https://openxla.org/xla/tf2xla, auto-clustering)."""
 
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
-ONEDNN_FLAGS = frozenset(
-    ("avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_int8", "amx_bf16")
-)
+ONEDNN_FLAGS = frozenset(("avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_int8", "amx_bf16"))
 """CPU flags with one of which TensorFlow uses oneDNN by default, from 2.9 on (tensorflow/core/util/port.cc)."""
 ONEDNN_SINCE = (2, 9)
 
@@ -49,9 +47,7 @@ class Machine:
     def this(cls) -> "Machine":
         """Return the machine that the trial runs on."""
         cores = os.sched_getaffinity(0)
-        return cls(
-            len(cores), _physical(cores), max(1, int(machine.usable_cores())), machine.host()
-        )
+        return cls(len(cores), _physical(cores), max(1, int(machine.usable_cores())), machine.host())
 
 
 def _physical(cores: set[int]) -> int | None:
@@ -100,9 +96,7 @@ def _xla(run: RunSettings, environment: Mapping[str, str]) -> Chosen:
     else:
         yield Variant("XLA for all graphs", environment={XLA_FLAGS: " ".join([*flags, CLUSTERING])})
         unknown = "it is not recorded whether the program uses XLA"
-        yield NotTried(
-            "XLA off", unknown if run.jit_compile is None else "the program does not use XLA"
-        )
+        yield NotTried("XLA off", unknown if run.jit_compile is None else "the program does not use XLA")
 
 
 def _threads(known: ProgramRecord, environment: Mapping[str, str], here: Machine) -> Chosen:
@@ -126,9 +120,7 @@ def _threads(known: ProgramRecord, environment: Mapping[str, str], here: Machine
             yield NotTried(name, f"the default is {default} here, and so are the alternatives")
 
 
-def _onednn(
-    run: RunSettings, environment: Mapping[str, str], host: HostMachine, version: str
-) -> Chosen:
+def _onednn(run: RunSettings, environment: Mapping[str, str], host: HostMachine, version: str) -> Chosen:
     if platform.machine() not in ("x86_64", "AMD64"):
         yield NotTried("oneDNN", f"TensorFlow for {platform.machine()} has another default")
     elif _on_gpu(run):
@@ -136,9 +128,7 @@ def _onednn(
     else:
         capable = bool(ONEDNN_FLAGS & set(host.cpu_flags)) and _version(version) >= ONEDNN_SINCE
         is_on = environment.get(ONEDNN, "1" if capable else "0").lower() in ("1", "true")
-        yield Variant(
-            f"oneDNN {'off' if is_on else 'on'}", environment={ONEDNN: str(int(not is_on))}
-        )
+        yield Variant(f"oneDNN {'off' if is_on else 'on'}", environment={ONEDNN: str(int(not is_on))})
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -167,9 +157,7 @@ def _tcmalloc() -> str:
 
 def _data_threads(known: ProgramRecord, here: Machine) -> Chosen:
     name = "threads of their own for tf.data"
-    options = {d.id: d.options for d in known.datasets}.get(
-        -1 if known.feeds is None else known.feeds
-    )
+    options = {d.id: d.options for d in known.datasets}.get(-1 if known.feeds is None else known.feeds)
     if known.feeds is None:
         yield NotTried(name, "no tf.data pipeline feeds the training")
     elif options and POOL_OPTION in options:

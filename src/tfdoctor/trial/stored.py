@@ -42,9 +42,7 @@ def keep(trials: Trials | None, recording: Recording) -> bool:
     try:
         replace_file(recording.root / FILE, json.dumps(asdict(trials), indent=1) + "\n")
     except OSError as error:
-        raise OutputError(
-            unwritten(recording.root, error, "copy the recording elsewhere")
-        ) from error
+        raise OutputError(unwritten(recording.root, error, "copy the recording elsewhere")) from error
     return True
 
 

@@ -102,12 +102,7 @@ def _may_be_in_steps(variant: Variant, found: PartTrials) -> bool:
 
 
 def _guarded(
-    by: Method,
-    stage: Runner,
-    variants: Sequence[Variant],
-    minutes: float,
-    say: Say,
-    found: PartTrials,
+    by: Method, stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials
 ) -> None:
     """Measure parts in one way; where the program cannot be timed so, their rows say why."""
     if not variants or found.interrupted:
@@ -142,9 +137,7 @@ def divided(
     return of_runs, [one for one in variants if one not in of_runs]
 
 
-def _by_whole_runs(
-    stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials
-) -> None:
+def _by_whole_runs(stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials) -> None:
     """Time whole runs.
 
     Raises:
@@ -173,9 +166,7 @@ def _run_ms(runs: Sequence[TrialRun]) -> float | None:
     return median(times) if times else None
 
 
-def _by_steps(
-    stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials
-) -> None:
+def _by_steps(stage: Runner, variants: Sequence[Variant], minutes: float, say: Say, found: PartTrials) -> None:
     """Time the steady steps of runs.
 
     Raises:
@@ -214,9 +205,7 @@ def _rounds(runs: Runs, variants: Sequence[Variant]) -> None:
     """
     first = runs.first()
     if isinstance(first.times, NoTimes):
-        raise CaptureError(
-            f"The program cannot be timed as it is: {first.error or first.times.why}."
-        )
+        raise CaptureError(f"The program cannot be timed as it is: {first.error or first.times.why}.")
     schedule.first_rounds(runs, variants, lambda _: False)
     schedule.narrow(runs, variants, lambda _: False)
 

@@ -25,10 +25,7 @@ BLOCK_MS = 50.0
 SLOW_START = 3.0
 """A block at the start this many median deviations above the later ones belongs to the warm-up."""
 
-UNUSED = {
-    POOL_THREADS: "no tf.data pipeline took the setting",
-    NO_XLA: "no function was compiled with XLA",
-}
+UNUSED = {POOL_THREADS: "no tf.data pipeline took the setting", NO_XLA: "no function was compiled with XLA"}
 """What it means that the agent could make a setting nowhere."""
 
 LARGEST_RATIO = 16
@@ -49,10 +46,7 @@ class Loop:
     updates: tuple[tuple[int, int], ...] = ()  # (steps begun, updates of the optimizers by then)
     epoch_ends: tuple[int, ...] = ()  # steps begun by the end of each epoch
     examples: int | None = None  # of a step, as far as they are seen to be the same for most
-    common_ms: tuple[float, float] = (
-        -math.inf,
-        math.inf,
-    )  # while all runs that take turns are steady
+    common_ms: tuple[float, float] = (-math.inf, math.inf)  # while all runs that take turns are steady
 
     @classmethod
     def read(cls, loop: dict[str, Any]) -> Self:
@@ -176,9 +170,7 @@ def examples_ratio(times: TrialTimes, original: TrialTimes) -> Fraction | None:
     return times.examples / original.examples
 
 
-def other_examples(
-    times: TrialTimes | NoTimes | None, original: TrialTimes | NoTimes | None
-) -> str:
+def other_examples(times: TrialTimes | NoTimes | None, original: TrialTimes | NoTimes | None) -> str:
     """Return how the examples of a step differ from those of the program as it is, as a clause; "" if not."""
     if not isinstance(times, TrialTimes) or not isinstance(original, TrialTimes):
         return ""
@@ -271,10 +263,7 @@ def aligned(loops: Sequence[Loop]) -> list[Loop]:
     Before and after, what else the host computes meets only some. A loop without enough steps stays as it is.
     """
     spans = [loop.steady_span_ms() for loop in loops if loop.has_enough]
-    begin, end = (
-        max((one[0] for one in spans), default=0.0),
-        min((one[1] for one in spans), default=0.0),
-    )
+    begin, end = (max((one[0] for one in spans), default=0.0), min((one[1] for one in spans), default=0.0))
     cut = [replace(one, common_ms=(begin, end)) if one.has_enough else one for one in loops]
     same = [one.has_enough for one in loops] == [one.has_enough for one in cut]
     return cut if same else list(loops)
@@ -284,9 +273,7 @@ def times_of(loop: Loop) -> TrialTimes | NoTimes:
     """Return the figures of a loop; without enough steps, why there are none."""
     spans, sizes = loop.steady()
     if len(spans) < loop.fewest:
-        return NoTimes(
-            f"only {len(spans)} steps came after the warm-up, and a figure needs {loop.fewest}"
-        )
+        return NoTimes(f"only {len(spans)} steps came after the warm-up, and a figure needs {loop.fewest}")
     counted = loop.updates_per_step()
     per = counted or Fraction(1)
     blocks = _without_slow_start(_blocks(spans, sizes)) / float(per)
@@ -299,10 +286,7 @@ def _blocks(spans: Floats, sizes: Floats) -> Floats:
     fewest = max(1, int(np.ceil(BLOCK_MS / max(1e-9, float(np.median(spans))))))
     length = max(len(spans) // BLOCKS, min(fewest, len(spans) // 3), 1)
     edges = range(0, len(spans) - length + 1, length)
-    return np.array(
-        [spans[e : e + length].sum() / sizes[e : e + length].sum() for e in edges],
-        dtype=np.float64,
-    )
+    return np.array([spans[e : e + length].sum() / sizes[e : e + length].sum() for e in edges], dtype=np.float64)
 
 
 def _without_slow_start(blocks: Floats) -> Floats:

@@ -57,9 +57,7 @@ def reference(runs: Sequence[TrialRun]) -> Reference:
     return Reference(states, all(run.finite is not False for run in runs), times)
 
 
-def compare(
-    variant: Variant, runs: Sequence[TrialRun], originals: Sequence[TrialRun]
-) -> TrainingMatch:
+def compare(variant: Variant, runs: Sequence[TrialRun], originals: Sequence[TrialRun]) -> TrainingMatch:
     """Return how a variant's training compares with that of the program as it is: the worst of its runs."""
     original = reference(originals)
     matches = [_compare(variant, run, original) for run in runs]
@@ -107,9 +105,7 @@ def _compare(variant: Variant, run: TrialRun, original: Reference) -> TrainingMa
     return TrainingMatch(state=TrainingState.DIFFERENT, step=its.step, losses=losses, apart=apart)
 
 
-def _by_losses(
-    mine: TrainedState, its: TrainedState, usual: float | None, why: str
-) -> TrainingMatch:
+def _by_losses(mine: TrainedState, its: TrainedState, usual: float | None, why: str) -> TrainingMatch:
     """Return how losses compare; without any, unknown because ``why``."""
     apart = _apart(its, mine)
     if apart is None:
@@ -154,8 +150,7 @@ def _pairs(first: TrainedState, second: TrainedState) -> list[tuple[int, float, 
 def _lost(its: TrainedState, mine: TrainedState) -> bool:
     """Say whether a loss is infinite or NaN where that of the program as it is is not."""
     return any(
-        math.isfinite(loss) and not math.isfinite(mine.losses.get(step, 0.0))
-        for step, loss in its.losses.items()
+        math.isfinite(loss) and not math.isfinite(mine.losses.get(step, 0.0)) for step, loss in its.losses.items()
     )
 
 

@@ -6,15 +6,7 @@ from fractions import Fraction
 from functools import partial
 from statistics import median
 
-from tfdoctor.diagnosis import (
-    BROKEN,
-    Diagnosis,
-    Measured,
-    Result,
-    TrainingState,
-    Trial,
-    Trials,
-)
+from tfdoctor.diagnosis import BROKEN, Diagnosis, Measured, Result, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.tried import rated_by_trial
 from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
@@ -56,9 +48,7 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
     """
     clock = TrialClock(plan.minutes, share=plan.share)
     runs = Runs(stage.run, clock, plan.say, stage.by_turns, stage.at_once)
-    combination = Combination(
-        runs, plan.variants, _joining(plan.join), partial(_broken, runs), plan.rivals
-    )
+    combination = Combination(runs, plan.variants, _joining(plan.join), partial(_broken, runs), plan.rivals)
     try:
         _run_all(stage, runs, combination, plan.variants)
     except KeyboardInterrupt as error:
@@ -69,9 +59,7 @@ def conduct(stage: Runner, plan: Agenda) -> tuple[Trials, tuple[Variant, ...]]:
     return _trials(stage, plan, runs, combination, kept), kept
 
 
-def _run_all(
-    stage: Runner, runs: Runs, combination: Combination, variants: Sequence[Variant]
-) -> None:
+def _run_all(stage: Runner, runs: Runs, combination: Combination, variants: Sequence[Variant]) -> None:
     _check(runs.first(), runs, layer=stage.layer)
     if short := schedule.shortage(runs, variants):
         runs.say(short)
@@ -104,9 +92,7 @@ def _check(run: TrialRun, runs: Runs, *, layer: bool) -> None:
         raise CaptureError(_too_long(runs))
     if run.error:
         other = ", and if it works then, give --no-layer" if layer else ""
-        raise CaptureError(
-            f"The program failed when it ran as it is ({why}): run it by itself{other}."
-        )
+        raise CaptureError(f"The program failed when it ran as it is ({why}): run it by itself{other}.")
     raise CaptureError(f"The steps of the program cannot be timed as it is: {why}.")
 
 
@@ -130,9 +116,7 @@ def _helped(runs: Runs, variants: Sequence[Variant]) -> list[Variant]:
     helped = [
         variant
         for variant in variants
-        if schedule.helps(measured.get(variant.name))
-        and variant.may_keep
-        and not _broken(runs, variant)
+        if schedule.helps(measured.get(variant.name)) and variant.may_keep and not _broken(runs, variant)
     ]
     return sorted(helped, key=lambda variant: -measured[variant.name].share)
 
@@ -165,17 +149,11 @@ def _kept(runs: Runs, combination: Combination) -> tuple[Variant, ...]:
     return tuple(_helped(runs, combination.variants)[:1])
 
 
-def _trials(
-    stage: Runner, plan: Agenda, runs: Runs, combination: Combination, kept: Sequence[Variant]
-) -> Trials:
+def _trials(stage: Runner, plan: Agenda, runs: Runs, combination: Combination, kept: Sequence[Variant]) -> Trials:
     sets = [one for one in combination.made.values() if one.name in runs.tried]
     best = combination.best
     rows = [
-        replace(
-            _row(runs, variant),
-            kept=variant in kept,
-            beside=combination.beside.get(variant.name),
-        )
+        replace(_row(runs, variant), kept=variant in kept, beside=combination.beside.get(variant.name))
         for variant in [*plan.variants, *sets]
     ]
     originals = _times(runs.original)
@@ -273,9 +251,7 @@ def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
     measured: Mapping[str, Measured] = {
         row.rules[0]: row.measured
         for row in reversed(trials.rows)  # an edit of ours before a patch for the same rule
-        if len(row.rules) == 1
-        and row.measured
-        and not (row.training and row.training.state in BROKEN)
+        if len(row.rules) == 1 and row.measured and not (row.training and row.training.state in BROKEN)
     }
 
     def told(result: Result) -> Result:

@@ -25,9 +25,7 @@ class TrialRun:
     seconds: float = 0.0
     foreign: float = 0.0  # share of the machine's cores that other programs took meanwhile
     ineffective: str = ""  # why the variant changed nothing
-    energy_j: Mapping[EnergySource, float] = field(
-        default_factory=dict
-    )  # of an update, by counters
+    energy_j: Mapping[EnergySource, float] = field(default_factory=dict)  # of an update, by counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +34,7 @@ class Written:
 
     own: Path
     timings: Sequence[Timing]
-    timing: Timing | None = (
-        None  # of the process that trained longest: others may evaluate, or try a step
-    )
+    timing: Timing | None = None  # of the process that trained longest: others may evaluate, or try a step
     chosen: int = 0
     loop: Loop | None = None
 
@@ -54,9 +50,7 @@ class Written:
         return cls(own, timings, timing, chosen, timing.loops[chosen])
 
 
-def read_runs(
-    folders: Sequence[Path], processes: Sequence[TurningRun], foreign: float
-) -> list[TrialRun]:
+def read_runs(folders: Sequence[Path], processes: Sequence[TurningRun], foreign: float) -> list[TrialRun]:
     """Return what runs gave that took turns; ``foreign`` is the share of the cores that other programs took."""
     read = [Written.of(own) for own in folders]
     loops = iter(aligned([one.loop for one in read if one.loop]))
@@ -115,10 +109,7 @@ def _too_few(timings: Sequence[Timing]) -> str:
     if longest is None:
         return "no loop of training steps was seen"
     needed = longest.warmup + longest.fewest
-    return (
-        f"its longest loop has {len(longest.starts_ms)} steps, and a figure needs {needed}; "
-        "run more of them"
-    )
+    return f"its longest loop has {len(longest.starts_ms)} steps, and a figure needs {needed}; run more of them"
 
 
 def _error(code: int, log: Path) -> str:

@@ -23,9 +23,7 @@ class Variant:
     """A change of the program: other texts of files, environment variables, or settings that the agent makes."""
 
     name: str
-    files: Mapping[Path, bytes] = field(
-        default_factory=dict
-    )  # by absolute path with links resolved
+    files: Mapping[Path, bytes] = field(default_factory=dict)  # by absolute path with links resolved
     environment: Mapping[str, str] = field(default_factory=dict)
     runner: Mapping[str, int] = field(default_factory=dict)  # what the agent sets in the program
     action: str = ""  # what it changes, in the words of the report
@@ -38,9 +36,7 @@ class Variant:
     model: str = ""  # how it changes what is trained, as a clause
     may_keep: bool = True  # it may be among the changes that are kept
     examples: Fraction = Fraction(1)  # of a step, for each one of the program as it is
-    splices: tuple[
-        tuple[str, tuple[Splice, ...]], ...
-    ] = ()  # by file: changes that no finding's edit makes
+    splices: tuple[tuple[str, tuple[Splice, ...]], ...] = ()  # by file: changes that no finding's edit makes
     parts: tuple[str, ...] = ()  # the names of the variants that it makes at once
     without: RunPart | None = None  # the part of the program that the agent takes out
     share: float | None = None  # of that part in what recurs in the run
@@ -60,11 +56,7 @@ class Variant:
     def credentials(self) -> list[str]:
         """The values of its variables that are not to be shown; of the shortest, every text would have some."""
         pairs = [(f"{name}={value}", value) for name, value in self.environment.items()]
-        return [
-            value
-            for pair, value in pairs
-            if len(value) >= FEWEST_HIDDEN and masked([pair]) != [pair]
-        ]
+        return [value for pair, value in pairs if len(value) >= FEWEST_HIDDEN and masked([pair]) != [pair]]
 
 
 ORIGINAL = Variant(AS_IS)

@@ -71,12 +71,8 @@ class WholeRuns:
 
     def chosen(self, variants: Sequence[Variant]) -> list[Variant]:
         """Return the variants of which two rounds fit into the time, those that promise most first."""
-        fit = (
-            self.clock.affordable() + 1
-        ) // FEWEST_ROUNDS - AROUND  # the first run is part of the first round
-        ordered = sorted(
-            variants, key=lambda one: -(one.promised_run.share if one.promised_run else 0.0)
-        )
+        fit = (self.clock.affordable() + 1) // FEWEST_ROUNDS - AROUND  # the first run is part of the first round
+        ordered = sorted(variants, key=lambda one: -(one.promised_run.share if one.promised_run else 0.0))
         return ordered[: max(0, fit)]
 
     def round(self, variants: Sequence[Variant]) -> None:
@@ -129,9 +125,7 @@ class WholeRuns:
         return run
 
 
-def conduct(
-    one: RunOne, variants: Sequence[Variant], minutes: float, say: Say, share: float = 1.0
-) -> Trials:
+def conduct(one: RunOne, variants: Sequence[Variant], minutes: float, say: Say, share: float = 1.0) -> Trials:
     """Run the program to its end with each change and without; Ctrl-C ends the run that is going on.
 
     The minutes are a ``share`` of those that the user allowed.

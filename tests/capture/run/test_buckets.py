@@ -60,11 +60,7 @@ def train(clock: Any, time: Time, steps: int, ms: float, line: int = 7) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 30), st.floats(0.1, 400), st.booleans()), min_size=1, max_size=30
-    )
-)
+@given(st.lists(st.tuples(st.integers(0, 30), st.floats(0.1, 400), st.booleans()), min_size=1, max_size=30))
 def test_buckets_follow_one_another_and_lose_nothing(parts: list[tuple[int, float, bool]]) -> None:
     before, time = kept.perf_counter_ns, Time()
     kept.perf_counter_ns = time
@@ -171,9 +167,7 @@ def test_a_week_stays_below_64_mb(time: Time, tmp_path: Path) -> None:
 def test_a_week_of_the_largest_buckets_stays_below_64_mb(largest: int, time: Time) -> None:
     """Whatever a program does: buckets get wider as they fill the file, and all else is counted in the bound."""
     told = made(time)
-    size = others = (
-        9_000_000  # 20,000 spans, 8000 stacks, 5000 calls and traces, 2000 long steps, 100,000 steps
-    )
+    size = others = 9_000_000  # 20,000 spans, 8000 stacks, 5000 calls and traces, 2000 long steps, 100,000 steps
     while told.seconds(time.now) < 7 * 86_400:
         time.now += S // 2
         while not told.is_full(time.now, size):
@@ -264,9 +258,6 @@ def test_deep_stacks_are_bounded(seen: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_known_ways_are_read_anew_when_loops_are_learned(seen: Any) -> None:
     source = "for n in (1, 2, 3):\n    sample()\n    step()\nsample()\n"
-    names = {
-        "sample": sampling(seen),
-        "step": lambda: seen.clock.training.add(inspect.stack()[1].frame),
-    }
+    names = {"sample": sampling(seen), "step": lambda: seen.clock.training.add(inspect.stack()[1].frame)}
     exec(compile(source, "/project/train.py", "exec"), names)
     assert [line["looped"] for line in seen.new] == [False, True, False]

@@ -70,15 +70,7 @@ LEAVES = st.one_of(
     st.just(("raise",)),
 )
 KINDS = st.sampled_from(
-    [
-        kinds.EVALUATE,
-        kinds.PREDICT,
-        kinds.COMPILE,
-        kinds.BUILD,
-        kinds.ADAPT,
-        kinds.SAVE,
-        kinds.PROFILER,
-    ]
+    [kinds.EVALUATE, kinds.PREDICT, kinds.COMPILE, kinds.BUILD, kinds.ADAPT, kinds.SAVE, kinds.PROFILER]
 )
 
 
@@ -250,10 +242,7 @@ def test_a_call_within_another_takes_its_time_from_it() -> None:
         call(clock, kinds.EVALUATE, evaluation)
         found = ms_of(clock)
     assert found == {"script": 3, "evaluate": 21, "save": 5}
-    assert {span["call"]: round((span["end"] - span["start"]) / 1e6) for span in clock.spans} == {
-        1: 26,
-        2: 5,
-    }
+    assert {span["call"]: round((span["end"] - span["start"]) / 1e6) for span in clock.spans} == {1: 26, 2: 5}
 
 
 def test_what_evaluates_within_a_step_is_no_part_of_it() -> None:
@@ -635,11 +624,7 @@ def test_spans_are_bounded_and_the_others_counted(monkeypatch: pytest.MonkeyPatc
         clock = started()
         for number in range(20):
             slow = number % 2
-            call(
-                clock,
-                kinds.PREDICT,
-                lambda slow=slow: setattr(time, "now", time.now + slow * times.LONG_NS),
-            )
+            call(clock, kinds.PREDICT, lambda slow=slow: setattr(time, "now", time.now + slow * times.LONG_NS))
     assert len(clock.spans) == 5 + 4
     assert clock.dropped == 11
 
@@ -688,9 +673,7 @@ def test_calls_that_train_are_noted_once_for_what_their_loops_keep() -> None:
     for _ in range(3):
         clock.step_ends(clock.step_begins(inspect.currentframe(), "repeated-call", 1))
         fit = clock.enter(kinds.FIT, "Model.fit", inspect.currentframe())
-        clock.step_ends(
-            clock.step_begins(inspect.currentframe(), "keras-fit", 1)
-        )  # in the loop of fit itself
+        clock.step_ends(clock.step_begins(inspect.currentframe(), "keras-fit", 1))  # in the loop of fit itself
         clock.leave(fit)
         clock.leave(clock.enter(kinds.EVALUATE, "Model.evaluate", inspect.currentframe()))
     assert [call.fits for call in clock.kept.calls] == [False, True]
@@ -732,18 +715,11 @@ def test_a_python_function_of_two_function_objects_is_kept() -> None:
     assert [each["kept"] for each in traces_of([Traced(len), Traced(len)])] == [False, False]
 
 
-def test_python_numbers_are_told_of_the_first_traces_of_a_place(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_python_numbers_are_told_of_the_first_traces_of_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent.load("run.traced_arguments"), "MOST_NUMBERED", 2)
 
     def step(rate: float) -> None:
         """Stand for what is traced."""
 
     told = traces_of([Traced(step)] * 4, 0.5)
-    assert [[one["value"] for one in each["numbers"]] for each in told] == [
-        ["0.5"],
-        ["0.5"],
-        [],
-        [],
-    ]
+    assert [[one["value"] for one in each["numbers"]] for each in told] == [["0.5"], ["0.5"], [], []]

@@ -156,9 +156,7 @@ TRAPS = {
     "given-to-a-function": (
         f"def flush(xs):\n    xs.clear()\n{EMPTY}\n{LOOP}history.append(loss)\n    flush(history)"
     ),
-    "cleared-elsewhere": (
-        f"def flush():\n    history.clear()\n{EMPTY}\n{LOOP}history.append(loss)\n    flush()"
-    ),
+    "cleared-elsewhere": (f"def flush():\n    history.clear()\n{EMPTY}\n{LOOP}history.append(loss)\n    flush()"),
     "made-anew-by-a-function": (
         f"def reset():\n    global history\n    history = []\n{EMPTY}\n{LOOP}history.append(loss)\n    reset()"
     ),
@@ -173,9 +171,7 @@ TRAPS = {
     "unknown-container": f"import array\nhistory = array.array('d')\n{LOOP}history.append(x)",
     "another-loop": f"{EMPTY}\nfor x in data:\n    step(x)\nfor y in data:\n    history.append([y])",
     "before-the-loop": f"{EMPTY}\nhistory.append(data)\nfor x in data:\n    step(x)",
-    "another-scope": (
-        f"{EMPTY}\ndef later(loss):\n    history.append(loss)\nfor x in data:\n    step(x)"
-    ),
+    "another-scope": (f"{EMPTY}\ndef later(loss):\n    history.append(loss)\nfor x in data:\n    step(x)"),
     "comprehension": "for epoch in data:\n    losses = [step(x) for x in data]",
     "no-loop": f"{EMPTY}\nloss, z = step(1)\nhistory.append(loss)",
     "attribute-of-an-object-made-in-the-loop": (
@@ -189,8 +185,7 @@ TRAPS = {
         "            self.history.append(loss)\nTrainer().run()"
     ),
     "scores-of-models": (
-        "scores = []\nfor x in data:\n    history = Model().fit(x)\n"
-        "    scores.append(history.history['loss'][-1])"
+        "scores = []\nfor x in data:\n    history = Model().fit(x)\n    scores.append(history.history['loss'][-1])"
     ),
 }
 
@@ -256,7 +251,9 @@ def test_names_under_a_tape_hold_tensors(tmp_path: Path) -> None:
 
 
 def test_what_a_library_returns_is_no_tensor_for_certain(tmp_path: Path) -> None:
-    script = f"train_on_batch = step\n{EMPTY}\nfor x in data:\n    loss = train_on_batch(x)\n    history.append(loss)"
+    script = (
+        f"train_on_batch = step\n{EMPTY}\nfor x in data:\n    loss = train_on_batch(x)\n    history.append(loss)"
+    )
     assert [line[3] for line in found(tmp_path, script)] == ["other"]
 
 
@@ -273,9 +270,7 @@ def test_long_values_are_cut_and_strings_left_out(tmp_path: Path) -> None:
     assert other == "(loss, …, …, 7)"
 
 
-def test_a_file_is_parsed_only_where_it_trains(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_parsed_only_where_it_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trap: Python 3.11.7 fails in AutoGraph where another thread parses at the same moment."""
     parse, threads = ast.parse, list[int]()
 
@@ -291,19 +286,13 @@ def test_a_file_is_parsed_only_where_it_trains(
     assert set(threads) == {ident()}
 
 
-def test_the_number_of_calls_and_statements_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_number_of_calls_and_statements_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "MOST_TOLD", 7)
-    many = "\n".join(
-        f"for x in data:\n    loss, z = step(x)\n    history.append(loss)  # {n}" for n in range(10)
-    )
+    many = "\n".join(f"for x in data:\n    loss, z = step(x)\n    history.append(loss)  # {n}" for n in range(10))
     assert len(told(tmp_path, f"{EMPTY}\n{many}")) == 7
 
 
-def test_nothing_more_is_read_once_it_has_taken_its_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_more_is_read_once_it_has_taken_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "MOST_S", 0.0)
     assert told(tmp_path, f"{EMPTY}\n{LOOP}history.append(loss)") == []
 
@@ -325,10 +314,7 @@ def test_a_file_that_was_edited_since_says_nothing(tmp_path: Path) -> None:
     script = f"{EMPTY}\nfor x in data:\n    history.append(step(x))\n"
     path.write_text(script)
     os.utime(path, (time.time() + 60,) * 2)
-    exec(
-        compile(script, str(path), "exec"),
-        {"step": lambda _: noted.add(kept_caller()), "data": [1]},
-    )
+    exec(compile(script, str(path), "exec"), {"step": lambda _: noted.add(kept_caller()), "data": [1]})
     assert noted.take() == []
 
 

@@ -39,9 +39,7 @@ def test_what_is_not_over_is_replaced(file: Any) -> None:
     assert not Path(file.now).exists()
 
 
-def test_a_full_file_gets_buckets_and_the_end_only(
-    file: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_file_gets_buckets_and_the_end_only(file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_file, "MOST_BYTES", 100)
     file.append([{"kind": "stack", "id": 1, "at": "a" * 100}])
     file.append([{"kind": kind} for kind in ("span", "stack", "bucket", "end")])
@@ -77,9 +75,7 @@ except OSError as error:
 resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 file.append([{{"kind": "end"}}])
 """
-    done = subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
     assert done.stdout == "refused\n"
     lines = (tmp_path / "run.jsonl").read_text().splitlines()
     assert [json.loads(line)["kind"] for line in lines] == ["call", "bucket", "end"]

@@ -35,9 +35,7 @@ CASES = {
     "for": "mark('out')\nfor x in xs:\n    mark('in')\nmark('after')\n",
     "for-else": "for x in xs:\n    mark('in')\nelse:\n    mark('after')\n",
     "while": "n = 3\nwhile n:\n    n -= 1\n    mark('in')\nmark('after')\n",
-    "while-true": (
-        "n = 3\nwhile True:\n    mark('in')\n    n -= 1\n    if not n:\n        break\nmark('after')\n"
-    ),
+    "while-true": ("n = 3\nwhile True:\n    mark('in')\n    n -= 1\n    if not n:\n        break\nmark('after')\n"),
     "condition": "n = [3]\nwhile mark('in', n[0]):\n    n[0] -= 1\nmark('after')\n",
     "continue": "for x in xs:\n    if x == 1:\n        continue\n    mark('in')\nmark('after')\n",
     "with": (
@@ -48,10 +46,7 @@ CASES = {
         "import contextlib\nwith contextlib.nullcontext():\n    mark('out')\n    for x in xs:\n"
         "        mark('in')\n    mark('after')\n"
     ),
-    "try": (
-        "for x in xs:\n    try:\n        mark('in')\n    except ValueError:\n        pass\n"
-        "mark('after')\n"
-    ),
+    "try": ("for x in xs:\n    try:\n        mark('in')\n    except ValueError:\n        pass\nmark('after')\n"),
     "handler": (
         "for x in xs:\n    try:\n        1 / 0\n    except ZeroDivisionError:\n        mark('in')\nmark('after')\n"
     ),
@@ -72,8 +67,7 @@ CASES = {
     ),
     "function": "def step():\n    mark('out')\nfor x in xs:\n    step()\n",
     "many-names": (
-        "\n".join(f"a{n} = {n}" for n in range(300))
-        + "\nfor x in xs:\n    mark('in', (a1, a299))\nmark('after')\n"
+        "\n".join(f"a{n} = {n}" for n in range(300)) + "\nfor x in xs:\n    mark('in', (a1, a299))\nmark('after')\n"
     ),
     "long-body": "for x in xs:\n" + "    y = x + 1\n" * 500 + "    mark('in')\nmark('after')\n",
 }
@@ -82,9 +76,7 @@ CASES = {
 @pytest.mark.parametrize("source", CASES.values(), ids=CASES)
 def test_what_a_loop_holds(source: str) -> None:
     marks = seen(source)
-    assert {name: inside for name, (_, _, inside) in marks.items()} == {
-        name: name == "in" for name in marks
-    }
+    assert {name: inside for name, (_, _, inside) in marks.items()} == {name: name == "in" for name in marks}
     assert len(marks) > 0
 
 
@@ -114,9 +106,7 @@ def test_what_follows_a_loop_with_a_handler_is_in_none() -> None:
 
 
 def test_waiting_for_another_generator_is_no_loop() -> None:
-    marks = seen(
-        "def inner():\n    yield mark('out')\ndef outer():\n    yield from inner()\nlist(outer())\n"
-    )
+    marks = seen("def inner():\n    yield mark('out')\ndef outer():\n    yield from inner()\nlist(outer())\n")
     outer = next(
         code
         for code in compile("def outer():\n    yield from inner()\n", USERS, "exec").co_consts
@@ -137,12 +127,8 @@ def repeated(source: str, module: str = "numpy.lib") -> bool | None:
         found.append(loops.repeats(caller()))
 
     library: dict[str, Any] = {"__name__": module}
-    exec(
-        compile("def each(f):\n    f()\n", "/lib/python3.11/site-packages/lib.py", "exec"), library
-    )
-    exec(
-        compile(source, USERS, "exec"), {"work": work, "each": library["each"], "__name__": "user"}
-    )
+    exec(compile("def each(f):\n    f()\n", "/lib/python3.11/site-packages/lib.py", "exec"), library)
+    exec(compile(source, USERS, "exec"), {"work": work, "each": library["each"], "__name__": "user"})
     return found[0]
 
 
@@ -188,10 +174,7 @@ for epoch in (1, 2):
 )
 def test_loops_around_a_line_without_those_that_train(source: str, expected: int) -> None:
     known, found = loops.CalledLoops(), []
-    names = {
-        "step": lambda: known.add(caller()),
-        "work": lambda: found.append(loops.loops_around(caller(), known)),
-    }
+    names = {"step": lambda: known.add(caller()), "work": lambda: found.append(loops.loops_around(caller(), known))}
     exec(compile(source, USERS, "exec"), names)
     assert found[-1] == expected
 
@@ -255,17 +238,12 @@ def test_a_step_that_the_loop_itself_takes_is_no_function() -> None:
     known = loops.CalledLoops()
     found: list[object] = []
     source = "def part():\n    look()\nfor x in (1, 2):\n    train()\n    part()\n"
-    names = {
-        "train": lambda: known.add(caller()),
-        "look": lambda: found.append(known.called(caller())),
-    }
+    names = {"train": lambda: known.add(caller()), "look": lambda: found.append(known.called(caller()))}
     exec(compile(source, USERS, "exec"), names)
     assert found == [None, None]
 
 
-def test_loops_around_calls_are_learned_once_and_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_loops_around_calls_are_learned_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops.CalledLoops, "MOST", 20)
     known = loops.CalledLoops()
     new: list[bool] = []

@@ -34,9 +34,7 @@ def test_places_of_another_recording_are_strangers() -> None:
     assert one.script not in other
 
 
-def test_where_there_are_too_many_places_later_ones_share_a_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_there_are_too_many_places_later_ones_share_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "MOST", 10)
     known = places.CallSites()
     parents: list[Any] = [known.script]

@@ -91,10 +91,7 @@ def test_settings_of_the_interpreter_are_the_scripts(tmp_path: Path) -> None:
         "print(threading.settrace.__name__, sys.gettrace(), sys.getprofile())\n"
     )
     done = recorded(source, tmp_path)
-    ok(
-        done,
-        "False True 0.01\nTrue (5, 6, 7)\n0 set()\nsettrace None None\n",
-    )
+    ok(done, "False True 0.01\nTrue (5, 6, 7)\n0 set()\nsettrace None None\n")
 
 
 def test_a_signal_that_the_script_waits_for_reaches_it(tmp_path: Path) -> None:
@@ -263,9 +260,7 @@ def test_an_exit_at_any_moment_of_the_sampler_is_quiet(tmp_path: Path) -> None:
     for number in range(16):
         words = [sys.executable, str(script), str(number * 0.04)]
         running.append(
-            subprocess.Popen(
-                words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=recorder(tmp_path)
-            )
+            subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=recorder(tmp_path))
         )
         if len(running) > 4:
             assert running.pop(0).communicate(timeout=60) == (b"", b"")
@@ -356,9 +351,7 @@ def test_the_code_of_a_program_without_a_file_is_the_users(
     python = [sys.executable, *words]
     env = {**recorder(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run(python, input=text, text=True, env=env, timeout=60, check=True)
-    found = {
-        tuple(line["at"]) for line in lines(tmp_path) if line["kind"] == "stack" and line["at"]
-    }
+    found = {tuple(line["at"]) for line in lines(tmp_path) if line["kind"] == "stack" and line["at"]}
     assert found <= {(name, number) for number in range(2, 8)}
     assert found & {(name, 5), (name, 6)}
 
@@ -395,15 +388,10 @@ def test_a_fit_of_another_backend_is_told_as_training(tmp_path: Path) -> None:
     assert faults(tmp_path) == []
     told = lines(tmp_path)
     calls = {
-        (one["call"], one["name"], tuple(one["at"]))
-        for one in told
-        if one.get("at") and one["kind"] == "call"
+        (one["call"], one["name"], tuple(one["at"])) for one in told if one.get("at") and one["kind"] == "call"
     }
     script = str(tmp_path / "script.py")
-    assert calls == {
-        ("train", "Model.fit", (script, 11)),
-        ("evaluate", "Model.evaluate", (script, 12)),
-    }
+    assert calls == {("train", "Model.fit", (script, 11)), ("evaluate", "Model.evaluate", (script, 12))}
     (span,) = [one for one in told if one["kind"] == "span" and one["end"] - one["start"] > 0.5]
     assert span["end"] - span["start"] == pytest.approx(0.7, abs=0.2)
     frameworks = [one for one in told if one["kind"] == "framework"]
@@ -422,9 +410,7 @@ def test_a_fit_of_another_backend_is_told_as_training(tmp_path: Path) -> None:
 def test_a_script_of_a_shell_is_sampled_from_before_it_imports_tensorflow(tmp_path: Path) -> None:
     fake_tensorflow(tmp_path)
     (tmp_path / "train.py").write_text(f"{BUSY}work(0.5)\nimport tensorflow\nwork(0.5)\n")
-    (tmp_path / "run.sh").write_text(
-        f"echo start\n{sys.executable} -c pass\n{sys.executable} train.py\n"
-    )
+    (tmp_path / "run.sh").write_text(f"echo start\n{sys.executable} -c pass\n{sys.executable} train.py\n")
     run = shell(["bash", "run.sh"], tmp_path / "out", tmp_path)
     assert (run.code, run.stdout) == (0, "start\n")
     log = Recording.open(tmp_path / "out").run

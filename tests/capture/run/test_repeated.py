@@ -175,14 +175,10 @@ def account(program: list[Any], *, repeats: bool) -> tuple[dict[str, Any], int]:
         clock.pass_over()
         steps, _ = clock.steps.take(10**9)
         return {
-            "ms": {
-                _name(place): round(ns / MS, 2) for place, ns in clock.read()[0].items() if ns > 900
-            },
+            "ms": {_name(place): round(ns / MS, 2) for place, ns in clock.read()[0].items() if ns > 900},
             "entered": Counter({_name(place): n for place, n in clock.entered.items()}),
             "steps": {_name(place): _told(ended, place) for place, ended in steps.items()},
-            "long steps": sorted(
-                (line["number"], round(line["ms"], 2)) for line in clock.steps.long
-            ),
+            "long steps": sorted((line["number"], round(line["ms"], 2)) for line in clock.steps.long),
             "traces": len(clock.traces),
             "spans": [round((span["end"] - span["start"]) / MS, 2) for span in clock.spans],
             "state": (clock.current.kind, clock.inside, clock.running, clock.first, clock.caller),
@@ -196,11 +192,7 @@ def _name(place: Any) -> Any:
 def _told(ended: Any, place: Any) -> Any:
     line = ended.describe(place)
     each = [round(ms, 2) for ms in line.pop("each")]
-    return {
-        **line,
-        "ms": round(line["ms"], 2),
-        "each": each,
-    }
+    return {**line, "ms": round(line["ms"], 2), "each": each}
 
 
 @settings(max_examples=50, deadline=None)
@@ -245,9 +237,7 @@ def test_most_steps_of_a_long_loop_are_noted_briefly(step: tuple[Any, ...]) -> N
 
 @pytest.mark.parametrize("inside", ["trace", "raise"])
 @pytest.mark.parametrize("step", [("function", 0, 1.003), ("keras", 1.003)])
-def test_what_happens_in_a_call_that_is_noted_briefly_is_told(
-    step: tuple[Any, ...], inside: str
-) -> None:
+def test_what_happens_in_a_call_that_is_noted_briefly_is_told(step: tuple[Any, ...], inside: str) -> None:
     program = [*[(*step, None)] * 20, (*step, inside), *[(*step, None)] * 20]
     quick, _ = account(program, repeats=True)
     assert quick == account(program, repeats=False)[0]
@@ -372,9 +362,7 @@ def test_another_thread_reads_while_steps_repeat() -> None:
 
 
 @pytest.mark.parametrize("steps", [3, 40])
-def test_a_call_that_an_exception_has_left_while_it_was_noted_hides_no_later_one(
-    steps: int,
-) -> None:
+def test_a_call_that_an_exception_has_left_while_it_was_noted_hides_no_later_one(steps: int) -> None:
     """Trap: a handler of a signal raises between two lines of a hook, and the script catches it."""
     with fake_time() as now:
         clock = started()

@@ -170,8 +170,7 @@ def test_the_step_under_way_is_long_once_it_takes_that_long() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.lists(st.lists(st.floats(0.01, 5000), min_size=1, max_size=20), min_size=1, max_size=6),
-    st.integers(0, 60),
+    st.lists(st.lists(st.floats(0.01, 5000), min_size=1, max_size=20), min_size=1, max_size=6), st.integers(0, 60)
 )
 def test_counted_or_not_no_step_is_lost(parts: list[list[float]], left: int) -> None:
     """In parts, as the file is told them, the sums stay exact and times are known to 2 %."""
@@ -192,9 +191,7 @@ def test_counted_or_not_no_step_is_lost(parts: list[list[float]], left: int) -> 
         assert told["each"] == pytest.approx(expected, abs=0.002)
         return
     assert sum(told["bins"].values()) == len(expected)
-    counted = sorted(
-        1.02 ** (int(b) + 0.5) / 1e3 for b, n in told["bins"].items() for _ in range(n)
-    )
+    counted = sorted(1.02 ** (int(b) + 0.5) / 1e3 for b, n in told["bins"].items() for _ in range(n))
     for found_ms, ms in zip(counted, sorted(expected), strict=True):
         assert abs(math.log(found_ms / ms)) < 0.03
 

@@ -75,18 +75,13 @@ SEARCHES = {
         4,
     ),
     "below, for the next round": ("lr = 0.1\nwhile lr < 1:\n    f(x, lr)\n    lr *= 10\n", 5),
-    "above within the loop": (
-        "lr = 1\nwhile lr == 1:\n    lr = 0.1\n    f(x, lr)\n    lr += 1\n",
-        4,
-    ),
+    "above within the loop": ("lr = 1\nwhile lr == 1:\n    lr = 0.1\n    f(x, lr)\n    lr += 1\n", 4),
     "no line below": ("def run(lr):\n    f(x, lr)\n    lr = 2\nrun(0.1)\n", None),
 }
 
 
 @pytest.mark.parametrize(("source", "line"), SEARCHES.values(), ids=SEARCHES)
-def test_the_assignment_counts_that_comes_before_the_call_as_loops_repeat_it(
-    source: str, line: int | None
-) -> None:
+def test_the_assignment_counts_that_comes_before_the_call_as_loops_repeat_it(source: str, line: int | None) -> None:
     assert numbers(source)[0] == ("lr", "0.1", line)
 
 

@@ -81,9 +81,7 @@ class Account:
         return sum(step["steps"] for step in self.steps() if step["source"] == source)
 
 
-def profiled(
-    script: Path, *options: str, keras: str = "3"
-) -> tuple[subprocess.CompletedProcess[str], Path]:
+def profiled(script: Path, *options: str, keras: str = "3") -> tuple[subprocess.CompletedProcess[str], Path]:
     out = script.parent / "out"
     words = [sys.executable, "-m", "tfdoctor", "profile", "--no-trace", "--no-report"]
     done = subprocess.run(
@@ -346,9 +344,7 @@ def test_training_in_threads_and_then_in_the_main_thread(tmp_path: Path) -> None
         if call["call"] == "trace" and found.calls[call["parent"]]["call"] == "script"
     )
     traced = sum(
-        bucket["calls"].get(str(number), 0.0) / 1e3
-        for number in in_threads
-        for bucket in found.of("bucket")
+        bucket["calls"].get(str(number), 0.0) / 1e3 for number in in_threads for bucket in found.of("bucket")
     )
     assert traced >= found.timed["tracing"] > 0.1
     agrees(took + traced, found.timed["training"], calls=4)

@@ -39,9 +39,7 @@ def rest(over: threading.Event) -> None:
 
 
 def child(over: threading.Event) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-I", "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
-    ):
+    with subprocess.Popen([sys.executable, "-I", "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE):
         over.wait()
 
 

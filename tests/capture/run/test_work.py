@@ -85,25 +85,13 @@ CASES = [
     ),
     ((("user", "main"), ("keras.src.layers.layer", "__call__")), "model"),
     ((("user", "main"), ("tensorflow.python.data.ops.iterator_ops", "__next__")), "input"),
-    (
-        (
-            ("user", "main"),
-            ("tensorflow.python.data.ops.dataset_ops", "from_generator"),
-            ("user", "read"),
-        ),
-        "input",
-    ),
+    ((("user", "main"), ("tensorflow.python.data.ops.dataset_ops", "from_generator"), ("user", "read")), "input"),
     ((("user", "main"), ("keras.src.trainers.data_adapters.array_data_adapter", "f")), "input"),
     ((("user", "main"), ("keras.src.trainers.trainer", "fit")), "other"),
     ((("user", "main"), ("my_keras.src.layers.layer", "__init__")), "other"),
     ((("user", "main"), ("importlib._bootstrap", "_find_and_load"), ("pandas", "x")), "importing"),
     (
-        (
-            ("user", "main"),
-            ("importlib._bootstrap", "_find_and_load"),
-            ("user", "module"),
-            ("numpy", "append"),
-        ),
+        (("user", "main"), ("importlib._bootstrap", "_find_and_load"), ("user", "module"), ("numpy", "append")),
         "other",
     ),
 ]

@@ -15,12 +15,7 @@ WORK = "model/smooth/EagerPyFunc:EagerPyFunc"
 
 
 def traced(
-    there: str = THERE,
-    back: str = BACK,
-    work: str = WORK,
-    *,
-    kernel_between: bool = False,
-    stat: str = "tf_op",
+    there: str = THERE, back: str = BACK, work: str = WORK, *, kernel_between: bool = False, stat: str = "tf_op"
 ) -> Chart:
     """Trace steps of 20 ms: a copy of 1 ms at 5 ms, work on the host, and a copy of 1 ms at 10 ms."""
     host: list[Any] = []
@@ -34,9 +29,7 @@ def traced(
         copies.append(("MemcpyD2H", at + 5, at + 6, {stat: there}))
         copies.append(("MemcpyH2D", at + 10, at + 11, {stat: back}))
         host.append((work, at + 6.5, at + 9.5))
-    gpu = v100(
-        line("Stream #1", *sorted(kernels, key=lambda row: row[1])), line("Stream #2", *copies)
-    )
+    gpu = v100(line("Stream #1", *sorted(kernels, key=lambda row: row[1])), line("Stream #2", *copies))
     return chart(trace([markers(STEPS, 20.0, 18.0), line("tf_Compute/1", *host)], gpus=[gpu]))
 
 
@@ -65,9 +58,7 @@ def test_a_gpu_that_goes_on_meanwhile_does_not_wait() -> None:
 
 def test_the_next_batch_is_no_way_back() -> None:
     """Trap: the loss goes to the host, and a batch comes in the same step."""
-    assert (
-        measured(back="IteratorGetNext/_2:_Recv", work="IteratorGetNext:IteratorGetNext").rows == ()
-    )
+    assert measured(back="IteratorGetNext/_2:_Recv", work="IteratorGetNext:IteratorGetNext").rows == ()
 
 
 def test_copies_without_an_operation_between_them_are_of_something_else() -> None:

@@ -6,19 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import (
-    Row,
-    Thread,
-    chart,
-    device,
-    executor,
-    line,
-    marker,
-    markers,
-    trace,
-    v100,
-    wait,
-)
+from tests.builders import Row, Thread, chart, device, executor, line, marker, markers, trace, v100, wait
 from tfdoctor.diagnose.summary.gpu import device_time, device_time_missing
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.gpu.activity import GpuActivities
@@ -58,9 +46,7 @@ def seen(values: dict[str, float] | Any) -> dict[str, float]:
 
 # The whole, in all variety
 
-spans = st.lists(
-    st.tuples(st.integers(0, 95), st.integers(0, 30)).map(lambda x: (x[0], sum(x))), max_size=8
-)
+spans = st.lists(st.tuples(st.integers(0, 95), st.integers(0, 30)).map(lambda x: (x[0], sum(x))), max_size=8)
 
 
 def _events(name: str, pairs: list[tuple[int, int]]) -> tuple[Row, ...]:
@@ -88,9 +74,7 @@ def test_the_parts_sum_and_no_part_exceeds_its_whole(
     assert busiest.busy_ms + gaps.idle_ms == pytest.approx(time.round_ms)
     assert sum(gaps.causes.values()) == pytest.approx(gaps.idle_ms)
     assert sum(gaps.sizes.values()) == pytest.approx(gaps.idle_ms)
-    assert sum(gaps.dispatching.values()) == pytest.approx(
-        gaps.causes[IdleCause.DISPATCH], abs=tiny
-    )
+    assert sum(gaps.dispatching.values()) == pytest.approx(gaps.causes[IdleCause.DISPATCH], abs=tiny)
     assert min(*gaps.causes.values(), *gaps.sizes.values()) >= 0
     assert busiest.busy_ms <= busiest.kernel_ms + busiest.copy_ms + busiest.collective_ms + tiny
     assert (time.exposed_wait_ms or 0.0) <= (time.wait_ms or 0.0) + tiny
@@ -175,11 +159,7 @@ def test_a_wait_that_no_event_would_show_is_no_measured_zero() -> None:
 
 def test_an_outlier_is_left_out() -> None:
     starts = [0, 10, 20, 30, 40, 90]
-    steps = line(
-        "python",
-        *(marker(n, at, at + 10) for n, at in enumerate(starts)),
-        ("tfdoctor_end", 100, 100),
-    )
+    steps = line("python", *(marker(n, at, at + 10) for n, at in enumerate(starts)), ("tfdoctor_end", 100, 100))
     known = facts(steps, work=tuple((KERNEL, at, at + 4) for at in (0, 10, 20, 30, 40, 60, 90)))
     assert known.fact(GpuUtilization).busiest.kernel_ms == pytest.approx(4)
 
@@ -204,11 +184,7 @@ def test_kernels_that_were_not_recorded_are_not_idle_time() -> None:
 
 def test_each_cause_of_an_idle_gpu_is_told() -> None:
     python = line(
-        "python",
-        marker(0, 0, 90),
-        (CALL, 5, 85),
-        ("FunctionRun", 6, 7, {"_r": 1}),
-        ("tfdoctor_end", 100, 100),
+        "python", marker(0, 0, 90), (CALL, 5, 85), ("FunctionRun", 6, 7, {"_r": 1}), ("tfdoctor_end", 100, 100)
     )
     known = facts(
         python,
@@ -255,9 +231,7 @@ def test_a_gap_before_work_that_was_launched_long_ago_is_nobodys() -> None:
 def test_gaps_are_told_by_size() -> None:
     work = [(0, 1), (1.005, 2), (2.05, 3), (3.5, 5), (8, 10)]
     known = facts(
-        markers(1, step=10),
-        line("tf_Compute/1", executor(0, 10)),
-        work=tuple((KERNEL, *pair) for pair in work),
+        markers(1, step=10), line("tf_Compute/1", executor(0, 10)), work=tuple((KERNEL, *pair) for pair in work)
     )
     gaps = known.fact(IdleGaps)
     expected = {
@@ -270,9 +244,7 @@ def test_gaps_are_told_by_size() -> None:
 
 def test_tf_datas_executors_launch_nothing_for_the_training() -> None:
     pipeline = line(
-        "tf_data_iterator_resource/1",
-        ("InstantiatedCapturedFunction::Run", 0, 9, {"id": 7}),
-        executor(0, 9, 8),
+        "tf_data_iterator_resource/1", ("InstantiatedCapturedFunction::Run", 0, 9, {"id": 7}), executor(0, 9, 8)
     )
     pool = line("tf_Compute/2", executor(0, 9, 7))
     gaps = facts(markers(1, step=10), pipeline, pool, work=((KERNEL, 9, 10),)).fact(IdleGaps)
@@ -313,9 +285,7 @@ def test_the_copy_of_a_batch_is_no_wait_for_it() -> None:
 
 def test_waits_of_distributed_datasets_count() -> None:
     data = line("tf_data_iterator_get_next", ("IteratorGetNextAsOptionalOp::DoCompute", 0, 4))
-    assert (
-        facts(markers(1, step=10), data, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == 4
-    )
+    assert facts(markers(1, step=10), data, work=((KERNEL, 9, 10),)).fact(GpuUtilization).wait_ms == 4
 
 
 # Copies
@@ -422,9 +392,7 @@ def shown(*copies: Row) -> dict[str, float]:
 
 def test_a_gpu_that_works_outside_the_step_shown_is_not_called_idle() -> None:
     """The first of two replicas began its step, and its kernels, before the trace's only whole step."""
-    busy, early = (
-        v100(line("Stream #14(Kernel)", (KERNEL, start, end))) for start, end in ((4, 10), (-9, -2))
-    )
+    busy, early = (v100(line("Stream #14(Kernel)", (KERNEL, start, end))) for start, end in ((4, 10), (-9, -2)))
     found = device_time(chart(trace([markers(1, step=10)], gpus=[early, busy])))
     rows = {measure.label: measure.value.value for measure in found}
     assert rows["kernel time of GPU 1"] == 6

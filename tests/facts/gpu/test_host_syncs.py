@@ -13,13 +13,10 @@ STEPS = 6
 def device(*, reads: bool) -> list[Thread]:
     """Kernels from 2 to 8 of 10 ms, and a copy back until 8.1."""
     kernels: list[Row] = [
-        ("volta_sgemm", 10.0 * n + 2, 10.0 * n + 8, {"correlation_id": 100 + n})
-        for n in range(STEPS)
+        ("volta_sgemm", 10.0 * n + 2, 10.0 * n + 8, {"correlation_id": 100 + n}) for n in range(STEPS)
     ]
     copies: list[Row] = [
-        ("MemcpyD2H", 10.0 * n + 8, 10.0 * n + 8.1, {"correlation_id": 200 + n})
-        for n in range(STEPS)
-        if reads
+        ("MemcpyD2H", 10.0 * n + 8, 10.0 * n + 8.1, {"correlation_id": 200 + n}) for n in range(STEPS) if reads
     ]
     return [line("Stream #14(Kernel)", *kernels), line("Stream #18(MemcpyD2H)", *copies)]
 

@@ -104,10 +104,7 @@ def test_bert_waits_for_2_of_7_ms_and_six_gpus_do_nothing() -> None:
     time = facts("v100x8-bert-partial-step").fact(GpuUtilization)
     assert time.wait_ms == close(6.59)
     assert time.exposed_wait_ms == close(2.2)
-    assert [(gpu.name, gpu.kernels) for gpu in time.gpus[:2]] == [
-        ("/device:GPU:6", 665),
-        ("/device:GPU:4", 0),
-    ]
+    assert [(gpu.name, gpu.kernels) for gpu in time.gpus[:2]] == [("/device:GPU:6", 665), ("/device:GPU:4", 0)]
     assert [gpu.traced_ms for gpu in time.gpus[:2]] == [close(14.9), close(14.8)]
     assert [gpu.traced_ms for gpu in time.gpus[2:]] == [0.0] * 6
 

@@ -14,9 +14,7 @@ from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.terms.verdict import Severity
 
-RESIDENT = Trend(
-    what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100
-)
+RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100)
 
 DEVICE = replace(RESIDENT, what=Grows.DEVICE, last=9e9)
 
@@ -26,9 +24,7 @@ GPU = DeviceMemory((Allocator("GPU_0_bfc", 16e9, 9e9),))
 
 
 def test_each_memory_has_its_own_limit() -> None:
-    resident, device = MemoryTrends.measure(
-        RunGrowth((DEVICE, RESIDENT), 100.0), ENDING, GPU, None
-    ).memories
+    resident, device = MemoryTrends.measure(RunGrowth((DEVICE, RESIDENT), 100.0), ENDING, GPU, None).memories
     assert (resident.trend, resident.limit, resident.left_s) == (RESIDENT, 32e9, 3_000.0)
     assert (device.trend, device.limit, device.left_s) == (DEVICE, 16e9, 700.0)
 
@@ -48,9 +44,7 @@ def test_the_memory_that_ran_out_is_told(allocator: str, out: list[bool]) -> Non
 @pytest.mark.parametrize(
     ("epochs", "planned", "expected"), [(2, 10, 400.0), (10, 10, 0.0), (0, 10, 0.0), (2, None, 0.0)]
 )
-def test_a_plan_tells_how_long_the_run_goes_on(
-    epochs: int, planned: int | None, expected: float
-) -> None:
+def test_a_plan_tells_how_long_the_run_goes_on(epochs: int, planned: int | None, expected: float) -> None:
     calls = RunCalls((), epochs=epochs, planned_epochs=planned)
     (memory,) = MemoryTrends.measure(RunGrowth((RESIDENT,), 100.0), ENDING, None, calls).memories
     assert memory.planned_s == expected
@@ -72,13 +66,7 @@ def test_a_faster_growth_is_never_less_severe(limit: float, last: float, slope: 
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [
-        (9.0, "9.00 s"),
-        (150.0, "2 min"),
-        (2_400.0, "40 min"),
-        (10_800.0, "3 h"),
-        (432_000.0, "5 days"),
-    ],
+    [(9.0, "9.00 s"), (150.0, "2 min"), (2_400.0, "40 min"), (10_800.0, "3 h"), (432_000.0, "5 days")],
 )
 def test_spans_are_told_in_their_own_unit(seconds: float, words: str) -> None:
     assert about_span(seconds) == words

@@ -46,10 +46,7 @@ def test_what_does_not_certainly_grow_is_left_out(changes: dict[str, float]) -> 
         (GRAPH, "the default graph grew by 12 operations a step"),
         (replace(GRAPH, over_steps=0), "the default graph grew from 100 to 1,300 operations"),
         (replace(GRAPH, what=Grows.FUNCTIONS), "1,200 functions were traced meanwhile"),
-        (
-            replace(GRAPH, what=Grows.OBJECTS, name="Tensor"),
-            "live Tensor objects grew from 100 to 1,300",
-        ),
+        (replace(GRAPH, what=Grows.OBJECTS, name="Tensor"), "live Tensor objects grew from 100 to 1,300"),
         (replace(GRAPH, what=Grows.BLOCKS), "Python kept 12 memory blocks more a step"),
         (replace(GRAPH, what=Grows.FILES), "open files grew from 100 to 1,300"),
     ],

@@ -19,18 +19,14 @@ AT = Location("train.py", 47)
 LOSSES = KeptResult(AT, "history", "(loss, z)", KeptValue.RESULT, each=True)
 OTHER = KeptResult(Location("train.py", 12), "memory", "transition")
 MODEL = KeptResult(Location("train.py", 60), "models", "model", KeptValue.MODEL, fits=True)
-HISTORY = KeptResult(
-    Location("train.py", 61), "runs", "run", KeptValue.HISTORY, fits=True, each=True
-)
+HISTORY = KeptResult(Location("train.py", 61), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
 
 
 def test_statements_become_places_in_the_order_of_lines() -> None:
     run = Run()
     run.python(1.0)
     run.kept = [
-        KeptStatement(
-            (f"{FOLDER}/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True
-        ),
+        KeptStatement((f"{FOLDER}/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True),
         KeptStatement((f"{FOLDER}/train.py", 12), "memory", "transition"),
     ]
     assert KeptResults.measure(run.recording()) == KeptResults((OTHER, LOSSES))
@@ -51,9 +47,7 @@ def test_the_log_is_read_as_the_agent_writes_it(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     log = run_log(tmp_path, Notes())
     assert log is not None
-    assert log.kept == (
-        KeptStatement(("/p/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True),
-    )
+    assert log.kept == (KeptStatement(("/p/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True),)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +89,6 @@ def test_the_table_has_three_rows_at_most_and_a_place_for_the_named_one_alone() 
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == [AT, "train.py:61", "train.py:12"]
     (without,) = kept_table(kept, None)
-    finding = Finding(
-        summary="", evidence=(without,), remedies=(Remedy("Change it"),), severity=Severity.NOTE
-    )
+    finding = Finding(summary="", evidence=(without,), remedies=(Remedy("Change it"),), severity=Severity.NOTE)
     assert finding.at is None
     assert kept_table(KeptResults(()), None) == kept_table(None, None) == ()

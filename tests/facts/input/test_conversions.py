@@ -25,9 +25,7 @@ def converting(n: int, name: str = "step", tracing: str = "notTraced-nonXla") ->
     yield marker(n, at + 4, at + 8)
 
 
-def measured(
-    *arguments: dict[str, Any], function: str = "step", rows: list[Row] | None = None
-) -> Conversions:
+def measured(*arguments: dict[str, Any], function: str = "step", rows: list[Row] | None = None) -> Conversions:
     fed = {"at": ["train.py", 41], "function": function, "arguments": list(arguments)}
     shown = rows or [row for n in range(STEPS) for row in converting(n)]
     beside = recording({"python": {"places": [], "fed": fed}})
@@ -50,10 +48,7 @@ def test_tensors_are_no_arrays() -> None:
     assert measured(TENSOR).arrays == ()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "function"),
-    [((MATRIX,), "step"), ((MATRIX, LABELS), "another")],
-)
+@pytest.mark.parametrize(("arguments", "function"), [((MATRIX,), "step"), ((MATRIX, LABELS), "another")])
 def test_calls_that_do_not_fit_the_arguments_are_not_guessed(
     arguments: tuple[dict[str, Any], ...], function: str
 ) -> None:
@@ -93,9 +88,7 @@ def test_a_cast_that_alone_reads_an_argument_is_found() -> None:
             ("Cast:Cast", 10.0 * n + 5, 10.0 * n + 7),
         )
     ]
-    found = chart(trace(host=[line("python", *rows), line("pool", *pool)]), beside).fact(
-        Conversions
-    )
+    found = chart(trace(host=[line("python", *rows), line("pool", *pool)]), beside).fact(Conversions)
     first, second = found.arrays
     assert first.cast
     assert (first.cast.type, first.cast_to) == ("Cast", "float32")
@@ -128,12 +121,7 @@ def fed(*arguments: dict[str, Any], starts: bool = True) -> Chart:
         for n in range(STEPS)
         for row in (
             marker(n, 8.0 * n, 8.0 * n + 6.0),
-            (
-                "SessionRun" if starts else "FunctionRun",
-                8.0 * n + 3.0,
-                8.0 * n + 6.0,
-                {"id": n + 1},
-            ),
+            ("SessionRun" if starts else "FunctionRun", 8.0 * n + 3.0, 8.0 * n + 6.0, {"id": n + 1}),
         )
     ]
     pool = [
@@ -149,15 +137,8 @@ def test_the_time_before_a_session_starts_its_graph_goes_to_the_arrays_by_their_
     found = fed({**TABLE, "fed_as": "float32"}, {**TABLE, "fed_as": "float64"}).fact(Conversions)
     first, second = found.arrays
     assert found.at == Location("train.py", 39)
-    assert (first.host_ms, second.host_ms) == pytest.approx(
-        (3.0 * 12 / 28, 3.0 * 16 / 28), rel=0.05
-    )
-    assert (first.cast_to, first.place, first.fed, first.between_ms) == (
-        "float32",
-        "table",
-        True,
-        0.0,
-    )
+    assert (first.host_ms, second.host_ms) == pytest.approx((3.0 * 12 / 28, 3.0 * 16 / 28), rel=0.05)
+    assert (first.cast_to, first.place, first.fed, first.between_ms) == ("float32", "table", True, 0.0)
 
 
 def test_a_small_array_gets_none_of_pythons_own_work_in_the_session() -> None:

@@ -25,9 +25,7 @@ def dataset(number: int, kind: str, **more: Any) -> Dataset:
     return Dataset(id=number, kind=kind, **({"inputs": inputs, "cardinality": 320} | more))
 
 
-def properties(
-    *datasets: Dataset, seen: int = 0, stop_after: bool = False, **settings: Any
-) -> DatasetProperties:
+def properties(*datasets: Dataset, seen: int = 0, stop_after: bool = False, **settings: Any) -> DatasetProperties:
     """The datasets stand source first."""
     program = Program(datasets=datasets, feeds=datasets[-1].id, settings=RunSettings(**settings))
     told = manifest(steps=StepsSeen(seen=seen), plan=CapturePlan(stop_after=stop_after))
@@ -146,9 +144,7 @@ def test_a_run_that_was_not_seen_to_its_end_does_not_tell_its_passes() -> None:
 
 def test_repeating_before_batching_counts() -> None:
     repeated = dataset(1, "_RepeatDataset", cardinality=-1)
-    batched = dataset(
-        2, "_BatchDataset", parameters=DatasetParameters(batch_size=32), cardinality=-1
-    )
+    batched = dataset(2, "_BatchDataset", parameters=DatasetParameters(batch_size=32), cardinality=-1)
     assert properties(SOURCE, repeated, batched, seen=40).passes == 4.0
 
 
@@ -178,15 +174,11 @@ SHORT = "TensorSpec(shape=(128, 64, 16), dtype=tf.float32, name='x')"
         ((SHORT.replace("128", "None"),), None),
     ],
 )
-def test_the_training_function_may_know_the_shape_of_a_batch(
-    given: tuple[str, ...], size: int | None
-) -> None:
+def test_the_training_function_may_know_the_shape_of_a_batch(given: tuple[str, ...], size: int | None) -> None:
     """timeseries_dataset_from_array leaves the length of its windows open."""
     program = Program(datasets=(replace(SOURCE, element=SERIES),), feeds=0)
     graph = {"name": "step", "operations": [], "kind": "function", "given": given}
-    found = DatasetProperties.measure(
-        program, recording({"graphs": [graph]}, manifest=manifest()), None
-    )
+    found = DatasetProperties.measure(program, recording({"graphs": [graph]}, manifest=manifest()), None)
     assert found.element_bytes(found.chain[0]) == size
 
 
@@ -208,9 +200,7 @@ def test_the_passes_that_the_trace_shows_are_the_least() -> None:
         ("_ZipDataset", 320, 1.0),
     ],
 )
-def test_pipelines_that_repeat_before_they_meet(
-    kind: str, length: int | None, passes: float | None
-) -> None:
+def test_pipelines_that_repeat_before_they_meet(kind: str, length: int | None, passes: float | None) -> None:
     """All of them make one pass together; the longer side of a Zip gives its length alone."""
     other = dataset(1, "_TensorSliceDataset", inputs=(), cardinality=length)
     repeated = dataset(2, "_RepeatDataset", cardinality=-1)
@@ -226,9 +216,7 @@ def keras_arrays(epochs: int | None) -> DatasetProperties:
     again = dataset(3, "_RepeatDataset", inputs=(2,), cardinality=-1)
     both = dataset(4, "_ZipDataset", inputs=(1, 3), cardinality=None)
     made = (SOURCE, indices, arrays, again, both)
-    program = Program(
-        datasets=made, feeds=4, settings=RunSettings(epochs=epochs, steps_per_epoch=None)
-    )
+    program = Program(datasets=made, feeds=4, settings=RunSettings(epochs=epochs, steps_per_epoch=None))
     nodes = Iterators({"Root": Node("Root", repetition=25)})
     return DatasetProperties.measure(program, recording(manifest=manifest()), nodes)
 

@@ -61,9 +61,7 @@ def produce(at: float) -> Iterable[Row]:
     """A prefetch makes a batch: 40 ms of a map on one thread, 10 ms of its source."""
     yield ("PrefetchProduce", at + 5, at + 60)
     yield iterator("Root::Prefetch::Map", at + 6, at + 56, 3, 2, name="MapDataset:4")
-    yield iterator(
-        "Root::Prefetch::Map::TensorSlice", at + 6, at + 16, 4, 3, name="TensorSliceDataset:0"
-    )
+    yield iterator("Root::Prefetch::Map::TensorSlice", at + 6, at + 16, 4, 3, name="TensorSliceDataset:0")
 
 
 TRAINER = lane("tf_data_iterator_get_next/1", get_next)
@@ -96,9 +94,7 @@ def test_waiting_for_the_batches_of_a_replicas_device_is_neither_work_nor_python
 
     def hands(at: float) -> Iterable[Row]:
         yield ("PrefetchProduce", at + 5, at + 60)
-        yield iterator(
-            "Root::Prefetch::Generator", at + 6, at + 56, 3, 2, name="GeneratorDataset:7"
-        )
+        yield iterator("Root::Prefetch::Generator", at + 6, at + 56, 3, 2, name="GeneratorDataset:7")
 
     trainer, handing = lane("tf_data_iterator_get_next/1", replicas), lane("tf_data/2", hands)
     handed = stage(pipeline(trainer, handing), "Root::Prefetch::Generator")
@@ -131,18 +127,11 @@ def test_a_prefetch_at_the_root_works_ahead() -> None:
 
 
 def test_consumers_come_before_what_they_consume() -> None:
-    assert [s.kind for s in pipeline(TRAINER, SEQUENTIAL).stages] == [
-        "Root",
-        "Prefetch",
-        "Map",
-        "TensorSlice",
-    ]
+    assert [s.kind for s in pipeline(TRAINER, SEQUENTIAL).stages] == ["Root", "Prefetch", "Map", "TensorSlice"]
 
 
 def test_the_function_on_other_threads_is_the_maps_own_time_all_the_same() -> None:
-    calls = lane(
-        "tf_data_iterator_resource/2", lambda at: [*produce(at), captured(at + 17, at + 56, 50)]
-    )
+    calls = lane("tf_data_iterator_resource/2", lambda at: [*produce(at), captured(at + 17, at + 56, 50)])
     runs = lane("tf_Compute/1", lambda at: [executor(at + 17, at + 55, 50)])
     found = pipeline(TRAINER, calls, runs)
     assert stage(found, "Root::Prefetch::Map").work_ms == pytest.approx(40)
@@ -395,9 +384,7 @@ def test_several_batches_in_a_step_add_up() -> None:
 
 
 def test_the_time_of_a_function_inside_python() -> None:
-    calls = lane(
-        "tf_data_iterator_resource/2", lambda at: [*produce(at), captured(at + 17, at + 56, 50)]
-    )
+    calls = lane("tf_data_iterator_resource/2", lambda at: [*produce(at), captured(at + 17, at + 56, 50)])
 
     def runs(at: float) -> Iterable[Row]:
         yield executor(at + 17, at + 55, 50)
@@ -410,9 +397,7 @@ def test_the_time_of_a_function_inside_python() -> None:
 
 
 def test_files_that_a_function_reads_whole() -> None:
-    calls = lane(
-        "tf_data_iterator_resource/2", lambda at: [*produce(at), captured(at + 17, at + 56, 50)]
-    )
+    calls = lane("tf_data_iterator_resource/2", lambda at: [*produce(at), captured(at + 17, at + 56, 50)])
 
     def runs(at: float) -> Iterable[Row]:
         yield executor(at + 17, at + 55, 50)
@@ -420,9 +405,7 @@ def test_files_that_a_function_reads_whole() -> None:
         yield ("ReadFile_1:ReadFile", at + 30, at + 35)
         yield ("ReadFile:ReadFile", at + 58, at + 60)  # outside of the function
 
-    mapped = stage(
-        pipeline(TRAINER, calls, lane("tf_data_private_threadpool/1", runs)), "Root::Prefetch::Map"
-    )
+    mapped = stage(pipeline(TRAINER, calls, lane("tf_data_private_threadpool/1", runs)), "Root::Prefetch::Map")
     assert mapped.reading_ms == pytest.approx(15)
     assert mapped.reads == 2
 
@@ -529,8 +512,7 @@ def test_a_function_of_kerass_own_does_not_name_a_stage() -> None:
 def test_a_stage_of_unknown_origin_has_its_consumers_line_but_not_its_function() -> None:
     mine = written(1, "MapDataset:4", "_MapDataset", "decode")
     source = stage(
-        pipeline(TRAINER, SEQUENTIAL, program=program(mine, feeds=1)),
-        "Root::Prefetch::Map::TensorSlice",
+        pipeline(TRAINER, SEQUENTIAL, program=program(mine, feeds=1)), "Root::Prefetch::Map::TensorSlice"
     )
     assert source.at == Location("/home/me/train.py", 11)
     assert source.title == "TensorSlice"
@@ -542,9 +524,7 @@ def test_a_name_that_two_datasets_share_is_the_training_loops() -> None:
         written(1, "MapDataset:4", "_MapDataset", "decode"),
         feeds=1,
     )
-    assert stage(pipeline(TRAINER, SEQUENTIAL, program=record), "Root::Prefetch::Map").title == (
-        "Map(decode)"
-    )
+    assert stage(pipeline(TRAINER, SEQUENTIAL, program=record), "Root::Prefetch::Map").title == ("Map(decode)")
 
 
 def test_a_name_that_two_datasets_share_is_nobodys_when_the_feed_is_unknown() -> None:

@@ -60,9 +60,7 @@ def test_texts_that_nothing_opens_are_no_files() -> None:
 
 
 def test_two_lists_are_not_guessed_from() -> None:
-    lists = [
-        Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)
-    ]
+    lists = [Dataset(id=at, kind="_TensorSliceDataset", files=FileList(count=2 + at)) for at in (0, 1)]
     both = Dataset(id=2, kind="_ZipDataset", inputs=(0, 1))
     with pytest.raises(Unavailable, match="files that the pipeline reads"):
         measured(*lists, both)

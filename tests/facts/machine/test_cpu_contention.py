@@ -45,9 +45,7 @@ def test_free_cores_leave_nothing_to_gain() -> None:
 
 
 @given(st.floats(0, 1e4), st.floats(0.1, 64), st.floats(0, 100), st.floats(0, 1))
-def test_no_more_is_gained_than_the_compute_takes(
-    work: float, cores: float, compute: float, beside: float
-) -> None:
+def test_no_more_is_gained_than_the_compute_takes(work: float, cores: float, compute: float, beside: float) -> None:
     found = CpuContention(crowded=True, cores=cores, compute_ms=compute, beside=beside)
     assert 0 <= found.taken_ms(work) <= compute
     assert all(0 <= effect.scales <= 1 for effect in found.relief(work))

@@ -12,11 +12,7 @@ READ = ((0.0, 0), (24.0, 90), (42.2, 92), (42.4, 92), (None, 94))
 
 def sampled(*readings: tuple[float | None, int]) -> Samples:
     rows = [
-        {
-            "unix_ns": at,
-            "host": {"run_cpu_pct": 1.0},
-            "gpu": [{"gpu_pct": load, "tensor_pct": tensor}],
-        }
+        {"unix_ns": at, "host": {"run_cpu_pct": 1.0}, "gpu": [{"gpu_pct": load, "tensor_pct": tensor}]}
         for at, (tensor, load) in enumerate(readings)
     ]
     return Samples.measure(recording(samples=rows), Framework())

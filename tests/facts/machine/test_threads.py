@@ -66,9 +66,7 @@ def test_samples_come_before_what_the_trace_shows() -> None:
 
 @pytest.mark.parametrize(("at_work", "busy"), [(3.0, 3.0), (9.0, 4.0)])
 @pytest.mark.parametrize("samples", [None, Samples(9)])
-def test_without_samples_the_traces_threads_count(
-    samples: Samples | None, at_work: float, busy: float
-) -> None:
+def test_without_samples_the_traces_threads_count(samples: Samples | None, at_work: float, busy: float) -> None:
     found = Cores.measure(FOUR, samples, Threads(at_work, {}), Framework())
     assert found == Cores(4.0, busy, sampled=False)
     assert not found.certain

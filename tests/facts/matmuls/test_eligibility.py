@@ -12,9 +12,7 @@ from tfdoctor.facts.timeline.host_events import UNNAMED
 
 
 def gpu(major: int, minor: int, **stats: Any) -> Hardware:
-    plane = device(
-        line("Stream #1", ("k", 0, 5)), compute_cap_major=major, compute_cap_minor=minor, **stats
-    )
+    plane = device(line("Stream #1", ("k", 0, 5)), compute_cap_major=major, compute_cap_minor=minor, **stats)
     return chart(trace([], gpus=[plane])).fact(Hardware)
 
 

@@ -2,18 +2,7 @@
 
 import pytest
 
-from tests.builders import (
-    Machine,
-    Row,
-    chart,
-    device,
-    graph_operation,
-    line,
-    markers,
-    recording,
-    trace,
-    v100,
-)
+from tests.builders import Machine, Row, chart, device, graph_operation, line, markers, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations.operation_time import OperationTime

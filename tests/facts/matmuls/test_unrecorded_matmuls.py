@@ -20,9 +20,7 @@ def of(*rows: OperationTime) -> UnrecordedMatmuls:
 
 def test_the_products_of_a_loop_are_said_to_be_unknown_with_their_share() -> None:
     said = of(looped(5.0), DENSE).why_not_judged()
-    assert said.startswith(
-        "the precision of 5.00 ms of 6.00 ms of matmuls and convolutions per step is"
-    )
+    assert said.startswith("the precision of 5.00 ms of 6.00 ms of matmuls and convolutions per step is")
 
 
 @pytest.mark.parametrize(("ms", "told"), [(0.12, True), (0.11, False)])
@@ -35,12 +33,8 @@ def test_a_kernel_whose_name_tells_the_precision_is_known() -> None:
     assert not of(looped(5.0, ran=kernel), DENSE).why_not_judged()
 
 
-@pytest.mark.parametrize(
-    ("calls", "ms", "told"), [(4.0, 0.8, True), (3.0, 0.6, False), (4.0, 0.81, False)]
-)
-def test_what_runs_again_and_again_is_small_and_often(
-    calls: float, ms: float, *, told: bool
-) -> None:
+@pytest.mark.parametrize(("calls", "ms", "told"), [(4.0, 0.8, True), (3.0, 0.6, False), (4.0, 0.81, False)])
+def test_what_runs_again_and_again_is_small_and_often(calls: float, ms: float, *, told: bool) -> None:
     assert bool(of(looped(ms, calls), DENSE).repeated(4.0, 0.2, 0.05)) is told
 
 

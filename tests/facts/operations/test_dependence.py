@@ -59,8 +59,7 @@ def test_an_update_feeds_no_gradient(dependence: Dependence) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "only"),
-    [("sum", True), ("decoded", True), ("y", False), ("gradient_tape/y", False), ("range", False)],
+    ("name", "only"), [("sum", True), ("decoded", True), ("y", False), ("gradient_tape/y", False), ("range", False)]
 )
 def test_what_a_gradient_or_a_variable_takes_is_not_for_metrics_only(
     dependence: Dependence, name: str, *, only: bool

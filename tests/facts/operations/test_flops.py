@@ -59,19 +59,14 @@ def test_products_of_all_kinds(
 
 
 @given(st.lists(SIZE, min_size=1, max_size=5, unique=True), st.data())
-def test_an_einsum_multiplies_once_for_each_value_of_all_its_indices(
-    sizes: list[int], data: st.DataObject
-) -> None:
+def test_an_einsum_multiplies_once_for_each_value_of_all_its_indices(sizes: list[int], data: st.DataObject) -> None:
     letters = "abcde"[: len(sizes)]
     chosen = st.lists(st.sampled_from(letters), min_size=1, unique=True)
     left, right = data.draw(chosen), data.draw(chosen)
     used = dict(zip(letters, sizes, strict=True))
     count = sum(1 for _ in every(*(range(used[one]) for one in {*left, *right})))
     equation = f"{''.join(left)},{''.join(right)}->{''.join(left[:1])}"
-    shapes: list[tuple[int, ...] | None] = [
-        tuple(used[one] for one in left),
-        tuple(used[one] for one in right),
-    ]
+    shapes: list[tuple[int, ...] | None] = [tuple(used[one] for one in left), tuple(used[one] for one in right)]
     assert einsum_flops(equation, shapes) == 2 * count
 
 

@@ -3,13 +3,7 @@
 import pytest
 
 from scripts.synthetic import kernels as synthetic
-from tfdoctor.facts.operations.kernel_kinds import (
-    UNKNOWN,
-    kernel,
-    multiplies,
-    of_operation,
-    precision_of,
-)
+from tfdoctor.facts.operations.kernel_kinds import UNKNOWN, kernel, multiplies, of_operation, precision_of
 from tfdoctor.facts.operations.kernel_names import DOCS, FAMILIES, SEEN, KernelRole
 
 ON = {
@@ -181,9 +175,7 @@ def test_kernels_that_only_prepare_or_have_nothing_to_multiply(name: str) -> Non
     assert (found.on_unit, found.role) == (False, BESIDE[name])
 
 
-@pytest.mark.parametrize(
-    ("gpu", "precision"), sorted({*synthetic.GEMM, *synthetic.MMA_CONVOLUTION})
-)
+@pytest.mark.parametrize(("gpu", "precision"), sorted({*synthetic.GEMM, *synthetic.MMA_CONVOLUTION}))
 def test_synthetic_kernels_tell_unit_and_precision(gpu: str, precision: str) -> None:
     table = synthetic.GEMM | synthetic.MMA_CONVOLUTION
     for name in {table[gpu, precision], synthetic.GEMM[gpu, precision]}:

@@ -38,12 +38,7 @@ TYPES = {
 }
 """ms of operations by type, as the README has them."""
 
-FLOAT32 = [
-    "tf24-v100-resnet50-fp32",
-    "tf24-v100-input-wait",
-    "tf24-rtx2060-launch-bound",
-    "tf24-t4-lenet",
-]
+FLOAT32 = ["tf24-v100-resnet50-fp32", "tf24-v100-input-wait", "tf24-rtx2060-launch-bound", "tf24-t4-lenet"]
 
 KERNELS = {
     ("mi300x-jax-conv", "^Cijk"): 1.5,
@@ -142,9 +137,7 @@ def test_the_share_of_products_in_the_attention_on_amd() -> None:
     ("name", "chip", "peak", "bandwidth"),
     [("mi300x-jax-conv", "gfx942", 1307e12, 5.3e12), ("mi355x-jax-te-attention", "gfx950", 2517e12, 8.0e12)],
 )  # fmt: skip
-def test_amds_gpus_are_known_by_their_planes(
-    name: str, chip: str, peak: float, bandwidth: float
-) -> None:
+def test_amds_gpus_are_known_by_their_planes(name: str, chip: str, peak: float, bandwidth: float) -> None:
     """Peaks of the data sheets, which name neither trace's plane."""
     found = opened(name).fact(Hardware)
     assert chip in found.name

@@ -49,9 +49,7 @@ def test_the_instructions_follow_from_the_flags_and_the_precision(
     assert found(matmul(dtype=dtype), on=machine(*flags)).instructions == best
 
 
-@pytest.mark.parametrize(
-    ("on", "why"), [(recording(), "flags; record"), (machine("x"), "distinguishes")]
-)
+@pytest.mark.parametrize(("on", "why"), [(recording(), "flags; record"), (machine("x"), "distinguishes")])
 def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -> None:
     seen = found(matmul(), on=on)
     assert not seen.instructions
@@ -60,8 +58,6 @@ def test_unknown_flags_leave_the_instructions_unknown(on: Recording, why: str) -
 
 def test_nothing_is_said_of_accelerators_or_without_products() -> None:
     with pytest.raises(Unavailable, match="on a GPU"):
-        OneDnn.measure(
-            Operations((matmul(),)), Device(DeviceKind.GPU, 1, 1), machine("avx2"), Framework()
-        )
+        OneDnn.measure(Operations((matmul(),)), Device(DeviceKind.GPU, 1, 1), machine("avx2"), Framework())
     with pytest.raises(Unavailable, match="no matmul"):
         found(OperationTime(name="add", type="AddV2", ms=1.0))

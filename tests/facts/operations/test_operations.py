@@ -79,9 +79,7 @@ def test_a_fused_convolution_is_found_under_its_activations_name(last: str) -> N
     record = program(
         graph_operation("seq/c0/convolution", "Conv2D", layer="c0"),
         graph_operation("seq/c0/Relu", "Relu", layer="c0"),
-        graph_operation(
-            names["Conv2D"], "Conv2D", [f32(8, 9, 9, 3), f32(3, 3, 3, 16)], layer="c1", at=HERE
-        ),
+        graph_operation(names["Conv2D"], "Conv2D", [f32(8, 9, 9, 3), f32(3, 3, 3, 16)], layer="c1", at=HERE),
         graph_operation("seq/c1/Reshape", "Reshape", layer="c1"),
         graph_operation(names["BiasAdd"], "BiasAdd", layer="c1"),
         graph_operation(names["Relu"], "Relu", layer="c1"),
@@ -145,9 +143,7 @@ def test_the_line_is_the_layers_where_that_is_known() -> None:
 def test_a_layers_name_that_two_lines_share_gives_no_line() -> None:
     layers = [{"name": "d", "class": "Dense", "at": ["/home/me/model.py", n]} for n in (3, 4)]
     record = program(graph_operation("seq/d/MatMul", "MatMul", layer="d", at=HERE), layers=layers)
-    assert only(on_cpu(("seq/d/MatMul:MatMul", 0, 10), record=record)).at == Location(
-        "/home/me/train.py", 7
-    )
+    assert only(on_cpu(("seq/d/MatMul:MatMul", 0, 10), record=record)).at == Location("/home/me/train.py", 7)
 
 
 # Time
@@ -161,9 +157,7 @@ def test_the_operations_sum_to_the_devices_part_of_the_step() -> None:
     facts = chart(trace([markers(2, 100), *lanes]))
     found, breakdown = facts.fact(Operations), facts.fact(Breakdown)
     assert found.total_ms == pytest.approx(breakdown["device"])
-    assert {row.name: row.ms for row in found.rows} == pytest.approx(
-        {"a": (10 + 10 + 40) / 2, "b": 5, "c": 5}
-    )
+    assert {row.name: row.ms for row in found.rows} == pytest.approx({"a": (10 + 10 + 40) / 2, "b": 5, "c": 5})
     assert found.rows[0].name == "a"
     assert {row.name: row.calls for row in found.rows} == {"a": 1, "b": 0.5, "c": 0.5}
 
@@ -269,24 +263,16 @@ def test_a_convolution_with_the_channels_first() -> None:
     ("kind", "inputs", "outputs"),
     [
         ("Conv3D", [f32(2, 9, 9, 9, 4), f32(3, 3, 3, 4, 8)], [f32(2, 7, 7, 7, 8)]),
-        (
-            "Conv3DBackpropFilterV2",
-            [f32(2, 9, 9, 9, 4), ["int32", [5]], f32(2, 7, 7, 7, 8)],
-            [f32(3, 3, 3, 4, 8)],
-        ),
+        ("Conv3DBackpropFilterV2", [f32(2, 9, 9, 9, 4), ["int32", [5]], f32(2, 7, 7, 7, 8)], [f32(3, 3, 3, 4, 8)]),
     ],
 )
-def test_a_convolution_in_three_dimensions(
-    kind: str, inputs: list[Any], outputs: list[Any]
-) -> None:
+def test_a_convolution_in_three_dimensions(kind: str, inputs: list[Any], outputs: list[Any]) -> None:
     assert flops(graph_operation("c", kind, inputs, outputs)) == 2 * 2 * 7**3 * 8 * 27 * 4
 
 
 def test_a_depthwise_convolution_multiplies_each_channel_alone() -> None:
     inputs, outputs = [f32(8, 10, 10, 32), f32(3, 3, 32, 2)], [f32(8, 8, 8, 64)]
-    assert flops(graph_operation("c", "DepthwiseConv2dNative", inputs, outputs)) == (
-        2 * 8 * 8 * 8 * 64 * 9
-    )
+    assert flops(graph_operation("c", "DepthwiseConv2dNative", inputs, outputs)) == (2 * 8 * 8 * 8 * 64 * 9)
 
 
 @pytest.mark.parametrize(
@@ -313,9 +299,7 @@ def test_the_open_batch_is_filled_in_when_the_run_says_it() -> None:
 
 
 def test_an_unknown_shape_gives_no_number() -> None:
-    assert (
-        flops(graph_operation("m", "MatMul", [["float32", None], f32(4, 8)], [f32(2, 8)])) is None
-    )
+    assert flops(graph_operation("m", "MatMul", [["float32", None], f32(4, 8)], [f32(2, 8)])) is None
     assert flops(graph_operation("m", "MatMul", [f32(None, None), f32(4, 8)], [])) is None
 
 
@@ -389,17 +373,12 @@ def test_the_precision_of_a_kernel_by_its_name(kernel: str, precision: str) -> N
 
 
 def test_the_program_knows_the_precision_better_than_a_kernels_name() -> None:
-    record = program(
-        graph_operation("c", "Conv2D", [["bfloat16", [1, 8, 8, 3]], ["bfloat16", [3, 3, 3, 8]]])
-    )
+    record = program(graph_operation("c", "Conv2D", [["bfloat16", [1, 8, 8, 3]], ["bfloat16", [3, 3, 3, 8]]]))
     assert only(on_cpu(("c:Conv2D", 0, 9), record=record)).precision == "bfloat16"
 
 
 def test_the_kernel_of_a_filters_gradient_is_its_result() -> None:
-    for kind, weights in (
-        ("Conv2DBackpropFilter", WEIGHTS),
-        ("Conv3DBackpropFilterV2", f32(3, 3, 3, 4, 8)),
-    ):
+    for kind, weights in (("Conv2DBackpropFilter", WEIGHTS), ("Conv3DBackpropFilterV2", f32(3, 3, 3, 4, 8))):
         sizes = ["int32", [len(weights[1])]]
         record = program(graph_operation("c", kind, [IMAGES, sizes, MAPS], [weights]))
         assert only(on_cpu((f"c:{kind}", 0, 9), record=record)).kernel == tuple(weights[1])

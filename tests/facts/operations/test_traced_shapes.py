@@ -63,8 +63,7 @@ def test_scratch_beside_a_result_cannot_be_told_from_it() -> None:
 def test_operations_whose_runs_differ_have_no_shape() -> None:
     name = "m/d/MatMul:MatMul"
     rows = measured(
-        kernel(name, "(float[32,100];float[100,10])"),
-        kernel(name, "(float[7,100];float[100,10])", start=2),
+        kernel(name, "(float[32,100];float[100,10])"), kernel(name, "(float[7,100];float[100,10])", start=2)
     )
     assert [row.flops for row in rows] == [None]
 

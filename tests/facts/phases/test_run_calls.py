@@ -123,9 +123,7 @@ def test_calls_right_after_the_last_fit_come_after_training() -> None:
     with run.fit("t.py:5"), run.epoch("t.py:5", 0):
         run.steps(200, 5.0, "t.py:5")
     for _ in range(4):
-        run.during(
-            RunCall.PREDICT, 0.01, "t.py:9", "Model.predict"
-        )  # in the bucket of the last steps
+        run.during(RunCall.PREDICT, 0.01, "t.py:9", "Model.predict")  # in the bucket of the last steps
 
     assert only(run, RunCall.PREDICT).after_training
 

@@ -44,9 +44,7 @@ def with_end(of: Recording, **end: Any) -> Recording:
 
 
 def killed(signal: int | None, code: int, oom_kills: int = 0, pid: int = PID) -> RunEnding:
-    times = RunTimes(
-        START_NS, START_NS + 10**10, pid=pid, oom_kills=oom_kills, limit_bytes=4 * 10**9
-    )
+    times = RunTimes(START_NS, START_NS + 10**10, pid=pid, oom_kills=oom_kills, limit_bytes=4 * 10**9)
     outcome = Ending(code, signal)
     return RunEnding.measure(run().recording(None, times=times, outcome=outcome, finished=True))
 

@@ -201,9 +201,7 @@ def test_types_of_objects_that_grow_in_number_are_named() -> None:
     assert (trend.name, trend.first, trend.last) == ("numpy.ndarray", 100, 600)
 
 
-@pytest.mark.parametrize(
-    "counts", [[100, 200, 300], [100, 300, 400, 401, 402, 402], [5, 9, 3, 8, 4]]
-)
+@pytest.mark.parametrize("counts", [[100, 200, 300], [100, 300, 400, 401, 402, 402], [5, 9, 3, 8, 4]])
 def test_types_that_are_counted_seldom_or_stay_are_not(counts: list[int]) -> None:
     assert not growth(with_objects(counts)).objects
 
@@ -222,9 +220,7 @@ def test_steps_that_were_only_counted_have_a_trend() -> None:
     for number in range(40):
         run.steps(20, 20.0 + number, LOOP)
     log = run.log()
-    bins = [
-        replace(b, steps=tuple(replace(s, each=(), bins={}) for s in b.steps)) for b in log.buckets
-    ]
+    bins = [replace(b, steps=tuple(replace(s, each=(), bins={}) for s in b.steps)) for b in log.buckets]
     one = replace(run.recording(), run=replace(log, buckets=tuple(bins)))
 
     trend = RunGrowth.measure(one).of(Grows.STEP)

@@ -27,13 +27,7 @@ def test_samples_of_a_line_add_up_over_stacks_and_buckets() -> None:
         Bucket(1, 2, stacks={"1": 50.0, "2": 100.0}, samples={"1": 1, "2": 2}),
     )
     assert found.lines == (
-        LongLine(
-            at=Location("train.py", 30),
-            ms=350.0,
-            samples=7,
-            calls="keras.Model.save",
-            work=RunWork.SAVING,
-        ),
+        LongLine(at=Location("train.py", 30), ms=350.0, samples=7, calls="keras.Model.save", work=RunWork.SAVING),
     )
     assert found.ms == 350.0
     assert found.lines[0].sure

@@ -175,9 +175,7 @@ def test_a_function_that_trains_later_evaluates_before_the_first_step() -> None:
     run.steps(200, 4.0, "train.py:12", between_ms=2.0)
     found = seconds(phases(run))
 
-    assert found[Phase.EVALUATION] == pytest.approx(
-        2.0, abs=0.6
-    )  # but what lies in the first step's bucket
+    assert found[Phase.EVALUATION] == pytest.approx(2.0, abs=0.6)  # but what lies in the first step's bucket
     assert found[Phase.STEPS] == pytest.approx(1.2, abs=0.6)
 
 
@@ -280,9 +278,7 @@ def test_a_program_that_does_nothing_with_models_prepares() -> None:
         ({"calls": "pandas.read_csv"}, False),
     ],
 )
-def test_a_wait_for_child_processes_is_no_preparation(
-    stack: Mapping[str, Any], *, waits: bool
-) -> None:
+def test_a_wait_for_child_processes_is_no_preparation(stack: Mapping[str, Any], *, waits: bool) -> None:
     run = Run()
     run.python(4.0, "launch.py:7", **stack)
     found = RunPhases.measure(run.recording(versions={"tensorflow": "2.21.0"}), None)
@@ -362,9 +358,7 @@ def test_a_fit_of_another_backend_is_training() -> None:
 
 
 @pytest.mark.parametrize("names", [("jax",), ("torch", "jax"), ("tensorflow", "jax"), ()])
-def test_the_work_of_a_program_of_another_framework_is_not_called_preparation(
-    names: tuple[str, ...],
-) -> None:
+def test_the_work_of_a_program_of_another_framework_is_not_called_preparation(names: tuple[str, ...]) -> None:
     """What waits for a compiled function of JAX has no frame that says so."""
     run = Run()
     run.python(1.0, "train.py:2", **IMPORTING)
@@ -485,9 +479,7 @@ def test_a_run_that_was_ended_after_its_traced_steps_is_known_as_such() -> None:
     full = TracedWindow(stopped_by="steps")
     asked = own_loop().recording(plan=CapturePlan(stop_after=True), window=full)
     assert RunPhases.measure(asked, None).ended_early
-    assert not RunPhases.measure(
-        own_loop().recording(plan=CapturePlan(), window=full), None
-    ).ended_early
+    assert not RunPhases.measure(own_loop().recording(plan=CapturePlan(), window=full), None).ended_early
 
 
 def test_a_killed_run_ends_with_its_last_record() -> None:
@@ -527,10 +519,7 @@ def test_a_gap_in_the_log_has_no_name() -> None:
 def test_other_processes_and_clocks_are_mentioned() -> None:
     run = own_loop()
     times = RunTimes(START_NS, None, pid=PID, suspended_ns=20 * 10**9, clock_jump_ns=-3 * 10**9)
-    others = (
-        EndedProcess(PID, ("train.py",)),
-        EndedProcess(9, ("worker.py",), why="it trains nothing"),
-    )
+    others = (EndedProcess(PID, ("train.py",)), EndedProcess(9, ("worker.py",), why="it trains nothing"))
     found = RunPhases.measure(run.recording(times=times, processes=others), None)
 
     assert found.others == ("worker.py (it trains nothing)",)
@@ -545,9 +534,7 @@ def test_a_trace_alone_is_an_account_of_its_window() -> None:
 
     assert found.times == pytest.approx({Phase.STEPS: 100.0})
     assert not found.whole
-    assert found.missing == (
-        "the rest of the run was not recorded: a trace contains the traced window only"
-    )
+    assert found.missing == ("the rest of the run was not recorded: a trace contains the traced window only")
 
 
 def test_without_log_and_steps_nothing_is_known() -> None:
@@ -591,9 +578,7 @@ MS_OF = st.dictionaries(st.integers(0, 6).map(str), st.floats(0, 2000), max_size
 def logs(draw: st.DrawFn) -> RunLog:
     """Logs of any content, damaged ones as well."""
     calls = {
-        number: CallPlace(
-            number, draw(KINDS), ("/job/t.py", number), "f", draw(st.none() | st.integers(0, 5))
-        )
+        number: CallPlace(number, draw(KINDS), ("/job/t.py", number), "f", draw(st.none() | st.integers(0, 5)))
         for number in range(draw(st.integers(0, 6)))
     }
     stacks = {
@@ -614,9 +599,7 @@ def logs(draw: st.DrawFn) -> RunLog:
         end = at + draw(st.floats(0.01, 3))
         each = tuple(draw(st.lists(st.floats(0.1, 500), max_size=4)))
         steps = BucketSteps("x", None, len(each), len(each), sum(each), each)
-        buckets.append(
-            Bucket(at, end, draw(MS_OF), {"1": 2}, draw(MS_OF), {"1": 3}, (steps,) if each else ())
-        )
+        buckets.append(Bucket(at, end, draw(MS_OF), {"1": 2}, draw(MS_OF), {"1": 3}, (steps,) if each else ()))
         at = end
     starts = st.lists(st.tuples(st.floats(0, at + 1), st.floats(0, 4)), max_size=5)
     return RunLog(
@@ -638,14 +621,7 @@ def test_every_ms_is_in_one_phase(log: RunLog, earlier: float, end: float | None
     times = RunTimes(START_NS - round(earlier * 1e9), ended, pid=PID)
     found = RunPhases.measure(replace(recording(manifest=manifest(times=times)), run=log), None)
 
-    last = max(
-        [
-            log.process.began,
-            end or 0.0,
-            *(b.end for b in log.buckets),
-            log.end.end if log.end else 0.0,
-        ]
-    )
+    last = max([log.process.began, end or 0.0, *(b.end for b in log.buckets), log.end.end if log.end else 0.0])
     assert found.total_ms == pytest.approx((last + earlier) * 1000, rel=1e-6, abs=1e-3)
     assert sum(found.times.values()) == pytest.approx(found.total_ms)
     assert all(ms >= 0 for ms in found.times.values())
@@ -661,9 +637,7 @@ def test_a_timed_line_tells_how_much_of_it_tensorflow_executes() -> None:
     run = Run()
     for _ in range(20):
         with run.call(RunCall.PREDICT, "p.py:7", "Model.predict"):
-            run.python(
-                0.3, "p.py:7", runs="tensorflow.python.data.ops.iterator_ops.OwnedIterator.__init__"
-            )
+            run.python(0.3, "p.py:7", runs="tensorflow.python.data.ops.iterator_ops.OwnedIterator.__init__")
             run.python(0.1, "p.py:7", runs="tensorflow.python.eager.execute.quick_execute")
 
     (line,) = RunPhases.measure(run.recording(), None).at(Phase.PREDICTION)

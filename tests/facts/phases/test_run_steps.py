@@ -50,8 +50,7 @@ def test_calls_that_run_a_loop_of_steps_are_no_steps() -> None:
     each = run.recording()
     assert each.run is not None
     looped = tuple(
-        replace(b, steps=tuple(replace(s, source=StepSource.GRAPH_LOOP) for s in b.steps))
-        for b in each.run.buckets
+        replace(b, steps=tuple(replace(s, source=StepSource.GRAPH_LOOP) for s in b.steps)) for b in each.run.buckets
     )
     with pytest.raises(Unavailable, match="loop inside"):
         RunSteps.measure(replace(each, run=replace(each.run, buckets=looped)), None, None, None)
@@ -67,9 +66,7 @@ def binned(log: RunLog) -> RunLog:
             bins[key] = bins.get(key, 0) + 1
         return replace(steps, each=(), bins=bins)
 
-    return replace(
-        log, buckets=tuple(replace(b, steps=tuple(map(of, b.steps))) for b in log.buckets)
-    )
+    return replace(log, buckets=tuple(replace(b, steps=tuple(map(of, b.steps))) for b in log.buckets))
 
 
 def test_bins_give_the_quantiles_to_two_percent() -> None:
@@ -89,13 +86,8 @@ def test_a_call_of_several_steps_is_counted_as_several() -> None:
     run = Run()
     run.steps(100, 50.0, LOOP)
     log = run.log()
-    tens = [
-        replace(b, steps=tuple(replace(s, steps=10 * s.calls) for s in b.steps))
-        for b in log.buckets
-    ]
-    found = RunSteps.measure(
-        replace(run.recording(), run=replace(log, buckets=tuple(tens))), None, None, None
-    )
+    tens = [replace(b, steps=tuple(replace(s, steps=10 * s.calls) for s in b.steps)) for b in log.buckets]
+    found = RunSteps.measure(replace(run.recording(), run=replace(log, buckets=tuple(tens))), None, None, None)
 
     assert found.count == 1000
     assert found.median_ms == pytest.approx(5.0)

@@ -41,12 +41,8 @@ def test_new_function_objects_of_a_line_are_one_function() -> None:
 
 def test_graphs_of_as_many_operations_and_weights_are_the_same_graph() -> None:
     run = Run()
-    for made, (operations, variables) in enumerate(
-        [(318, 192), (318, 192), (318, 768), (0, 0), (0, 0)]
-    ):
-        run.traces.append(
-            FunctionTrace("step", None, float(made), 500.0, made, 0, operations, variables)
-        )
+    for made, (operations, variables) in enumerate([(318, 192), (318, 192), (318, 768), (0, 0), (0, 0)]):
+        run.traces.append(FunctionTrace("step", None, float(made), 500.0, made, 0, operations, variables))
     run.python(9.0, "tune.py:7")
 
     (found,) = RunTraces.measure(run.recording()).functions
@@ -99,9 +95,7 @@ def test_a_definition_is_run_again_where_its_python_functions_are_new() -> None:
     for kept, redefined in ((False, True), (True, False)):
         run = Run()
         for made in range(3):
-            run.traces.append(
-                FunctionTrace("step", None, float(made), 9.0, made, kept=kept and made > 0)
-            )
+            run.traces.append(FunctionTrace("step", None, float(made), 9.0, made, kept=kept and made > 0))
         run.python(9.0, "gan.py:7")
         (found,) = RunTraces.measure(run.recording()).functions
         assert (found.made, found.redefined) == (3, redefined)

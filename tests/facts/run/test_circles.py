@@ -21,8 +21,7 @@ LONG = 3000
 def stages(first: dict[str, Any], number: int, times: int, kind: str) -> list[dict[str, Any]]:
     """Return so many stages, each of which takes the next one so many times."""
     return [
-        {**first, "id": at, "class": kind, "inputs": [at + 1] * times * (at < number - 1)}
-        for at in range(number)
+        {**first, "id": at, "class": kind, "inputs": [at + 1] * times * (at < number - 1)} for at in range(number)
     ]
 
 

@@ -7,14 +7,7 @@ import pytest
 from tests.builders import chart, device, line, manifest, markers, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.run.device import (
-    NO_CUPTI,
-    NO_GPU,
-    NO_KERNELS,
-    NO_PERMISSION,
-    Device,
-    MissingWork,
-)
+from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION, Device, MissingWork
 from tfdoctor.facts.run.gpu_rates import AMD_RATES, GPU_RATES
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -81,12 +74,7 @@ def test_from_ampere_on_float32_runs_as_tf32_already(
 @pytest.mark.parametrize("capability", [(6, 0), (6, 1), (3, 7), (8, 7), (13, 0)])
 def test_a_gpu_that_is_not_in_the_table_is_unknown(capability: tuple[int, int]) -> None:
     found = capable(*capability, gpu_device_name="Tesla")
-    assert (found.matrix_unit, found.sixteen_bit, found.tile, found.peak_flop_s) == (
-        "",
-        None,
-        None,
-        None,
-    )
+    assert (found.matrix_unit, found.sixteen_bit, found.tile, found.peak_flop_s) == ("", None, None, None)
     assert ".".join(map(str, capability)) in found.missing
     assert found.name == "Tesla"
 
@@ -159,8 +147,7 @@ def test_a_gpu_without_a_name_is_described_by_its_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capability", "known"),
-    [((6, 1), "none"), ((3, 7), "none"), ((13, 0), "nothing"), ((8, 7), "nothing")],
+    ("capability", "known"), [((6, 1), "none"), ((3, 7), "none"), ((13, 0), "nothing"), ((8, 7), "nothing")]
 )
 def test_only_generations_before_volta_are_known_to_have_no_tensor_cores(
     capability: tuple[int, int], known: str
@@ -177,9 +164,7 @@ def test_only_generations_before_volta_are_known_to_have_no_tensor_cores(
         ((8, 6), {"float16", "int8", "uint8", "bfloat16", "float32"}),
     ],
 )
-def test_what_tensor_cores_multiply_by_generation(
-    capability: tuple[int, int], types: set[str]
-) -> None:
+def test_what_tensor_cores_multiply_by_generation(capability: tuple[int, int], types: set[str]) -> None:
     found = capable(*capability)
     assert found.multiplies == types
     assert found.strict == (capability < (8, 0))
@@ -229,9 +214,7 @@ def test_a_cpus_flags_tell_its_unit(flags: tuple[str, ...], unit: str, tile: int
         (("avx2",), Bound.AT_MOST),
     ],
 )
-def test_what_float64_costs_is_known_where_it_was_measured(
-    flags: tuple[str, ...], bound: Bound
-) -> None:
+def test_what_float64_costs_is_known_where_it_was_measured(flags: tuple[str, ...], bound: Bound) -> None:
     assert cpu(*flags).float32.bound is bound
 
 
@@ -336,10 +319,7 @@ def test_a_tpu_goes_before_a_gpu() -> None:
     ],
 )
 def test_why_a_gpu_has_no_kernels(error: str, reason: MissingWork) -> None:
-    for told in (
-        trace([], gpus=[v100()], errors=(error,)),
-        trace([], gpus=[v100()], warnings=(error,)),
-    ):
+    for told in (trace([], gpus=[v100()], errors=(error,)), trace([], gpus=[v100()], warnings=(error,))):
         device = chart(told).fact(Device)
         assert (device.missing, device.used) == (reason, 0)
 

@@ -15,9 +15,7 @@ COUNTER = f"{W}/{W}/loop_counter"
 LOOP = Operation(name=W, type="While", sources=(f"{W}/loop_counter",), graph=0)
 
 
-def op(
-    name: str, kind: str, *sources: str, dtype: str = "float32", shape: Shape | None = ROW
-) -> Operation:
+def op(name: str, kind: str, *sources: str, dtype: str = "float32", shape: Shape | None = ROW) -> Operation:
     return Operation(name=name, type=kind, sources=sources, outputs=((dtype, shape),), graph=1)
 
 
@@ -114,9 +112,7 @@ def test_iterations_can_depend_on_each_other_without_an_edge(kind: str) -> None:
 def test_a_loop_whose_body_is_not_recorded_is_unknown() -> None:
     assert independent(Program((LOOP,)), [LOOP]) == frozenset()
     assert independent(None, [LOOP]) == frozenset()
-    assert not is_independent(
-        [(LIST, written("work"))], ROWS, READ, WORK, loop=replace(LOOP, sources=())
-    )
+    assert not is_independent([(LIST, written("work"))], ROWS, READ, WORK, loop=replace(LOOP, sources=()))
 
 
 def test_the_condition_is_no_body() -> None:

@@ -23,9 +23,7 @@ def by_name(trace: str) -> dict[str, Operation]:
         ("cudnn-conv-bw-filter.7", "Conv2DBackpropFilter", None),
     ],
 )
-def test_calls_of_cudnn_have_the_sizes_of_the_convolution(
-    instruction: str, kind: str, kernel: int | None
-) -> None:
+def test_calls_of_cudnn_have_the_sizes_of_the_convolution(instruction: str, kind: str, kernel: int | None) -> None:
     found = by_name("convnet-bfloat16-130")[instruction]
 
     weights = found.outputs[0] if kernel is None else found.inputs[kernel]

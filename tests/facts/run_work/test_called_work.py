@@ -36,12 +36,9 @@ def test_what_no_loop_repeats_is_one_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "loops", "work"),
-    [(3, 1, CalledWork.PYTHON), (2, 1, CalledWork.BULK), (3, 0, CalledWork.BULK)],
+    ("lines", "loops", "work"), [(3, 1, CalledWork.PYTHON), (2, 1, CalledWork.BULK), (3, 0, CalledWork.BULK)]
 )
-def test_several_lines_of_a_loop_work_item_by_item(
-    lines: int, loops: int, work: CalledWork
-) -> None:
+def test_several_lines_of_a_loop_work_item_by_item(lines: int, loops: int, work: CalledWork) -> None:
     body = [line("numpy.random.normal", loops=loops, at=20 + n) for n in range(lines)]
     (group,) = line_groups(body)
     assert group.work is work

@@ -43,12 +43,7 @@ def test_a_group_is_of_one_phase_and_names_a_sure_line(given_lines: list[RunLine
 
 
 def line(number: int, *, function: str = "<module>", caller: int = 0, **given: Any) -> RunLine:
-    known: dict[str, Any] = {
-        "phase": Phase.PREPARING,
-        "ms": 100.0,
-        "samples": 9,
-        "repeats": True,
-    } | given
+    known: dict[str, Any] = {"phase": Phase.PREPARING, "ms": 100.0, "samples": 9, "repeats": True} | given
     at = Location("a.py", caller) if caller else None
     return RunLine(at=Location("a.py", number), function=function, caller=at, **known)
 

@@ -18,9 +18,7 @@ TEN_CALLS = group(calls=10.0)
         (9.0, frozenset({StepWork.LAUNCHING}), 0.0),
     ],
 )
-def test_only_what_is_unexplained_counts(
-    left_ms: float, subjects: frozenset[str], counted_ms: float
-) -> None:
+def test_only_what_is_unexplained_counts(left_ms: float, subjects: frozenset[str], counted_ms: float) -> None:
     dispatch = Dispatch(in_loops_ms=9.0, outside_ms=0.5)
     limited = dispatch.at_most([TEN_CALLS], Unexplained({Stage.HOST: left_ms}, subjects))
     assert limited.of_group(TEN_CALLS) == pytest.approx(counted_ms)

@@ -46,9 +46,7 @@ def left(*effects: Effect) -> float:
         ((effect("", 8.0),), 1.0),
     ],
 )
-def test_the_hosts_work_goes_with_operations_that_are_removed(
-    effects: tuple[Effect, ...], share: float
-) -> None:
+def test_the_hosts_work_goes_with_operations_that_are_removed(effects: tuple[Effect, ...], share: float) -> None:
     """Faster operations are started as before; an upper bound also counts how many there are."""
     assert left(*effects) == pytest.approx(share)
 

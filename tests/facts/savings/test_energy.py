@@ -18,9 +18,7 @@ IDLE, BUSY = 90.0, 400.0
 
 
 def window(start: float, stop: float) -> Manifest:
-    return Manifest(
-        window=TracedWindow(started_unix_ns=int(start * S), stopped_unix_ns=int(stop * S))
-    )
+    return Manifest(window=TracedWindow(started_unix_ns=int(start * S), stopped_unix_ns=int(stop * S)))
 
 
 def board(at: float, joules: float | None, load: float = 0.0, index: int = 0, **more: Any) -> Any:
@@ -111,10 +109,7 @@ def test_packages_of_the_cpu_are_apart() -> None:
     rows = [
         {
             "unix_ns": (100 + at) * S,
-            "package": [
-                {"name": "package-0", "energy_j": 30.0 * at},
-                {"name": "package-1", "energy_j": 20.0 * at},
-            ],
+            "package": [{"name": "package-0", "energy_j": 30.0 * at}, {"name": "package-1", "energy_j": 20.0 * at}],
         }
         for at in range(21)
     ]

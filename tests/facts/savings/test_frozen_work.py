@@ -96,10 +96,7 @@ def test_a_cache_after_random_draws_keeps_them(more: tuple[str, ...]) -> None:
     assert "only cache() after it" in why
 
 
-@pytest.mark.parametrize(
-    "kinds",
-    [("TensorSlice", "Map"), ("TensorSlice", "Cache", "Map")],
-)
+@pytest.mark.parametrize("kinds", [("TensorSlice", "Map"), ("TensorSlice", "Cache", "Map")])
 def test_draws_that_no_cache_keeps_differ(kinds: tuple[str, ...]) -> None:
     assert flipped(*kinds) == "flip in the pipeline draws random numbers in each pass"
 

@@ -43,18 +43,9 @@ def call(number: int, source: int, read: str = "read", **more: Any) -> list[dict
     place = {"at": ["train.py", 22], "by": ["train.py", 30 + number], "layer": "dense"}
     at = 3 + 2 * number + more.pop("shift", 0)
     return [
+        graph_operation(f"{name}/Read", "ReadVariableOp", [X], [X], computes=read, **place, **{"from": [1]}),
         graph_operation(
-            f"{name}/Read", "ReadVariableOp", [X], [X], computes=read, **place, **{"from": [1]}
-        ),
-        graph_operation(
-            f"{name}/MatMul",
-            "MatMul",
-            [X, X],
-            [X],
-            computes="mm",
-            **place,
-            **{"from": [source, at]},
-            **more,
+            f"{name}/MatMul", "MatMul", [X, X], [X], computes="mm", **place, **{"from": [source, at]}, **more
         ),
     ]
 
@@ -86,9 +77,7 @@ def test_other_inputs_are_not_equal(second: list[dict[str, Any]]) -> None:
 
 
 def test_a_variable_that_is_written_in_between_has_another_value() -> None:
-    write = graph_operation(
-        "write", "AssignVariableOp", [X, X], [], computes="", **{"from": [1, 0]}
-    )
+    write = graph_operation("write", "AssignVariableOp", [X, X], [], computes="", **{"from": [1, 0]})
     (layer,) = measured(*start(), *call(0, 2), write, *call(1, 2, shift=1)).layers
     assert not layer.equal
 

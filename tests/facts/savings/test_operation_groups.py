@@ -30,9 +30,7 @@ def groups(
     program: Program | None = None,
     results: AllocatedResults | None = None,
 ) -> tuple[OperationGroup, ...]:
-    found = OperationGroups.measure(
-        Operations(rows), hardware, program, results or AllocatedResults(), None
-    )
+    found = OperationGroups.measure(Operations(rows), hardware, program, results or AllocatedResults(), None)
     return found.groups
 
 
@@ -102,17 +100,9 @@ def test_operations_of_a_loop_s_body_get_the_line_of_the_loop() -> None:
 
 
 def flat(shape: Shape, layer: str = "") -> OperationTime:
-    graph = Operation(
-        name="Cumsum", type="Cumsum", inputs=(("float32", shape),), outputs=(("float32", shape),)
-    )
+    graph = Operation(name="Cumsum", type="Cumsum", inputs=(("float32", shape),), outputs=(("float32", shape),))
     return OperationTime(
-        name="Cumsum",
-        type="Cumsum",
-        ms=1.0,
-        ran=("f/Cumsum:Cumsum",),
-        nbytes=128.0,
-        operation=graph,
-        layer=layer,
+        name="Cumsum", type="Cumsum", ms=1.0, ran=("f/Cumsum:Cumsum",), nbytes=128.0, operation=graph, layer=layer
     )
 
 

@@ -123,9 +123,7 @@ RUN_EFFECTS = st.lists(
     ),
     max_size=6,
 )
-EFFECTS = st.lists(
-    st.builds(Effect, st.sampled_from([Stage.DEVICE, Stage.HOST]), st.floats(0, 1)), max_size=3
-)
+EFFECTS = st.lists(st.builds(Effect, st.sampled_from([Stage.DEVICE, Stage.HOST]), st.floats(0, 1)), max_size=3)
 
 
 @given(EFFECTS, RUN_EFFECTS, RUN_EFFECTS)
@@ -144,9 +142,7 @@ def test_more_effects_save_more_but_never_the_same_time_twice(
 
 
 @given(EFFECTS, RUN_EFFECTS, st.permutations(range(6)))
-def test_the_order_does_not_matter(
-    of_step: list[Effect], some: list[RunEffect], order: list[int]
-) -> None:
+def test_the_order_does_not_matter(of_step: list[Effect], some: list[RunEffect], order: list[int]) -> None:
     shuffled = [some[at] for at in order if at < len(some)]
 
     assert model().saving_ms(of_step, shuffled) == pytest.approx(model().saving_ms(of_step, some))

@@ -6,18 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import (
-    chart,
-    executor,
-    iterator,
-    line,
-    manifest,
-    markers,
-    recording,
-    trace,
-    v100,
-    wait,
-)
+from tests.builders import chart, executor, iterator, line, manifest, markers, recording, trace, v100, wait
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
@@ -36,9 +25,7 @@ PATHS = ("Root", "Root::Prefetch::Map", "Root::Prefetch::Map::Range", "Root::Pre
 cores = st.floats(0.1, 64)
 segments = st.lists(
     st.builds(
-        PipelineSegment,
-        st.dictionaries(st.sampled_from(PATHS), times, min_size=1, max_size=3),
-        st.booleans(),
+        PipelineSegment, st.dictionaries(st.sampled_from(PATHS), times, min_size=1, max_size=3), st.booleans()
     ),
     max_size=3,
 ).map(tuple)
@@ -80,9 +67,7 @@ sets = st.lists(effects(), min_size=1, max_size=4)
 
 def model(**parts: float) -> StepModel:
     """A GPU's step without a pipeline that is known."""
-    return StepModel(
-        device=DeviceKind.GPU, exposed={str(part): parts.get(str(part), 0.0) for part in PARTS}
-    )
+    return StepModel(device=DeviceKind.GPU, exposed={str(part): parts.get(str(part), 0.0) for part in PARTS})
 
 
 # Properties
@@ -96,9 +81,7 @@ def test_without_effects_the_formula_gives_the_measured_step(any_model: StepMode
 
 
 @given(models, effects())
-def test_no_effect_saves_more_than_its_stage_has_exposed(
-    any_model: StepModel, effect: Effect
-) -> None:
+def test_no_effect_saves_more_than_its_stage_has_exposed(any_model: StepModel, effect: Effect) -> None:
     assert any_model.saving([effect]) <= any_model.exposed[effect.stage] + EXACT
 
 
@@ -108,17 +91,13 @@ def test_no_effect_costs_time(any_model: StepModel, effect: Effect) -> None:
 
 
 @given(models, sets)
-def test_a_set_saves_at_least_what_its_best_member_saves(
-    any_model: StepModel, some: list[Effect]
-) -> None:
+def test_a_set_saves_at_least_what_its_best_member_saves(any_model: StepModel, some: list[Effect]) -> None:
     best = max(any_model.saving([one]) for one in some)
     assert any_model.saving(some) >= best - EXACT
 
 
 @given(models, sets, st.floats(0, 1))
-def test_a_stronger_effect_saves_no_less(
-    any_model: StepModel, some: list[Effect], factor: float
-) -> None:
+def test_a_stronger_effect_saves_no_less(any_model: StepModel, some: list[Effect], factor: float) -> None:
     first, *others = some
     stronger = replace(first, scales=first.scales * factor)
     assert any_model.predict([stronger, *others]) <= any_model.predict(some) + EXACT
@@ -174,9 +153,7 @@ def test_work_that_moves_or_spreads_keeps_the_cores_busy(
 
 
 @given(models, sets)
-def test_a_run_that_has_no_core_free_gains_nothing_from_threads(
-    any_model: StepModel, some: list[Effect]
-) -> None:
+def test_a_run_that_has_no_core_free_gains_nothing_from_threads(any_model: StepModel, some: list[Effect]) -> None:
     full = replace(any_model, device=DeviceKind.CPU, cores=Cores(2.0, 2.0))
     moved = [e for e in some if e.overlaps or e.spreads]
     unscaled = [replace(e, scales=1.0) if e.overlaps else e for e in moved]
@@ -207,9 +184,7 @@ def test_no_operation_gets_faster_than_its_roofline(
 
 def test_an_operation_that_is_not_run_at_all_moves_no_bytes() -> None:
     bounded = StepModel(
-        device=DeviceKind.CPU,
-        exposed={**dict.fromkeys(map(str, PARTS), 0.0), "device": 20.0},
-        floors={"op": 4.0},
+        device=DeviceKind.CPU, exposed={**dict.fromkeys(map(str, PARTS), 0.0), "device": 20.0}, floors={"op": 4.0}
     )
     gone = Effect(Stage.DEVICE, 0.0, "op", ms(10.0))
     assert bounded.saving([gone]) == pytest.approx(10.0)
@@ -249,9 +224,7 @@ def test_the_slowest_segment_of_a_waiting_trainer_takes_the_step() -> None:
     quick = PipelineSegment({"c": 20.0}, overlapped=True)
     bound = replace(model(input=40, device=10), segments=(slow, quick))
     assert bound.predict([Effect(Stage.INPUT, 0.5, "a")]) == pytest.approx(50 * (15 + 15) / 45)
-    assert bound.predict([Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b")]) == (
-        pytest.approx(20)
-    )
+    assert bound.predict([Effect(Stage.INPUT, 0.0, "a"), Effect(Stage.INPUT, 0.0, "b")]) == (pytest.approx(20))
 
 
 def test_a_pipeline_that_keeps_up_is_at_least_as_fast_as_the_step() -> None:
@@ -274,10 +247,7 @@ def test_a_host_that_leaves_the_device_idle_limits_the_step() -> None:
 
 def test_where_the_host_begins_to_limit_the_step_nothing_jumps() -> None:
     halved = [Effect(Stage.DEVICE, 0.5)]
-    just, over = (
-        replace(model(host=host, device=10), host_work=12).predict(halved)
-        for host in (9.999, 10.001)
-    )
+    just, over = (replace(model(host=host, device=10), host_work=12).predict(halved) for host in (9.999, 10.001))
     assert just == pytest.approx(over, abs=0.005)
 
 
@@ -305,9 +275,7 @@ def test_effects_on_one_part_multiply() -> None:
 
 
 @pytest.mark.parametrize(("made", "trusted"), [(50.0, True), (45.1, True), (44.9, False)])
-def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(
-    made: float, *, trusted: bool
-) -> None:
+def test_stages_that_explain_too_little_of_a_wait_make_savings_ceilings(made: float, *, trusted: bool) -> None:
     segment = PipelineSegment({"a": made}, overlapped=True)
     found = replace(model(input=40, device=10), segments=(segment,))
     assert TRUSTED_RESIDUAL == 0.1
@@ -380,9 +348,7 @@ def test_savings_that_need_cores_of_which_nobody_is_certain_are_ceilings(
     assert on_cpu.guesses_cores([Effect(Stage.INPUT, overlaps=True)]) is guesses
     assert on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a", spreads=True)]) is guesses
     assert not on_cpu.guesses_cores([Effect(Stage.INPUT, 0.5, "a")])
-    assert not replace(on_cpu, device=DeviceKind.GPU).guesses_cores(
-        [Effect(Stage.INPUT, overlaps=True)]
-    )
+    assert not replace(on_cpu, device=DeviceKind.GPU).guesses_cores([Effect(Stage.INPUT, overlaps=True)])
 
 
 @pytest.mark.parametrize(("narrows", "left"), [(False, 8.0), (True, 4.0)])
@@ -402,9 +368,7 @@ def test_memory_limits_narrower_tensors_less(*, narrows: bool, left: float) -> N
         (Effect(Stage.INPUT, 0.0, "a"), DeviceKind.GPU, False),
     ],
 )
-def test_work_that_is_gone_leaves_a_cpus_cores_free(
-    effect: Effect, device: DeviceKind, *, frees: bool
-) -> None:
+def test_work_that_is_gone_leaves_a_cpus_cores_free(effect: Effect, device: DeviceKind, *, frees: bool) -> None:
     run = replace(model(input=6.0, device=4.0), device=device)
     assert run.frees_cores([effect]) is frees
     assert not run.frees_cores([effect, Effect(Stage.DEVICE, 0.9)])  # says what that gives
@@ -414,11 +378,7 @@ def test_threads_share_the_cores_that_the_compute_leaves() -> None:
     """Two cores: 40 ms of input on one of them, then 60 ms of compute on both."""
     segment = PipelineSegment({"Root::Map": 40.0}, overlapped=False)
     on_cpu = replace(
-        model(input=40, device=60),
-        device=DeviceKind.CPU,
-        segments=(segment,),
-        cores=Cores(2.0, 1.6),
-        input_ms=40.0,
+        model(input=40, device=60), device=DeviceKind.CPU, segments=(segment,), cores=Cores(2.0, 1.6), input_ms=40.0
     )
     prefetch = Effect(Stage.INPUT, overlaps=True)
     parallel = Effect(Stage.INPUT, 0.5, "Root::Map", spreads=True)
@@ -441,9 +401,7 @@ def test_threads_share_the_cores_that_the_compute_leaves() -> None:
         (0, 33.0, False),
     ],
 )
-def test_an_input_of_many_elements_may_keep_up_untraced(
-    elements: float, device: float, *, doubted: bool
-) -> None:
+def test_an_input_of_many_elements_may_keep_up_untraced(elements: float, device: float, *, doubted: bool) -> None:
     segment = PipelineSegment({"Root::Prefetch::Batch": 45.0}, overlapped=True)
     run = replace(model(input=45.0 - device, device=device), segments=(segment,), elements=elements)
     assert run.doubts_input is doubted
@@ -489,9 +447,7 @@ def test_the_share_of_the_cores_that_the_run_keeps_busy(used: float, share: floa
     assert chart(trace([markers(2, 10)]), beside).fact(StepModel).busy_share == share
 
 
-input_effects = st.builds(
-    Effect, stage=st.just(Stage.INPUT), scales=st.floats(0, 1), subject=subjects(Stage.INPUT)
-)
+input_effects = st.builds(Effect, stage=st.just(Stage.INPUT), scales=st.floats(0, 1), subject=subjects(Stage.INPUT))
 
 
 @given(models, st.lists(input_effects, min_size=1, max_size=3))
@@ -513,9 +469,7 @@ def test_an_upper_bound_counts_the_cores_that_the_input_frees(
     busy: float, device: DeviceKind, saved: float
 ) -> None:
     """Half of the 4 ms beside which the input works."""
-    crowded = replace(
-        model(input=6.0, device=4.0), device=device, cores=Cores(2.0, busy), input_ms=15.0
-    )
+    crowded = replace(model(input=6.0, device=4.0), device=device, cores=Cores(2.0, busy), input_ms=15.0)
     bound = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
 
     assert crowded.saving([bound]) == pytest.approx(saved)
@@ -524,9 +478,7 @@ def test_an_upper_bound_counts_the_cores_that_the_input_frees(
 
 
 @pytest.mark.parametrize(("product", "left"), [(1.0, 20.0), (0.25, 12.5)])
-def test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays(
-    product: float, left: float
-) -> None:
+def test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays(product: float, left: float) -> None:
     """Two changes to the input each count the cores they leave, beside a profiler that may have slowed the rest."""
     on_cpu = replace(
         model(input=20.0, device=40.0),
@@ -545,9 +497,7 @@ def test_changes_that_leave_the_cores_leave_half_of_the_work_that_stays(
 
 
 @given(models, sets)
-def test_the_predicted_parts_sum_to_the_predicted_step(
-    any_model: StepModel, some: list[Effect]
-) -> None:
+def test_the_predicted_parts_sum_to_the_predicted_step(any_model: StepModel, some: list[Effect]) -> None:
     parts = any_model.predict_parts(some)
     assert sum(parts.values()) == pytest.approx(any_model.predict(some), abs=EXACT)
     assert min(parts.values()) >= 0.0
@@ -555,10 +505,5 @@ def test_the_predicted_parts_sum_to_the_predicted_step(
 
 def test_cores_that_worker_processes_keep_busy_are_the_inputs() -> None:
     """Two processes that make the batches use both cores; the step's own work uses them 2.4 of 76 ms."""
-    waiting = replace(
-        model(input=73.4, device=2.4),
-        device=DeviceKind.CPU,
-        cores=Cores(2.0, 2.0),
-        input_ms=73.4,
-    )
+    waiting = replace(model(input=73.4, device=2.4), device=DeviceKind.CPU, cores=Cores(2.0, 2.0), input_ms=73.4)
     assert waiting.saving([Effect(Stage.INPUT, scales=0.0)]) == pytest.approx(73.4, abs=0.01)

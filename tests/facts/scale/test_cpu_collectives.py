@@ -19,10 +19,7 @@ def test_a_reduction_over_hosts_is_no_computing() -> None:
             )
             for n in range(4)
         ),
-        *(
-            line(f"collective_ops/{n}", ("r/Reduce:CollectiveReduceV2", 10 * n + 2, 10 * n + 8))
-            for n in range(4)
-        ),
+        *(line(f"collective_ops/{n}", ("r/Reduce:CollectiveReduceV2", 10 * n + 2, 10 * n + 8)) for n in range(4)),
     ]
     found = chart(trace(host))
     parts = found.fact(Breakdown)

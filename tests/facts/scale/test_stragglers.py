@@ -35,14 +35,10 @@ def host(parts: Mapping[str, list[float]], first: int = 10, **more: Any) -> Host
     return HostSteps(parts=whole, **(given | more))
 
 
-def job(
-    work: Mapping[str, Mapping[str, float]], steps: int = 20, noise: float = 0.5
-) -> dict[str, HostSteps]:
+def job(work: Mapping[str, Mapping[str, float]], steps: int = 20, noise: float = 0.5) -> dict[str, HostSteps]:
     """Hosts that train in step: each waits in a collective until the slowest has done its work."""
     own = {
-        name: {
-            part: [ms + SEED.uniform(0, noise) for _ in range(steps)] for part, ms in parts.items()
-        }
+        name: {part: [ms + SEED.uniform(0, noise) for _ in range(steps)] for part, ms in parts.items()}
         for name, parts in work.items()
     }
     totals = {name: np.sum(list(parts.values()), axis=0) for name, parts in own.items()}
@@ -80,10 +76,7 @@ def test_two_slow_hosts_among_many_are_both_named_the_slowest_first() -> None:
     assert [lag.host for lag in compared(job(work)).lags] == ["w6", "w3"]
 
 
-@given(
-    st.permutations(["a", "b", "c", "d"]),
-    st.lists(st.floats(0.0, 20.0), min_size=4, max_size=4),
-)
+@given(st.permutations(["a", "b", "c", "d"]), st.lists(st.floats(0.0, 20.0), min_size=4, max_size=4))
 def test_the_order_of_the_hosts_does_not_matter(order: list[str], extra: list[float]) -> None:
     work = {name: {"device": 5.0 + more} for name, more in zip("abcd", extra, strict=True)}
     hosts = job(work)
@@ -172,12 +165,7 @@ def test_without_numbers_the_clock_tells() -> None:
 
 
 def test_with_neither_the_order_has_to_do_and_nothing_is_said_of_skew() -> None:
-    blind: dict[str, Any] = {
-        "counted": False,
-        "starts_ns": (),
-        "ends_ns": (),
-        "clock_missing": "it has no clock",
-    }
+    blind: dict[str, Any] = {"counted": False, "starts_ns": (), "ends_ns": (), "clock_missing": "it has no clock"}
     hosts = {"a": host({"device": [1.0] * 6}, **blind), "b": host({"device": [1.0] * 4}, **blind)}
     found = match(hosts)
     assert (found.by, found.count) == (MatchedBy.ORDER, 4)
@@ -207,9 +195,7 @@ def test_skew_is_the_slowest_minus_the_median_host() -> None:
 
 
 @pytest.mark.parametrize("other", [{"machine": "vm2"}, {"boot_ns": 10**9}, {"boot_ns": None}])
-def test_several_machines_are_taken_to_agree_and_the_report_says_so(
-    other: dict[str, object],
-) -> None:
+def test_several_machines_are_taken_to_agree_and_the_report_says_so(other: dict[str, object]) -> None:
     base = host({"device": [10.0] * 20})
     hosts = {"a": base, "b": shifted(base, 1.0, **other)}
     assert clock_skew(hosts, match(hosts)).basis == NTP

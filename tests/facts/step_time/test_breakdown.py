@@ -14,8 +14,7 @@ from tfdoctor.trace import Trace
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum"
 
 spans = st.lists(
-    st.tuples(st.integers(0, 500), st.integers(0, 40)).map(lambda x: (x[0] / 10, sum(x) / 10)),
-    max_size=8,
+    st.tuples(st.integers(0, 500), st.integers(0, 40)).map(lambda x: (x[0] / 10, sum(x) / 10)), max_size=8
 )
 
 
@@ -58,9 +57,7 @@ def test_the_parts_sum_to_every_step_and_to_the_usual_one(
 ) -> None:
     starts = [0, *(sum(gaps[: n + 1]) for n in range(len(gaps)))]
     steps = line("p", *(marker(n, at, at + 1, steps=1 + n % 3) for n, at in enumerate(starts)))
-    work = (
-        [(KERNEL, *s) for s in kernels] + [(COPY, *s) for s in copies] + [(NCCL, *s) for s in nccl]
-    )
+    work = [(KERNEL, *s) for s in kernels] + [(COPY, *s) for s in copies] + [(NCCL, *s) for s in nccl]
     facts = chart(gpu_trace(steps, *work, host=(line("data", *(wait(*s) for s in waits)),)))
     found, measured = facts.fact(Breakdown), facts.fact(Steps)
     for step, parts in zip(measured.steps, found.steps, strict=True):
@@ -121,13 +118,7 @@ def test_infeed_of_a_tpu_is_input() -> None:
         "%copy-done": {"hlo_category": "copy-done"},
         "%fusion": {"hlo_category": "convolution fusion"},
     }
-    ops = line(
-        "XLA Ops",
-        ("%infeed", 0, 4),
-        ("%fusion", 4, 7),
-        ("%all-reduce", 7, 9),
-        ("%copy-done", 9, 10),
-    )
+    ops = line("XLA Ops", ("%infeed", 0, 4), ("%fusion", 4, 7), ("%all-reduce", 7, 9), ("%copy-done", 9, 10))
     found = breakdown(trace([], tpus=[device(ops, line("Steps", ("0", 0, 10)), kinds=kinds)]))
     parts = (found["input"], found["device"], found["collective"], found["transfer"])
     assert parts == pytest.approx((4, 3, 2, 1))
@@ -143,9 +134,7 @@ def test_an_outlying_first_step_does_not_colour_the_others() -> None:
     rows = [marker(0, 0, 500), *(marker(n, 490 + 10 * n, 500 + 10 * n) for n in range(1, 9))]
     steps = line("p", *rows, ("tfdoctor_end", 580, 580))
     data = line("tf_data_iterator_get_next", wait(0, 480))
-    found = breakdown(
-        gpu_trace(steps, *((KERNEL, s, s + 9) for s in range(500, 580, 10)), host=(data,))
-    )
+    found = breakdown(gpu_trace(steps, *((KERNEL, s, s + 9) for s in range(500, 580, 10)), host=(data,)))
     assert found["input"] == 0
     assert found["device"] == pytest.approx(9)
     assert found.steps[0]["input"] == 480
@@ -162,9 +151,7 @@ def test_an_outlying_first_step_does_not_colour_the_others() -> None:
         (0.0, 0.0, False),
     ],
 )
-def test_a_wait_counts_from_a_share_and_from_a_time_on(
-    wait_ms: float, step_ms: float, *, waits: bool
-) -> None:
+def test_a_wait_counts_from_a_share_and_from_a_time_on(wait_ms: float, step_ms: float, *, waits: bool) -> None:
     found = Breakdown.of(input=wait_ms, device=step_ms - wait_ms)
     assert found.step_ms == pytest.approx(step_ms)
     assert found.waits_for_input is waits

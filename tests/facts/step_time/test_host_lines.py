@@ -7,14 +7,7 @@ import pytest
 
 from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.step_time.host_lines import (
-    HostLine,
-    HostLines,
-    LineWork,
-    by_caller,
-    shown,
-    work_of,
-)
+from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller, shown, work_of
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import StepsSeen
@@ -23,10 +16,7 @@ from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace.measured import measured
 
 STEPS, BEGAN_NS = 8, 1_000_000_000_000
-CALLS, RUNS = (
-    "tensorflow.python.polymorphic_function.Function.__call__",
-    "tensorflow.execute.quick_execute",
-)
+CALLS, RUNS = ("tensorflow.python.polymorphic_function.Function.__call__", "tensorflow.execute.quick_execute")
 
 
 def step(n: int) -> list[Row]:
@@ -174,10 +164,7 @@ def test_within_a_compiled_function_s_call_the_innermost_function_is_shown() -> 
 
 def test_the_lines_of_a_function_are_merged_by_its_caller() -> None:
     caller = Location("train.py", 30)
-    lines = [
-        HostLine(Location("train.py", n), 3, 1.5, calls={"": 3}, callers={caller: 3})
-        for n in (4, 5)
-    ]
+    lines = [HostLine(Location("train.py", n), 3, 1.5, calls={"": 3}, callers={caller: 3}) for n in (4, 5)]
     (merged,) = by_caller([*lines, HostLine(Location("train.py", 9), 8, 4.0)])
     assert (merged.at, merged.seen, merged.ms) == (caller, 6, 3.0)
     assert merged.calls == {"": 6}

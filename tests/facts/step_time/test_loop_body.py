@@ -20,12 +20,7 @@ GRAPH = EagerWork(2.0, 0.1, 8.0, at=LOOP)
 def over_a_dataset(n: int, *, call: tuple[float, float] = (1.0, 5.0)) -> Iterable[Row]:
     """A step of 10 ms whose call takes 4; the mark lasts until the next batch."""
     yield marker(n, 10.0 * n, 10.0 * n + 10)
-    yield (
-        "train_step",
-        10.0 * n + call[0],
-        10.0 * n + call[1],
-        {"tf_function_call": "notTraced-nonXla"},
-    )
+    yield ("train_step", 10.0 * n + call[0], 10.0 * n + call[1], {"tf_function_call": "notTraced-nonXla"})
     yield ("FunctionRun", 10.0 * n + call[0], 10.0 * n + call[1], {"id": n + 1})
 
 

@@ -61,12 +61,10 @@ def eager(n: int) -> Iterable[Row]:
 def test_single_operations_are_counted_on_the_threads_of_python() -> None:
     rows = [row for n in range(STEPS) for row in eager(n)]
     elsewhere = [("EagerLocalExecute: Mul", 10.0 * n, 10.0 * n + 1) for n in range(STEPS)]
-    beside = recording(
-        {"run": {"run_eagerly": True, "fit_at": ["/home/me/train.py", 7]}}, manifest=manifest()
+    beside = recording({"run": {"run_eagerly": True, "fit_at": ["/home/me/train.py", 7]}}, manifest=manifest())
+    found = chart(trace(host=[line("python", *rows), line("tf_data_py_function", *elsewhere)]), beside).fact(
+        EagerWork
     )
-    found = chart(
-        trace(host=[line("python", *rows), line("tf_data_py_function", *elsewhere)]), beside
-    ).fact(EagerWork)
     assert found.operations == pytest.approx(4.0)
     assert found.operations_ms == pytest.approx(4.0, rel=0.05)
     assert found.functions_ms == 0.0
@@ -75,14 +73,11 @@ def test_single_operations_are_counted_on_the_threads_of_python() -> None:
 
 def test_a_trace_without_python_s_calls_tells_nothing_of_them() -> None:
     with pytest.raises(Unavailable, match="does not show what Python ran"):
-        chart(trace(host=[line("python", *(marker(n, n, n + 1) for n in range(4)))])).fact(
-            EagerWork
-        )
+        chart(trace(host=[line("python", *(marker(n, n, n + 1) for n in range(4)))])).fact(EagerWork)
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["CpuCompiler::RunBackend", "XlaCompileBackend:#module=step#", "GpuCompiler::RunHloPasses"],
+    "name", ["CpuCompiler::RunBackend", "XlaCompileBackend:#module=step#", "GpuCompiler::RunHloPasses"]
 )
 def test_the_compiler_s_time_is_the_host_s(name: str) -> None:
     rows = [marker(n, 10.0 * n, 10.0 * n + 10) for n in range(STEPS)]

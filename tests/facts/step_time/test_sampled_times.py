@@ -9,8 +9,7 @@ from tfdoctor.trace.lines import LIMIT_PS
 
 
 @pytest.mark.parametrize(
-    ("when_us", "times_ps"),
-    [((), []), ((1, 2), [3_000_000, 4_000_000]), ((2**63,), [LIMIT_PS])],
+    ("when_us", "times_ps"), [((), []), ((1, 2), [3_000_000, 4_000_000]), ((2**63,), [LIMIT_PS])]
 )
 def test_impossible_times_are_limited(when_us: tuple[int, ...], times_ps: list[int]) -> None:
     assert times_of(SeenPlace(seen=1, when_us=when_us), 2_000_000).tolist() == times_ps

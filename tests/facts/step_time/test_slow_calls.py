@@ -28,9 +28,7 @@ def step(n: int) -> list[Row]:
     ]
 
 
-def place(
-    number: int, *offsets_ms: float, steps: Iterable[int] = range(STEPS - 1), **more: Any
-) -> dict[str, Any]:
+def place(number: int, *offsets_ms: float, steps: Iterable[int] = range(STEPS - 1), **more: Any) -> dict[str, Any]:
     """A place that was seen in these steps, so many ms after the step began."""
     when = [round(1e3 * (10 * n + ms)) for n in steps for ms in offsets_ms]
     return {"at": ["/home/me/train.py", number], "seen": len(when), "when_us": when, **more}
@@ -92,11 +90,7 @@ def test_the_time_of_a_call_is_its_samples() -> None:
 
 
 def test_the_compiled_function_of_a_call_is_its_useful_work() -> None:
-    runs: dict[str, Any] = {
-        "calls": PREDICT,
-        "runs": "tensorflow.execute.quick_execute",
-        "inside": True,
-    }
+    runs: dict[str, Any] = {"calls": PREDICT, "runs": "tensorflow.execute.quick_execute", "inside": True}
     slow = found(place(3, 5.0, calls=PREDICT), place(3, 6.0, **runs))
     assert slow.ms == pytest.approx(5.0, rel=0.06)
 
@@ -126,17 +120,11 @@ def test_the_arithmetic_between_reading_and_setting_weights_belongs_to_them() ->
 
 
 @pytest.mark.parametrize(("kernel_ms", "reported"), [(0.5, True), (5.0, False)])
-def test_a_model_in_a_step_that_is_eager_itself_is_left_to_eager_step(
-    kernel_ms: float, *, reported: bool
-) -> None:
+def test_a_model_in_a_step_that_is_eager_itself_is_left_to_eager_step(kernel_ms: float, *, reported: bool) -> None:
     rows: list[Row] = []
     for n in range(STEPS):
         eager = ("EagerLocalExecute: MatMul", 10.0 * n + 4.5, 10.0 * n + 4.5 + kernel_ms)
-        rows += [
-            *step(n),
-            ("EagerLocalExecute: __inference_train_9", 10.0 * n, 10.0 * n + 4),
-            eager,
-        ]
+        rows += [*step(n), ("EagerLocalExecute: __inference_train_9", 10.0 * n, 10.0 * n + 4), eager]
     slow = found(place(3, 8.0, calls="keras.src.layers.layer.Layer.__call__"), rows=rows)
     assert bool(slow.lines) is reported
 
@@ -154,12 +142,7 @@ ONE = {"epochs": 1, "steps_per_epoch": 1}
     [
         (20, 20, {}, True),
         (20, 10, {}, True),
-        (
-            20,
-            9,
-            {},
-            False,
-        ),  # three steps in some of them: most steps are not the first of their fit
+        (20, 9, {}, False),  # three steps in some of them: most steps are not the first of their fit
         (4, 4, {}, False),  # a script that trains in a few phases
         (20, 1, ONE, False),  # trap: the training itself is one fit
         (20, 0, ONE, True),  # recorded before rounds were

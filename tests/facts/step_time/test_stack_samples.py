@@ -14,9 +14,7 @@ CALL = "tensorflow.python.eager.polymorphic_function.Function.__call__"
 FED = {"at": [PATH, 60], "function": "learn", "arguments": []}
 
 
-def decides(
-    *, reads: str = "ReadVariableOp", makes: bool = True, at: int = 50, **more: Any
-) -> bool:
+def decides(*, reads: str = "ReadVariableOp", makes: bool = True, at: int = 50, **more: Any) -> bool:
     """Judge a loop that calls a function or a model on a line, and trains on line 60."""
     enters = {"calls": CALL, "runs": "tensorflow.execute.quick_execute", "inside": True}
     place = {"at": [PATH, at], "seen": 9, "makes": makes, **enters, **more}

@@ -92,9 +92,7 @@ def test_nothing_is_known_without_untraced_steps() -> None:
 
 
 @pytest.mark.parametrize(("untraced_ms", "said"), [(1.9, "each traced step"), (1.95, "each step")])
-def test_sentences_about_slowed_steps_say_that_they_were_traced(
-    untraced_ms: float, said: str
-) -> None:
+def test_sentences_about_slowed_steps_say_that_they_were_traced(untraced_ms: float, said: str) -> None:
     assert traced(untraced_ms).fact(Breakdown).each_step == said
 
 

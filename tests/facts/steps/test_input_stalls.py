@@ -13,9 +13,7 @@ from tfdoctor.trace import Intervals
 USUAL, LONG = 10.0, 100.0
 
 
-def stalled(
-    long: tuple[int, ...], first: int = 0, *, count: int = 20, waited: float = 90.0
-) -> Steps:
+def stalled(long: tuple[int, ...], first: int = 0, *, count: int = 20, waited: float = 90.0) -> Steps:
     """Steps of which some are long and wait for input, passes of ten steps."""
     return paying(long, first, count, waited, 10.0)
 
@@ -114,9 +112,7 @@ def test_a_stall_where_a_pass_ends_must_be_in_other_passes(
     assert bool(paying((4,), 6, 20, 90.0, 10.0, untraced).stalled) is stalls
 
 
-def bursts(
-    times: list[float], waited: float = 0.95, untraced: UntracedSteps | None = None
-) -> Steps:
+def bursts(times: list[float], waited: float = 0.95, untraced: UntracedSteps | None = None) -> Steps:
     edges = [int(edge) for edge in np.cumsum([0.0, *times]) * PS]
     steps = Steps.of(Step(n, a, b, b) for n, (a, b) in enumerate(pairwise(edges)))
     waits = Intervals.union((a, a + int(waited * (b - a))) for a, b in pairwise(edges))

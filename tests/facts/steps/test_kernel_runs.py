@@ -42,9 +42,7 @@ def charted(name: str, folder: Path) -> Chart:
     return Chart([xplane.read(opened.traces[0]), opened])
 
 
-def test_a_host_that_runs_ahead_leaves_the_runs_on_the_gpu_as_steps(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_host_that_runs_ahead_leaves_the_runs_on_the_gpu_as_steps(name: str, tmp_path: Path) -> None:
     steps = charted(name, tmp_path).fact(Steps)
 
     assert (steps.source, steps.program, steps.count) == (StepSource.XLA_RUNS, "train_step", 12)

@@ -10,18 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import (
-    PS,
-    Row,
-    Thread,
-    chart,
-    executor,
-    line,
-    manifest,
-    marker,
-    recording,
-    trace,
-)
+from tests.builders import PS, Row, Thread, chart, executor, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.steps import Steps
@@ -40,9 +29,7 @@ STEP = (FORWARD, GRADIENT, *UPDATES)
 def ops(prefix: str, names: tuple[str, ...], start: float, end: float) -> list[Row]:
     """Operations one after the other, evenly in a span."""
     edges = np.linspace(start, end, len(names) + 1)
-    return [
-        (prefix + name, a, b) for name, (a, b) in zip(names, itertools.pairwise(edges), strict=True)
-    ]
+    return [(prefix + name, a, b) for name, (a, b) in zip(names, itertools.pairwise(edges), strict=True)]
 
 
 def loop(edges: list[float], names: tuple[str, ...] = STEP, frame: str = "while") -> list[Row]:
@@ -144,9 +131,7 @@ def test_a_validation_loop_beside_it_is_no_training() -> None:
 
 def test_an_epochs_loop_around_the_steps_is_none() -> None:
     epochs = [("while/cond/_8/Less:Less", at, at) for at in (0.0, 100.0, 200.0)]
-    counter = [
-        ("while/body/_9/AssignAddVariableOp:AssignAddVariableOp", at, at) for at in (99.0, 199.0)
-    ]
+    counter = [("while/body/_9/AssignAddVariableOp:AssignAddVariableOp", at, at) for at in (99.0, 199.0)]
     inner = [
         row
         for start in (1.0, 101.0)
@@ -199,9 +184,7 @@ def test_three_iterations_are_too_few() -> None:
 def test_a_loop_of_which_one_beginning_shows_has_no_whole_iteration() -> None:
     """Trap: what trains recurs in the only call, but of the earliest operation one event is left."""
     rows = [
-        *ops(
-            "", (f"gradient_tape/first:{GRADIENT.rpartition(':')[2]}", GRADIENT, *UPDATES), 1, 400
-        ),
+        *ops("", (f"gradient_tape/first:{GRADIENT.rpartition(':')[2]}", GRADIENT, *UPDATES), 1, 400),
         *ops("", (GRADIENT, *UPDATES), 500, 900),
     ]
     assert search(in_graph(*rows)) == (StepSource.NONE, [])
@@ -212,10 +195,7 @@ def test_the_loop_goes_on_over_several_calls() -> None:
     work = [
         row
         for n in range(3)
-        for row in (
-            executor(60 * n, 60 * n + 55, n + 1),
-            *loop([60 * n + 1 + 10 * i for i in range(6)]),
-        )
+        for row in (executor(60 * n, 60 * n + 55, n + 1), *loop([60 * n + 1 + 10 * i for i in range(6)]))
     ]
     found = steps(trace([line("python", *python), line("tf_Compute", *work)]))
     assert found.count == 15
@@ -249,9 +229,7 @@ def test_a_loop_that_the_trace_does_not_show_is_no_answer() -> None:
 # `for x in dataset` in a graph
 
 
-def dataset_loop(
-    edges: list[float], iterator: int, names: tuple[str, ...], first: int
-) -> list[Thread]:
+def dataset_loop(edges: list[float], iterator: int, names: tuple[str, ...], first: int) -> list[Thread]:
     """The body of a loop over a dataset, as its iterator calls it on threads of tf.data."""
     scan, body = [], []
     for run, (start, end) in enumerate(itertools.pairwise(edges), first):
@@ -272,9 +250,7 @@ def test_a_loop_over_a_dataset_in_a_graph_is_told_by_its_iterator() -> None:
 
 def test_an_iteration_whose_operations_were_lost_is_still_one() -> None:
     training = dataset_loop(EVERY_10, 1, STEP, 100)
-    body = line(
-        "tf_data_private_threadpool", *(row for row in training[1].rows if not 20 < row[1] < 30)
-    )
+    body = line("tf_data_private_threadpool", *(row for row in training[1].rows if not 20 < row[1] < 30))
     assert times(steps(trace([training[0], body])))[:5] == [10] * 5
 
 
@@ -296,9 +272,7 @@ def test_calls_that_test_are_none() -> None:
 
 def test_a_step_begins_with_the_request_for_its_batch() -> None:
     python, work = called((4, 8), (14, 18), (24, 28), (34, 38))
-    requests: list[Row] = [
-        ("EagerLocalExecute: IteratorGetNext", at, at + 3) for at in (0, 10, 20, 30)
-    ]
+    requests: list[Row] = [("EagerLocalExecute: IteratorGetNext", at, at + 3) for at in (0, 10, 20, 30)]
     found = steps(trace([line("python", *python.rows, *requests), work]))
     assert [step.start_ps / PS for step in found.steps] == [0, 10, 20, 30]
 
@@ -306,37 +280,26 @@ def test_a_step_begins_with_the_request_for_its_batch() -> None:
 def test_two_functions_that_take_turns_are_one_step() -> None:
     rows = [(10.0 * n, 10.0 * n + 4) for n in range(5)]
     python, work = called(*rows, name="discriminator")
-    second = [
-        row for n, (a, b) in enumerate(rows) for row in call("generator", 50 + n, a + 5, b + 5)
-    ]
+    second = [row for n, (a, b) in enumerate(rows) for row in call("generator", 50 + n, a + 5, b + 5)]
     ran = [
         row
         for n, (a, b) in enumerate(rows)
         for row in (executor(a + 5, b + 5, 50 + n), *ops("", STEP, a + 5.1, b + 4.9))
     ]
-    found = steps(
-        trace([line("python", *python.rows, *second), line("tf_Compute", *work.rows, *ran)])
-    )
+    found = steps(trace([line("python", *python.rows, *second), line("tf_Compute", *work.rows, *ran)]))
     assert times(found)[:4] == [10] * 4
     assert found.steps[0].call_end_ps == 9 * PS
 
 
 @pytest.mark.parametrize("root", ["SessionRun", "RunGraph"])
 def test_runs_of_a_session_that_apply_gradients_are_steps(root: str) -> None:
-    names = (
-        "MatMul:MatMul",
-        "gradients/MatMul_grad/MatMul:MatMul",
-        "Adam/ResourceApplyAdam:ResourceApplyAdam",
-    )
+    names = ("MatMul:MatMul", "gradients/MatMul_grad/MatMul:MatMul", "Adam/ResourceApplyAdam:ResourceApplyAdam")
     runs: list[Row] = []
     work: list[Row] = []
     for run in range(1, 13):
         start = 10.0 * run
         runs.append((root, start, start + 8, {"id": run, "_r": 1}))
-        work += [
-            executor(start, start + 8, run),
-            *ops("", names if run % 2 else names[:1], start + 1, start + 7),
-        ]
+        work += [executor(start, start + 8, run), *ops("", names if run % 2 else names[:1], start + 1, start + 7)]
     found = steps(trace([line("python", *runs), line("tf_Compute", *work)]))
     assert (found.source, times(found)[:5]) == ("repeated-call", [20] * 5)
 
@@ -350,16 +313,7 @@ def eager(*pieces: tuple[str, ...], each: float = 1.0) -> Trace:
     return trace([line("python", *rows)])
 
 
-EAGER_STEP = (
-    "MatMul",
-    "MatMul",
-    "Sub",
-    "Sub",
-    "ReluGrad",
-    "MatMul",
-    "AssignSubVariableOp",
-    "AssignSubVariableOp",
-)
+EAGER_STEP = ("MatMul", "MatMul", "Sub", "Sub", "ReluGrad", "MatMul", "AssignSubVariableOp", "AssignSubVariableOp")
 
 
 def test_an_eager_loop_is_told_by_its_sequence() -> None:
@@ -391,8 +345,7 @@ def test_no_rhythm_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "median_ms"),
-    [("dataset-in-a-graph", 9, 3.012), ("graph-loop-cut-off", 18, 2.354)],
+    ("name", "count", "median_ms"), [("dataset-in-a-graph", 9, 3.012), ("graph-loop-cut-off", 18, 2.354)]
 )
 def test_recorded_loops(tmp_path: Path, name: str, count: int, median_ms: float) -> None:
     path = tmp_path / "vm.xplane.pb"
@@ -425,12 +378,9 @@ def noisy_loops(draw: st.DrawFn) -> tuple[list[float], Trace]:
     rows = [
         row
         for row in rows
-        if begin <= row[1] <= end
-        and not any(row[0].endswith(name) and row[1] > 40 for name in cheap)
+        if begin <= row[1] <= end and not any(row[0].endswith(name) and row[1] > 40 for name in cheap)
     ]
-    validation = loop(
-        [500 + 2.0 * n for n in range(draw(st.integers(0, 30)))], (FORWARD,), "while_1"
-    )
+    validation = loop([500 + 2.0 * n for n in range(draw(st.integers(0, 30)))], (FORWARD,), "while_1")
     return [float(length) for length in lengths], in_graph(*rows, *validation, start=-1, end=900)
 
 
@@ -446,10 +396,7 @@ def test_a_period_is_recovered_or_there_is_none(case: tuple[list[float], Trace])
     assert len(found) <= len(lengths)
     for (one, other), span in zip(itertools.pairwise(starts), spans, strict=True):
         edges = np.cumsum([0, *lengths])
-        assert (
-            np.searchsorted(edges, other, side="right") - np.searchsorted(edges, one, side="right")
-            == 1
-        )
+        assert np.searchsorted(edges, other, side="right") - np.searchsorted(edges, one, side="right") == 1
         assert span <= max(lengths) * 2
 
 

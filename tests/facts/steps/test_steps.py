@@ -5,20 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.builders import (
-    PS,
-    Row,
-    Thread,
-    chart,
-    device,
-    line,
-    manifest,
-    marker,
-    markers,
-    recording,
-    trace,
-    v100,
-)
+from tests.builders import PS, Row, Thread, chart, device, line, manifest, marker, markers, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.steps import Step, Steps, StepSpans
 from tfdoctor.recording.manifest import Manifest, Missing, StepsSeen, TracedWindow
@@ -130,8 +117,7 @@ def test_numbers_that_begin_anew_are_numbered_through() -> None:
 
 def test_the_recorder_knows_the_first_number_and_the_steps_of_a_call() -> None:
     recorded = manifest(
-        window=TracedWindow(first_step=40, steps=20, calls=4),
-        steps=StepsSeen(source="keras-fit", discarded=(50,)),
+        window=TracedWindow(first_step=40, steps=20, calls=4), steps=StepsSeen(source="keras-fit", discarded=(50,))
     )
     found = steps(trace([keras2(15, 0, 5, 10)]), recorded)
     assert [(step.number, step.calls) for step in found.steps] == [(40, 5), (45, 5), (55, 5)]
@@ -156,9 +142,7 @@ def test_without_a_recorder_the_loop_in_a_call_of_keras_2_tells_its_steps() -> N
 
 def test_markers_of_tfdoctor_go_before_the_scripts_own() -> None:
     own = [marker(n, 10 * n, 10 * n + 9, steps=1) for n in range(3)]
-    users: list[Row] = [
-        ("train", 10 * n + 1, 10 * n + 8, {"_r": 1, "step_num": 5}) for n in range(3)
-    ]
+    users: list[Row] = [("train", 10 * n + 1, 10 * n + 8, {"_r": 1, "step_num": 5}) for n in range(3)]
     assert spans(steps(trace([line("p", *own, *users)]))) == [(0, 0, 10), (1, 10, 20), (2, 20, 29)]
 
 
@@ -167,10 +151,7 @@ def test_markers_of_tfdoctor_go_before_the_scripts_own() -> None:
 
 def test_a_device_counts_its_own_steps() -> None:
     idle = v100(line("Stream #1(Compute)", ("k", 0, 1)), line("Steps", ("0", 0, 99)))
-    busy = v100(
-        line("Stream #1(Compute)", ("k", 0, 9), ("k", 10, 19)),
-        line("Steps", ("21", 0, 9), ("22", 10, 20)),
-    )
+    busy = v100(line("Stream #1(Compute)", ("k", 0, 9), ("k", 10, 19)), line("Steps", ("21", 0, 9), ("22", 10, 20)))
     assert spans(steps(trace([], gpus=[idle, busy]))) == [(21, 0, 10), (22, 10, 20)]
 
 
@@ -196,11 +177,7 @@ def test_of_two_training_functions_the_one_with_the_most_time_counts() -> None:
         inner: Row = ("EagerExecute", start + 0.1, end - 0.1, {"eager_op": function})
         return ("train_function", start, end), inner
 
-    rows = (
-        *call(0, 9, "__inference_a"),
-        *call(10, 12, "__inference_b"),
-        *call(20, 29, "__inference_a"),
-    )
+    rows = (*call(0, 9, "__inference_a"), *call(10, 12, "__inference_b"), *call(20, 29, "__inference_a"))
     assert spans(steps(trace([line("p", *rows)]))) == [(0, 0, 20), (1, 20, 29)]
 
 
@@ -266,9 +243,7 @@ def test_even_steps_for_examples() -> None:
 
 def compiled(*which: int, count: int = 8) -> Steps:
     """Steps of 10 ms; those of ``which`` compile for 8 of them."""
-    rows = [
-        ("XlaCompile" if at in which else "Add", at * 10 + 1, at * 10 + 9) for at in range(count)
-    ]
+    rows = [("XlaCompile" if at in which else "Add", at * 10 + 1, at * 10 + 9) for at in range(count)]
     return steps(trace([markers(count, step=10, call=9), line("compiler", *rows)]))
 
 

@@ -79,9 +79,7 @@ def slow(untraced: UntracedSteps | None = None, long_ms: float = 200.0) -> SlowS
 
 
 def test_traced_and_untraced_steps_add_up() -> None:
-    untraced = UntracedSteps(
-        count=70, median_ms=3.0, of="steps", total_ms=1200.0, long=((3, 500.0), (40, 480.0))
-    )
+    untraced = UntracedSteps(count=70, median_ms=3.0, of="steps", total_ms=1200.0, long=((3, 500.0), (40, 480.0)))
     found = slow(untraced)
     assert (found.number, found.timed) == (3, 90)
     assert found.ms == pytest.approx(1180.0)

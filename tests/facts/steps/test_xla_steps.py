@@ -9,21 +9,13 @@ from tfdoctor.facts.run.xla_programs import changes_weights, takes_gradients
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
 
-TRAINS = {
-    "tf_op": "jit(f)/transpose(jvp(dense))/dot_general:",
-    "hlo_category": "convolution fusion",
-}
+TRAINS = {"tf_op": "jit(f)/transpose(jvp(dense))/dot_general:", "hlo_category": "convolution fusion"}
 APPLIES = {"tf_op": "jit(f)/adam/sub:", "hlo_category": "loop fusion"}
 LOGS = {"tf_op": "jit(f)/reduce_sum:", "hlo_category": "loop fusion"}
 
 
 def rhythm(
-    name: str,
-    starts: list[float],
-    *,
-    gradients: bool = True,
-    trains: bool = True,
-    each: float = 1.0,
+    name: str, starts: list[float], *, gradients: bool = True, trains: bool = True, each: float = 1.0
 ) -> TimedProgram:
     begin = np.array([round(s * PS) for s in starts], np.int64)
     return TimedProgram(name, begin, begin + round(each * PS), gradients, trains)
@@ -43,10 +35,7 @@ def test_the_program_that_takes_gradients_is_the_step() -> None:
 
 def test_gradients_and_their_update_in_turn_are_one_step() -> None:
     name, steps = compiled_steps(
-        [
-            rhythm("grads", every(10, 10), trains=False),
-            rhythm("apply_update", every(10, 10, 5), gradients=False),
-        ],
+        [rhythm("grads", every(10, 10), trains=False), rhythm("apply_update", every(10, 10, 5), gradients=False)],
         "run",
     )
     assert (name, len(steps)) == ("apply_update", 10)
@@ -54,10 +43,7 @@ def test_gradients_and_their_update_in_turn_are_one_step() -> None:
 
 def test_of_accumulated_gradients_the_update_is_the_step() -> None:
     name, steps = compiled_steps(
-        [
-            rhythm("grads", every(40, 10), trains=False),
-            rhythm("apply_update", every(10, 40, 35), gradients=False),
-        ],
+        [rhythm("grads", every(40, 10), trains=False), rhythm("apply_update", every(10, 40, 35), gradients=False)],
         "run",
     )
     assert (name, len(steps)) == ("apply_update", 10)
@@ -117,13 +103,7 @@ def test_the_names_of_backward_passes(name: str, *, expected: bool) -> None:
         ("loss_fn", ["jit(loss_fn)/sub"], False, False),
     ],
 )
-def test_what_changes_weights(
-    module: str,
-    names: list[str],
-    *,
-    donates: bool,
-    expected: bool,
-) -> None:
+def test_what_changes_weights(module: str, names: list[str], *, donates: bool, expected: bool) -> None:
     assert changes_weights(module, names, donates=donates) is expected
 
 
@@ -149,11 +129,7 @@ def test_runs_on_a_tpu_that_nobody_marked() -> None:
     calls = line("python", ("PjitFunction(train_f)", 0, 1))
     with pytest.raises(Unavailable, match="changes weights"):
         chart(trace([calls], tpus=[core])).fact(Steps)
-    core = tpu(
-        *[("train", a, b) for _, a, b in rows[:6]],
-        *rows[6:],
-        category={"train": TRAINS, "log": LOGS},
-    )
+    core = tpu(*[("train", a, b) for _, a, b in rows[:6]], *rows[6:], category={"train": TRAINS, "log": LOGS})
     steps = chart(trace([calls], tpus=[core])).fact(Steps)
     assert (steps.source, steps.program, steps.count) == ("module-runs", "jit_train", 6)
     assert steps.median_ms == pytest.approx(10.0)

@@ -5,19 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import (
-    PS,
-    captured,
-    chart,
-    device,
-    executor,
-    line,
-    markers,
-    only_line,
-    trace,
-    v100,
-    wait,
-)
+from tests.builders import PS, captured, chart, device, executor, line, markers, only_line, trace, v100, wait
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import leaves, operation_label
 from tfdoctor.facts.timeline.work import Work
@@ -59,9 +47,7 @@ def test_no_work_is_attributed_more_than_it_ran(pairs: list[tuple[int, int]]) ->
 
 
 def test_two_that_run_at_once_share_the_time() -> None:
-    assert work_of([(0, 10), (5, 10), (5, 15)]).attributed_ps() == pytest.approx(
-        [5 + 5 / 3, 5 / 3, 5 + 5 / 3]
-    )
+    assert work_of([(0, 10), (5, 10), (5, 15)]).attributed_ps() == pytest.approx([5 + 5 / 3, 5 / 3, 5 + 5 / 3])
 
 
 # On a CPU
@@ -90,21 +76,12 @@ def test_training_that_tf_data_runs_is_the_cpus_work() -> None:
 
 def test_operations_that_tf_data_started_are_told_apart_by_their_execution() -> None:
     data = line("tf_data_iterator_resource/1", captured(0, 1, 77))
-    lane = line(
-        "tf_Compute/1",
-        executor(0, 4, 77),
-        ("Cast:Cast", 1, 3),
-        executor(5, 9, 1),
-        ("m/c:Conv2D", 6, 8),
-    )
+    lane = line("tf_Compute/1", executor(0, 4, 77), ("Cast:Cast", 1, 3), executor(5, 9, 1), ("m/c:Conv2D", 6, 8))
     assert labelled(trace([data, lane])) == ["m/c"]
 
 
 def test_operations_on_tf_datas_own_threads_are_not_the_trainers() -> None:
-    lanes = [
-        line("tf_data_private_threadpool/3", ("Cast:Cast", 0, 3)),
-        line("python", ("a:Add", 0, 1)),
-    ]
+    lanes = [line("tf_data_private_threadpool/3", ("Cast:Cast", 0, 3)), line("python", ("a:Add", 0, 1))]
     assert labelled(trace(lanes)) == ["a"]
 
 
@@ -135,9 +112,7 @@ def test_leaves_hold_nothing() -> None:
         ("Add", "Add", None),
     ],
 )
-def test_which_events_are_operations(
-    name: str, display: str, label: tuple[str, str, str] | None
-) -> None:
+def test_which_events_are_operations(name: str, display: str, label: tuple[str, str, str] | None) -> None:
     assert operation_label(EventType(name, display)) == label
 
 

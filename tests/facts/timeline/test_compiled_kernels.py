@@ -18,9 +18,7 @@ CALLS = tuple(
     for name in ("second", "first")
 )
 PROGRAM = HloProgram("f", 1, {1: CALLS}, donates=False, schedule={1: ("first", "second")})
-KNOWN = XlaOperations(
-    {("7", name): Operation(name=name, type="MatMul") for name in ("first", "second", "loop.3")}
-)
+KNOWN = XlaOperations({("7", name): Operation(name=name, type="MatMul") for name in ("first", "second", "loop.3")})
 
 
 def kernel(name: str, start: int, **stats: str) -> Event:

@@ -14,10 +14,7 @@ Events = list[tuple[int, int]]
 SPANS = st.tuples(st.integers(0, 12), st.integers(0, 6)).map(lambda span: (span[0], sum(span)))
 
 THREADS = st.lists(
-    st.lists(SPANS, max_size=8).map(
-        lambda spans: sorted(spans, key=lambda span: (span[0], -span[1]))
-    ),
-    max_size=4,
+    st.lists(SPANS, max_size=8).map(lambda spans: sorted(spans, key=lambda span: (span[0], -span[1]))), max_size=4
 )
 """Events of threads, by start, outer before inner; they may overlap too."""
 
@@ -46,9 +43,7 @@ def test_the_event_around_each_is_that_of_a_stack(threads: list[Events]) -> None
 
 
 @given(THREADS, st.data())
-def test_the_nearest_wanted_event_is_the_first_on_the_way_out(
-    threads: list[Events], data: st.DataObject
-) -> None:
+def test_the_nearest_wanted_event_is_the_first_on_the_way_out(threads: list[Events], data: st.DataObject) -> None:
     around = by_stack(threads)
     wanted = data.draw(st.lists(st.booleans(), min_size=len(around), max_size=len(around)))
     expected = []
@@ -64,9 +59,7 @@ def test_the_nearest_wanted_event_is_the_first_on_the_way_out(
     st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 3)), max_size=12),
     st.lists(st.tuples(st.integers(-1, 4), st.integers(0, 40)), max_size=6),
 )
-def test_the_latest_before_is_that_of_a_search(
-    rows: list[tuple[int, int]], asked: list[tuple[int, int]]
-) -> None:
+def test_the_latest_before_is_that_of_a_search(rows: list[tuple[int, int]], asked: list[tuple[int, int]]) -> None:
     keys = np.array([key for key, _ in rows], np.int64)
     times = np.cumsum([1 + gap for _, gap in rows]).astype(np.int64)
     expected = [
@@ -82,13 +75,9 @@ def test_joined_spans_cover_what_the_spans_cover(spans: list[tuple[int, tuple[in
     groups = np.array([group for group, _ in spans], np.int64)
     starts = np.array([start for _, (start, _) in spans], np.int64)
     ends = np.array([end for _, (_, end) in spans], np.int64)
-    found = list(
-        zip(*(column.tolist() for column in nesting.joined(groups, starts, ends)), strict=True)
-    )
+    found = list(zip(*(column.tolist() for column in nesting.joined(groups, starts, ends)), strict=True))
     covered = {(group, moment) for group, (start, end) in spans for moment in range(start, end)}
-    assert {
-        (group, moment) for group, start, end in found for moment in range(start, end)
-    } == covered
+    assert {(group, moment) for group, start, end in found for moment in range(start, end)} == covered
     assert found == sorted(found)
     pairs = [(one, two) for one, two in pairwise(found) if one[0] == two[0]]
     assert [pair for pair in pairs if pair[0][2] >= pair[1][1]] == []

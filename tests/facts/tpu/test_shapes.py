@@ -50,9 +50,7 @@ def array_size(array: Array) -> int:
     return size
 
 
-@pytest.mark.parametrize(
-    ("dtype", "nbytes"), [("bf16", 8), ("f32", 16), ("s4", 2), ("pred", 4), ("f8e4m3fn", 4)]
-)
+@pytest.mark.parametrize(("dtype", "nbytes"), [("bf16", 8), ("f32", 16), ("s4", 2), ("pred", 4), ("f8e4m3fn", 4)])
 def test_bytes_by_type(dtype: str, nbytes: int) -> None:
     assert arrays(f"{dtype}[4]{{0}}")[0].nbytes == nbytes
 
@@ -87,9 +85,7 @@ CONVOLUTION = (
         (1, ", feature_group_count=1", False),
     ],
 )
-def test_a_depthwise_convolution_has_a_group_per_feature(
-    features: int, groups: str, *, alone: bool
-) -> None:
+def test_a_depthwise_convolution_has_a_group_per_feature(features: int, groups: str, *, alone: bool) -> None:
     text = CONVOLUTION.format(result=f"bf16[8,32,32,{features}]{{3,2,1,0}}", groups=groups)
     assert convolves_each_alone(text) is alone
 

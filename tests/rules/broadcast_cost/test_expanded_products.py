@@ -9,9 +9,7 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProducts
 
-LEFT, RIGHT, BIG, OUT = (
-    ["float32", shape] for shape in ([64, 1, 32], [1, 64, 32], [64, 64, 32], [64, 64])
-)
+LEFT, RIGHT, BIG, OUT = (["float32", shape] for shape in ([64, 1, 32], [1, 64, 32], [64, 64, 32], [64, 64]))
 SCALAR = ["float32", []]
 
 
@@ -34,12 +32,8 @@ def use(name: str, kind: str, sources: list[int], given: Any = BIG, made: Any = 
 SUM = use("sum", "Sum", [3], BIG, OUT)
 
 
-@pytest.mark.parametrize(
-    ("kind", "sources"), [("Square", [2]), ("Mul", [2, 2])], ids=["square", "itself"]
-)
-def test_squared_differences_that_are_summed_need_no_expansion(
-    kind: str, sources: list[int]
-) -> None:
+@pytest.mark.parametrize(("kind", "sources"), [("Square", [2]), ("Mul", [2, 2])], ids=["square", "itself"])
+def test_squared_differences_that_are_summed_need_no_expansion(kind: str, sources: list[int]) -> None:
     (found,) = graph(use("square", kind, sources), SUM).rows
     assert {row.name for row in found.rows} == {"expand", "square", "sum"}
     assert (found.shape, found.times, found.is_distance) == ((64, 64, 32), 32.0, True)
@@ -91,9 +85,7 @@ def test_gradients_of_products_that_take_only_their_operands_belong_to_it() -> N
         use("gradient_tape/Tile", "Tile", [3], OUT),
         graph_operation("gradient_tape/expand/Mul", "Mul", [BIG, RIGHT], [BIG], **{"from": [4, 1]}),
         use("gradient_tape/expand/Sum", "Sum", [5], BIG, LEFT),
-        graph_operation(
-            "gradient_tape/expand/Reshape", "Reshape", [LEFT], [small], **{"from": [6]}
-        ),
+        graph_operation("gradient_tape/expand/Reshape", "Reshape", [LEFT], [small], **{"from": [6]}),
         use("gradient_tape/expanded/Mul", "Mul", [0, 0], LEFT, BIG),
     )
     (found,) = graph(use("sum", "Sum", [2], BIG, OUT), *backward, first="Mul").rows

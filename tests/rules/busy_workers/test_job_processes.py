@@ -16,17 +16,12 @@ def samples(*shares: dict[str, float] | None) -> list[dict[str, Any]]:
     """One sample a second; None is one of an earlier version."""
     hosts = ({} if one is None else {"processes_pct": one} for one in shares)
     return [
-        {"unix_ns": at * 10**9, "host": {"run_cpu_pct": 100.0, **host}}
-        for at, host in enumerate(hosts, start=1)
+        {"unix_ns": at * 10**9, "host": {"run_cpu_pct": 100.0, **host}} for at, host in enumerate(hosts, start=1)
     ]
 
 
-def measured(
-    *shares: dict[str, float] | None, trained: tuple[EndedProcess, ...] = (TRAINED,)
-) -> JobProcesses:
-    return JobProcesses.measure(
-        recording(samples=samples(*shares), manifest=manifest(processes=trained))
-    )
+def measured(*shares: dict[str, float] | None, trained: tuple[EndedProcess, ...] = (TRAINED,)) -> JobProcesses:
+    return JobProcesses.measure(recording(samples=samples(*shares), manifest=manifest(processes=trained)))
 
 
 def test_the_process_that_trains_is_no_helper() -> None:

@@ -56,11 +56,7 @@ def test_a_captured_kernel_with_its_gradient() -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [
-        {"kernels": []},
-        {"kernels": [{"name": "kernel", "separable": False}]},
-        {"strides": [1, 2, 2, 1]},
-    ],
+    [{"kernels": []}, {"kernels": [{"name": "kernel", "separable": False}]}, {"strides": [1, 2, 2, 1]}],
     ids=["unknown", "full", "strides"],
 )
 def test_other_captured_kernels_leave_all_arithmetic(more: dict[str, Any]) -> None:

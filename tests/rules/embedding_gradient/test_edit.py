@@ -64,10 +64,7 @@ def test_both_forms_compute_the_same() -> None:
         namespace: dict[str, Any] = {"table": np.arange(300.0, dtype="float32").reshape(100, 3)}
         exec(one, namespace)
         found = namespace["rows"](np.array([[5, 99], [0, 5]]))
-        assert found.numpy().tolist() == [
-            [[15, 16, 17], [297, 298, 299]],
-            [[0, 1, 2], [15, 16, 17]],
-        ]
+        assert found.numpy().tolist() == [[[15, 16, 17], [297, 298, 299]], [[0, 1, 2], [15, 16, 17]]]
 
 
 def test_the_line_of_the_layer_is_enough() -> None:

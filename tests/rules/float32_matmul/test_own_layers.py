@@ -59,14 +59,7 @@ def made(body: str = "pass", result: str = HEAD, loss: str = LOSS, after: str = 
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        "pass",
-        "x = x * 2.0",
-        "x = x * SCALE",
-        "x = tf.concat([x, x], -1)",
-        "x = tf.reshape(x, [-1, 4])",
-    ],
+    "body", ["pass", "x = x * 2.0", "x = x * SCALE", "x = tf.concat([x, x], -1)", "x = tf.reshape(x, [-1, 4])"]
 )
 def test_the_head_of_an_own_model_stays_float32(body: str) -> None:
     text = made(body)
@@ -101,9 +94,7 @@ def test_what_may_mix_two_types_declines(body: str, result: str, loss: str, afte
 def test_a_call_of_several_inputs_declines() -> None:
     text = TEXT.format(body="pass", result=HEAD, loss=LOSS, after="")
     with pytest.raises(Declined, match="several inputs"):
-        edited(
-            "mixed-precision", text.replace("call(self, x):", "call(self, x, y):"), "model = Net"
-        )
+        edited("mixed-precision", text.replace("call(self, x):", "call(self, x, y):"), "model = Net")
 
 
 TWO = """import keras

@@ -13,8 +13,7 @@ def test_keras_computes_in_float32() -> None:
 
 
 @pytest.mark.parametrize(
-    "cast",
-    ["x.astype(int)", "x.astype('int32')", "x.astype(np.int64)", "np.zeros(3, dtype=np.uint8)"],
+    "cast", ["x.astype(int)", "x.astype('int32')", "x.astype(np.int64)", "np.zeros(3, dtype=np.uint8)"]
 )
 def test_a_cast_to_whole_numbers_does_not_matter(cast: str) -> None:
     text = f"{TEXT}y = {cast}\n"

@@ -11,18 +11,12 @@ from tfdoctor.facts.run.program import Attributes, Operation
 from tfdoctor.rules.grouped_convolution import convolution
 from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolutions, groups_of
 
-IMAGES, KERNEL, SIZES = (
-    ("float32", (8, 16, 16, 64)),
-    ("float32", (3, 3, 16, 128)),
-    ("int32", (4,)),
-)
+IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
 OUT = ("float32", (8, 16, 16, 128))
 
 
 def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
-    graph = Operation(
-        name="c", type=kind, inputs=inputs, outputs=outputs, attrs=Attributes(**attrs)
-    )
+    graph = Operation(name="c", type=kind, inputs=inputs, outputs=outputs, attrs=Attributes(**attrs))
     return OperationTime(name="c", type=kind, ms=1.0, operation=graph)
 
 
@@ -36,9 +30,7 @@ def row(kind: str, inputs: Any, outputs: Any, **attrs: Any) -> OperationTime:
         ("Conv2DBackpropInputV2", (IMAGES, KERNEL, OUT), (IMAGES,)),
     ],
 )
-def test_the_forward_pass_and_both_gradients_have_the_same_groups(
-    kind: str, inputs: Any, outputs: Any
-) -> None:
+def test_the_forward_pass_and_both_gradients_have_the_same_groups(kind: str, inputs: Any, outputs: Any) -> None:
     assert groups_of(row(kind, inputs, outputs)) == 4
 
 

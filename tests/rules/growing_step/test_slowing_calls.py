@@ -25,12 +25,7 @@ def measured(
     ms: Sequence[float] = (), call: int = RUN, number: int = 5, spans: Sequence[float] = ()
 ) -> tuple[SlowingCall, ...]:
     buckets = tuple(
-        Bucket(
-            start=float(at),
-            end=at + 1.0,
-            calls={str(call): each * number},
-            entered={str(call): number},
-        )
+        Bucket(start=float(at), end=at + 1.0, calls={str(call): each * number}, entered={str(call): number})
         for at, each in enumerate(ms)
     )
     alone = tuple(Span(PREDICT, float(at), at + each / 1000) for at, each in enumerate(spans))

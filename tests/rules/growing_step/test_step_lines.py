@@ -49,9 +49,7 @@ def test_a_line_that_grows_comes_first_with_its_time_at_both_ends() -> None:
     found = measured([{"0": 10.0 * at, "1": 300.0} for at in range(20)]).lines
     assert [line.at for line in found] == [Location("train.py", 52), Location("train.py", 48)]
     first, last = found[0].first_ms, found[0].last_ms
-    assert first == pytest.approx(
-        sum(range(2, 8)) / 6
-    )  # of buckets 2 to 7, without the first tenth
+    assert first == pytest.approx(sum(range(2, 8)) / 6)  # of buckets 2 to 7, without the first tenth
     assert last == pytest.approx(sum(range(14, 20)) / 6)
     assert (found[0].calls, found[0].samples, found[0].sure) == ("numpy.append", 36, True)
     assert found[1].grown_ms == 0

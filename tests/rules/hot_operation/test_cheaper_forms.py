@@ -134,9 +134,7 @@ def resized(channels: int, kernel: int = 1, scale: int = 4, *, ways: int = 1) ->
 
 
 @pytest.mark.parametrize(("channels", "number"), [(4, 1), (16, 1), (17, 0), (64, 0)])
-def test_a_convolution_of_single_pixels_may_come_before_the_resize(
-    channels: int, number: int
-) -> None:
+def test_a_convolution_of_single_pixels_may_come_before_the_resize(channels: int, number: int) -> None:
     """Trap: more channels, which are then dearer to enlarge."""
     assert resized(channels) == [FormKind.CONVOLUTION_AFTER_RESIZE] * number
 
@@ -151,8 +149,7 @@ SQUARE = tensor(64, 64)
 
 
 @pytest.mark.parametrize(
-    ("kind", "number"),
-    [("MatrixDiagV3", 1), ("Diag", 1), ("MatrixBandPart", 0), ("MatrixDiagPart", 0)],
+    ("kind", "number"), [("MatrixDiagV3", 1), ("Diag", 1), ("MatrixBandPart", 0), ("MatrixDiagPart", 0)]
 )
 def test_a_product_with_a_diagonal_scales_rows(kind: str, number: int) -> None:
     rows = (

@@ -108,9 +108,7 @@ def test_gradients_belong_to_their_operations_and_are_no_other_use() -> None:
 
 def test_an_einsum_counts_where_the_rows_are_of_its_first_operand() -> None:
     for equation, number in (("bsd,vd->bsv", 1), ("vd,bsd->bsv", 0), ("", 0)):
-        einsum = op(
-            "Einsum", "Einsum", [0, 1], LOGITS, HIDDEN, [16000, 192], attrs={"equation": equation}
-        )
+        einsum = op("Einsum", "Einsum", [0, 1], LOGITS, HIDDEN, [16000, 192], attrs={"equation": equation})
         gather = op("GatherV2", "GatherV2", [3, 2], TAKEN, LOGITS, [None, 10])
         assert len(found(X, W, INDEX, einsum, gather)) == number, equation
 

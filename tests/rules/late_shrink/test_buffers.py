@@ -21,9 +21,7 @@ def step(kind: str, tensor: str, **more: Any) -> Step:
     return kind, tensor, more
 
 
-def mapped(
-    tensor: str, types: frozenset[str] = MUL, stateful: frozenset[str] = frozenset()
-) -> Step:
+def mapped(tensor: str, types: frozenset[str] = MUL, stateful: frozenset[str] = frozenset()) -> Step:
     return step("ParallelMap", tensor, function="f", types=types, stateful=stateful)
 
 
@@ -70,9 +68,7 @@ def test_a_map_behind_the_buffer_that_makes_them_smaller() -> None:
 
 
 def test_the_smallest_form_counts_across_several_maps() -> None:
-    found = only(
-        step("TFRecord", TEXT), mapped(SMALL), mapped(NARROW), mapped(WIDE), shuffled(WIDE)
-    )
+    found = only(step("TFRecord", TEXT), mapped(SMALL), mapped(NARROW), mapped(WIDE), shuffled(WIDE))
 
     assert found.least == 300
 
@@ -102,12 +98,8 @@ def test_a_shuffle_never_moves_before_a_cache() -> None:
     assert [one.least for one in behind_map.known] == [30_000]
 
 
-@pytest.mark.parametrize(
-    ("types", "least"), [(MUL, 30_000), (MUL | {"ResizeArea"}, 120_000), (None, 120_000)]
-)
-def test_a_cache_moves_only_before_functions_that_cost_nothing(
-    types: frozenset[str] | None, least: int
-) -> None:
+@pytest.mark.parametrize(("types", "least"), [(MUL, 30_000), (MUL | {"ResizeArea"}, 120_000), (None, 120_000)])
+def test_a_cache_moves_only_before_functions_that_cost_nothing(types: frozenset[str] | None, least: int) -> None:
     cast = step("Map", WIDE, function="f", types=types)
     found = only(step("TFRecord", TEXT), mapped(NARROW), cast, step("Cache", WIDE))
 
@@ -115,8 +107,7 @@ def test_a_cache_moves_only_before_functions_that_cost_nothing(
 
 
 @pytest.mark.parametrize(
-    ("types", "least"),
-    [(frozenset(("ResizeArea",)), 300), (frozenset(("RandomUniformInt",)), 30_000)],
+    ("types", "least"), [(frozenset(("ResizeArea",)), 300), (frozenset(("RandomUniformInt",)), 30_000)]
 )
 def test_a_cache_never_moves_behind_what_is_random(types: frozenset[str], least: int) -> None:
     crop = mapped(SMALL, types, frozenset(one for one in types if "Random" in one))
@@ -132,11 +123,7 @@ def test_elements_that_are_in_memory_anyway_do_not_count() -> None:
 
 
 def test_batches_end_the_search() -> None:
-    batch = step(
-        "Batch",
-        "shape=(None, 10, 10, 3), dtype=tf.uint8",
-        parameters=DatasetParameters(batch_size=8),
-    )
+    batch = step("Batch", "shape=(None, 10, 10, 3), dtype=tf.uint8", parameters=DatasetParameters(batch_size=8))
     found = only(step("TFRecord", TEXT), mapped(WIDE), shuffled(WIDE), batch, mapped(SMALL))
 
     assert found.spared == 0

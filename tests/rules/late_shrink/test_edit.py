@@ -47,8 +47,7 @@ def test_a_resize_moves_before_the_first_line_of_the_work(text: str) -> None:
 def test_two_maps_are_exchanged() -> None:
     new = edited_at("earlier-resize", MAPS, "tf.image.resize", "# before line 4")
     assert new == MAPS.replace(
-        ".map(augment, num_parallel_calls=4).map(shrink)",
-        ".map(shrink).map(augment, num_parallel_calls=4)",
+        ".map(augment, num_parallel_calls=4).map(shrink)", ".map(shrink).map(augment, num_parallel_calls=4)"
     )
 
 

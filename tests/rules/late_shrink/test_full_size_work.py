@@ -48,9 +48,7 @@ def graph(*operations: Any) -> RecordedGraph:
         for kind, sources, output, line in written
     ]
     last = len(rows) - 1
-    return RecordedGraph(
-        (*rows, RecordedOperation("out", "Identity", outputs=(outputs[-1],), sources=(last,)))
-    )
+    return RecordedGraph((*rows, RecordedOperation("out", "Identity", outputs=(outputs[-1],), sources=(last,))))
 
 
 def found(
@@ -103,9 +101,7 @@ def test_work_before_a_resize_takes_the_share_of_the_pixels_after_it() -> None:
 
 def test_an_image_is_followed_from_map_to_map() -> None:
     late = only(graph(op("AdjustSaturation", 0)), graph(op("ResizeBilinear", 0, shape=SMALL)))
-    assert [one.stage.path for one in late.work if one.type == "AdjustSaturation"] == [
-        "Root::ParallelMap1"
-    ]
+    assert [one.stage.path for one in late.work if one.type == "AdjustSaturation"] == ["Root::ParallelMap1"]
 
 
 @pytest.mark.parametrize(("between", "number"), [("Cache", 1), ("Filter", 0), ("Window", 0)])
@@ -122,9 +118,7 @@ def test_maps_that_do_not_fit_are_not_joined() -> None:
 def test_what_else_sees_the_full_image_keeps_its_place() -> None:
     """The saturated image is compared at full size: only the tinting before the resize could follow it."""
     seen = op("AdjustSaturation", 0), op("AdjustHue", 1), op("ResizeBilinear", 2, shape=SMALL)
-    assert types_of(*seen, op("Conv2D", 1, shape=SMALL), op("AddV2", 3, 4, shape=SMALL)) == [
-        "AdjustHue"
-    ]
+    assert types_of(*seen, op("Conv2D", 1, shape=SMALL), op("AddV2", 3, 4, shape=SMALL)) == ["AdjustHue"]
 
 
 def test_a_filter_or_noise_before_the_resize_keeps_its_place() -> None:
@@ -137,25 +131,14 @@ def test_integers_become_float_before_a_resize_but_after_a_crop() -> None:
     stored = op("Identity", 0, dtype="uint8")
     scaled = op("Cast", 1, line=7), op("Mul", 2, line=7), op("AdjustHue", 3, line=8)
     assert types_of(stored, *scaled, op("ResizeBilinear", 4, shape=SMALL)) == ["AdjustHue"]
-    assert types_of(stored, *scaled, op("StridedSlice", 4, shape=SMALL)) == [
-        "Identity",
-        "Cast",
-        "Mul",
-        "AdjustHue",
-    ]
+    assert types_of(stored, *scaled, op("StridedSlice", 4, shape=SMALL)) == ["Identity", "Cast", "Mul", "AdjustHue"]
 
 
 @pytest.mark.parametrize(
     ("kind", "place", "moved"),
-    [
-        ("ResizeBilinear", "Const", True),
-        ("Slice", "Const", False),
-        ("Slice", "RandomUniformInt", True),
-    ],
+    [("ResizeBilinear", "Const", True), ("Slice", "Const", False), ("Slice", "RandomUniformInt", True)],
 )
-def test_a_mirrored_image_is_cropped_first_where_the_place_is_random(
-    kind: str, place: str, *, moved: bool
-) -> None:
+def test_a_mirrored_image_is_cropped_first_where_the_place_is_random(kind: str, place: str, *, moved: bool) -> None:
     where = op(place, shape=(3,)), op("ReverseV2", 0), op(kind, 2, 1, shape=SMALL)
     assert types_of(*where) == (["ReverseV2"] if moved else [])
 
@@ -191,9 +174,7 @@ def test_decoded_images_have_the_size_of_the_stored_files() -> None:
 
 
 def test_enlarging_drops_nothing() -> None:
-    assert not found(
-        graph(op("AdjustHue", 0), op("ResizeBilinear", 1, shape=(400, 200, 3)))
-    ).shrinkings
+    assert not found(graph(op("AdjustHue", 0), op("ResizeBilinear", 1, shape=(400, 200, 3)))).shrinkings
 
 
 def test_it_matters_where_the_step_waits_or_the_work_takes_cores() -> None:

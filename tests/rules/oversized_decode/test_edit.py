@@ -25,9 +25,7 @@ ALONE = "import tensorflow as tf\nx = tf.io.decode_jpeg(y)\n"
 )
 def test_the_ratio_is_given(before: str, after: str) -> None:
     text = TEXT.replace("channels=3)", before)
-    assert edited_at("decode-ratio", text, "decode_jpeg", "ratio=4") == TEXT.replace(
-        "channels=3)", after
-    )
+    assert edited_at("decode-ratio", text, "decode_jpeg", "ratio=4") == TEXT.replace("channels=3)", after)
 
 
 @pytest.mark.parametrize(

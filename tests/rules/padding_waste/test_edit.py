@@ -46,9 +46,7 @@ def test_other_calls_decline(text: str) -> None:
 SPEC = "(TensorSpec(shape={}, dtype=tf.int32, name=None), TensorSpec(shape=(), dtype=tf.int32, name=None))"
 
 
-@pytest.mark.parametrize(
-    ("shape", "made"), [("(None,)", True), ("(192,)", False), ("<unknown>", False)]
-)
+@pytest.mark.parametrize(("shape", "made"), [("(None,)", True), ("(192,)", False), ("<unknown>", False)])
 def test_the_recording_has_to_show_open_lengths(tmp_path: Path, shape: str, *, made: bool) -> None:
     (tmp_path / "train.py").write_text(TEXT)
     run = recorded(tmp_path, ["train.py"])

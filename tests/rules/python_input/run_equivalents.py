@@ -30,9 +30,7 @@ NAMES: dict[str, Any] = {
 
 def compare(same: Equivalent) -> None:
     """Give both sides the same rows, or texts."""
-    one, many, examples = (
-        ("text", "texts", TEXTS) if "(texts" in same.tensorflow else ("row", "rows", ROWS)
-    )
+    one, many, examples = ("text", "texts", TEXTS) if "(texts" in same.tensorflow else ("row", "rows", ROWS)
     expected = np.stack([eval(same.python, {**NAMES, one: example}) for example in examples])
     found = eval(same.tensorflow, {**NAMES, many: examples}).numpy()
     if found.dtype == object:

@@ -21,9 +21,7 @@ def place(line: int, seen: int, entry: str = KERAS, **more: Any) -> SeenPlace:
     return SeenPlace(seen, ("train.py", line), entry=entry, **more)
 
 
-def measured(
-    *others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), program: Program | None = None
-) -> InputLines:
+def measured(*others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), program: Program | None = None) -> InputLines:
     record = ProgramRecord(python=PythonRecord(places=trainer, others=others))
     return InputLines.measure(recording(record), Framework(), program, None)
 

@@ -18,16 +18,12 @@ def test_the_modules_between_package_and_function_do_not_count() -> None:
 
 
 def test_the_function_that_takes_most_comes_first_and_none_that_takes_little() -> None:
-    found = equivalents(
-        [("numpy.clip", 3), ("numpy.std", 2), ("numpy.std", 4), ("numpy.roll", 0.9), ("", 0.1)]
-    )
+    found = equivalents([("numpy.clip", 3), ("numpy.std", 2), ("numpy.std", 4), ("numpy.roll", 0.9), ("", 0.1)])
     assert [same.python.partition("(")[0] for same in found] == ["numpy.std", "numpy.clip"]
 
 
 @pytest.mark.tensorflow
 def test_the_results_are_equal(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, str(SCRIPT), str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "numpy.convolve" in done.stdout

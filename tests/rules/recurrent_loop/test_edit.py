@@ -56,6 +56,4 @@ def test_a_function_that_does_more_is_left(call: str) -> None:
 def test_branches_and_effects_are_left(line: str) -> None:
     text = SCRIPT.format(call="tf.map_fn(members, time)")
     with pytest.raises(Declined):
-        edited(
-            "vectorized-fn", text.replace("inside = tf.where", f"{line}\n        inside = tf.where")
-        )
+        edited("vectorized-fn", text.replace("inside = tf.where", f"{line}\n        inside = tf.where"))

@@ -36,15 +36,9 @@ def measure(
     *graphs: list[Any], captured: tuple[str, ...] = (), ran: tuple[OperationTime, ...] = ()
 ) -> RepeatedResults:
     """Measure graphs whose first operations are the batch x (0) and the weights w (1); each takes 1 ms."""
-    start = [
-        op("x", "Placeholder", [], 1, computes=""),
-        graph_operation("w", "Placeholder", [], [HANDLE]),
-    ]
+    start = [op("x", "Placeholder", [], 1, computes=""), graph_operation("w", "Placeholder", [], [HANDLE])]
     record = {
-        "graphs": [
-            {"kind": "function", "operations": [*start, *rows], "captured": captured}
-            for rows in graphs
-        ]
+        "graphs": [{"kind": "function", "operations": [*start, *rows], "captured": captured} for rows in graphs]
     }
     program: Program = chart(trace([]), recording(record)).fact(Program)
     times = tuple(
@@ -56,9 +50,7 @@ def measure(
 
 
 def test_a_second_call_on_the_same_input_is_repeated_with_its_gradient() -> None:
-    backward = [
-        op(f"gradient_tape/{scope}/MatMul/MatMul", "MatMul", [5, 0], 9) for scope in ("a", "b")
-    ]
+    backward = [op(f"gradient_tape/{scope}/MatMul/MatMul", "MatMul", [5, 0], 9) for scope in ("a", "b")]
     (found,) = measure([*call("a", 2, 7), *call("b", 5, 8), *backward]).repeats
     assert [row.name for row in found.rows] == ["b/MatMul", "b/Relu"]
     assert [row.name for row in found.gradients] == ["gradient_tape/b/MatMul/MatMul"]

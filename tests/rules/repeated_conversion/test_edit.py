@@ -70,9 +70,7 @@ MADE = [
 
 
 @pytest.mark.parametrize(("before", "example", "after"), MADE)
-def test_the_arrays_are_converted_before_the_loop(
-    before: str, example: str, after: str | None
-) -> None:
+def test_the_arrays_are_converted_before_the_loop(before: str, example: str, after: str | None) -> None:
     made = edited(HEAD + before, example)
     if after is not None:
         assert made == HEAD + after
@@ -92,14 +90,8 @@ def test_the_arrays_are_converted_before_the_loop(
         ("step(x)\n", "no loop"),
         ("for i in range(9):\n    step(x[:64])\n", "plain names"),
         ("for i in range(9):\n    step(self.x)\n", "plain names"),
-        (
-            "def grow():\n    x[:] += 1\nfor i in range(9):\n    grow()\n    step(x)\n",
-            "may change it",
-        ),
-        (
-            "f = tf.function(g, input_signature=s)\nfor i in range(9):\n    step(x)\n",
-            "input_signature",
-        ),
+        ("def grow():\n    x[:] += 1\nfor i in range(9):\n    grow()\n    step(x)\n", "may change it"),
+        ("f = tf.function(g, input_signature=s)\nfor i in range(9):\n    step(x)\n", "input_signature"),
     ],
 )
 def test_what_may_change_an_array_declines(text: str, why: str) -> None:
@@ -141,7 +133,5 @@ def test_the_edited_script_runs_and_computes_the_same(tmp_path: Path) -> None:
     for name, text in (("before.py", SCRIPT), ("after.py", spliced(SCRIPT, splices))):
         (tmp_path / name).write_text(text)
     both = "import runpy\nfor name in ('before.py', 'after.py'):\n    runpy.run_path(name)\n"
-    done = subprocess.run(
-        [sys.executable, "-c", both], cwd=tmp_path, check=True, capture_output=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", both], cwd=tmp_path, check=True, capture_output=True, timeout=120)
     assert done.stdout == 2 * b"207.0 float64\n"

@@ -74,8 +74,7 @@ def test_a_shape_that_is_needed_stays_known(changed: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "number",
-    ["min(1.0, step / 10)", "step / 10", "0.5 * step", "float(step)", "0.1 if step else 0.2"],
+    "number", ["min(1.0, step / 10)", "step / 10", "0.5 * step", "float(step)", "0.1 if step else 0.2"]
 )
 def test_a_number_that_changes_is_passed_as_a_tensor(number: str) -> None:
     text = SCRIPT.replace("min(1.0, step / 10)", number)
@@ -103,9 +102,7 @@ def test_a_number_that_python_needs_is_left(changed: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("passed", ["step", "tf.constant(step)"])
 def test_a_number_that_changes_besides_is_not_left(passed: str) -> None:
-    text = SCRIPT.replace("(x, beta)", "(x, beta, number)").replace(
-        "step), beta)", f"step), beta, {passed})"
-    )
+    text = SCRIPT.replace("(x, beta)", "(x, beta, number)").replace("step), beta)", f"step), beta, {passed})")
     example = "loss = train_step(x, y, tf.constant(beta), tf.constant(number))"
     with pytest.raises(Declined, match="number"):
         KINDS["tensor-argument"](SyntaxTree(text), 0, example)

@@ -21,10 +21,7 @@ def measured(*names: str, program: Program | None = None) -> CopiedWork:
 
 def test_the_first_replica_is_no_copy() -> None:
     found = measured("dense/Mul", "replica_1/dense/Mul", "gradient_tape/replica_3/dense/Mul")
-    assert [one.name for one in found.spared] == [
-        "replica_1/dense/Mul",
-        "gradient_tape/replica_3/dense/Mul",
-    ]
+    assert [one.name for one in found.spared] == ["replica_1/dense/Mul", "gradient_tape/replica_3/dense/Mul"]
 
 
 def test_each_replica_updates_variables_of_its_own() -> None:

@@ -5,17 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import (
-    Row,
-    chart,
-    executor,
-    graph_operation,
-    line,
-    manifest,
-    marker,
-    recording,
-    trace,
-)
+from tests.builders import Row, chart, executor, graph_operation, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.slow_calls import SlowCall
 from tfdoctor.rules.slow_call.single_calls import SingleCalls
@@ -51,9 +41,7 @@ def graph(*shapes: list[int | None], **more: Any) -> dict[str, Any]:
     return {"name": "policy", "kind": "function", "operations": operations, **more}
 
 
-def found(
-    *graphs: dict[str, Any], calls: int = 10, computes: float = 0.1, **python: Any
-) -> SingleCalls:
+def found(*graphs: dict[str, Any], calls: int = 10, computes: float = 0.1, **python: Any) -> SingleCalls:
     rows = [row for n in range(STEPS) for row in step(n, calls, computes)]
     rows.append(("tfdoctor_end", 20.0 * STEPS, 20.0 * STEPS))
     when = [round(1e3 * (20 * n + 5)) for n in range(STEPS - 1)]
@@ -103,9 +91,7 @@ def test_calls_that_mostly_compute_are_not_reported(computes: float, *, reported
         ([], False),
     ],
 )
-def test_the_graphs_say_whether_calls_are_for_one_example(
-    graphs: list[dict[str, Any]], *, reported: bool
-) -> None:
+def test_the_graphs_say_whether_calls_are_for_one_example(graphs: list[dict[str, Any]], *, reported: bool) -> None:
     assert bool(found(*graphs).calls) is reported
 
 

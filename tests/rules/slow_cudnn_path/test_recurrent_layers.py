@@ -55,9 +55,7 @@ def measured(
         ({}, "LSTM", CudnnObstacle.UNKNOWN),
     ],
 )
-def test_arguments_keep_a_layer_off_cudnn(
-    arguments: dict[str, Any], kind: str, obstacle: CudnnObstacle
-) -> None:
+def test_arguments_keep_a_layer_off_cudnn(arguments: dict[str, Any], kind: str, obstacle: CudnnObstacle) -> None:
     (one,) = measured(arguments=arguments, kind=kind).looped
     assert one.obstacles == (obstacle,)
 

@@ -23,18 +23,13 @@ def sample(seconds: float, run: float | None, others: float) -> dict[str, Any]:
 
 
 def measured(*samples: dict[str, Any], cores: float = 2.0) -> StartLoad:
-    kept = replace(
-        recording(samples=samples), run=RunLog(RunProcess(started_unix_ns=BEGAN), {}, {}, ())
-    )
+    kept = replace(recording(samples=samples), run=RunLog(RunProcess(started_unix_ns=BEGAN), {}, {}, ()))
     return StartLoad.measure(kept, PHASES, Hardware(DeviceKind.CPU, "x", cores=cores))
 
 
 def test_the_load_is_that_of_the_start() -> None:
     load = measured(
-        sample(0.0, 0.0, 0.0),
-        sample(1.0, 10.0, 180.0),
-        sample(3.0, 30.0, 160.0),
-        sample(3.1, 0.0, 0.0),
+        sample(0.0, 0.0, 0.0), sample(1.0, 10.0, 180.0), sample(3.0, 30.0, 160.0), sample(3.1, 0.0, 0.0)
     )
     assert [load.run, load.others, load.usable] == pytest.approx([0.2, 1.7, 2.0])
     assert load.contended

@@ -19,18 +19,13 @@ STEP = TracedDefinition(
 
 def operations(steps: int, layers: int) -> list[dict[str, Any]]:
     """A graph that updates the weights of each layer once in each step, at line 37."""
-    made = [
-        graph_operation(f"w{layer}", "Placeholder", at=["train.py", 44]) for layer in range(layers)
-    ]
+    made = [graph_operation(f"w{layer}", "Placeholder", at=["train.py", 44]) for layer in range(layers)]
     for step in range(steps):
         for layer in range(layers):
             made += [
                 graph_operation(f"x{step}.{layer}", "MatMul", at=["train.py", 35]),
                 graph_operation(
-                    f"u{step}.{layer}",
-                    "AssignSubVariableOp",
-                    at=["train.py", 37],
-                    **{"from": [layer]},
+                    f"u{step}.{layer}", "AssignSubVariableOp", at=["train.py", 37], **{"from": [layer]}
                 ),
             ]
     return [*made, graph_operation("sum", "AddV2", at=["train.py", 30])]
@@ -57,20 +52,12 @@ def test_a_function_that_is_traced_again_has_one_step_in_each_graph() -> None:
 
 
 @pytest.mark.parametrize("defined", [None, Location("model.py", 28), Location("train.py", 90)])
-def test_a_function_without_operations_of_its_own_lines_is_unknown(
-    defined: Location | None,
-) -> None:
+def test_a_function_without_operations_of_its_own_lines_is_unknown(defined: Location | None) -> None:
     """Trap: the training function of Keras is not defined in the script."""
     with pytest.raises(Unavailable, match="no line of a function"):
         measured(
             24,
             function=TracedDefinition(
-                name="multi_step",
-                at=STEP.at,
-                tracings=1,
-                ms=9.0,
-                first_ms=9.0,
-                made=1,
-                defined=defined,
+                name="multi_step", at=STEP.at, tracings=1, ms=9.0, first_ms=9.0, made=1, defined=defined
             ),
         )

@@ -11,9 +11,7 @@ READS = line("worker", *(("f/ReadFile:ReadFile", at, at + 0.5) for at in range(8
 OTHER = line("worker", ("f/DecodeRaw:DecodeRaw", 0, 1))
 
 
-def measured(
-    nbytes: int | None, calls: int | None, *, reads: bool = True, recorded: bool = True
-) -> ReadSizes:
+def measured(nbytes: int | None, calls: int | None, *, reads: bool = True, recorded: bool = True) -> ReadSizes:
     window = TracedWindow(read_bytes=nbytes, read_calls=calls)
     kept = recording(manifest=manifest(window=window if recorded else None))
     return ReadSizes.measure(kept, trace(host=[READS, OTHER] if reads else [OTHER]))

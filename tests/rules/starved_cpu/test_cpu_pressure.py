@@ -36,9 +36,7 @@ def test_only_what_lies_around_the_traced_window_counts() -> None:
 
 
 def test_what_the_kernel_does_not_tell_is_unknown() -> None:
-    found = CpuPressure.measure(
-        recording(samples=[sample(1, quota_cores=1.5), sample(2, quota_cores=1.5)])
-    )
+    found = CpuPressure.measure(recording(samples=[sample(1, quota_cores=1.5), sample(2, quota_cores=1.5)]))
 
     assert (found.throttled, found.waiting, found.quota) == (None, None, 1.5)
 

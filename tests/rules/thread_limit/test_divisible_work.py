@@ -37,19 +37,11 @@ def test_an_operation_that_runs_beside_another_uses_two_cores_already() -> None:
     host = [
         markers(4, 10, 9),
         *(
-            line(
-                f"tf_Compute/{n}",
-                executor(10 * n + 1, 10 * n + 8, n + 1),
-                ("m/a:MatMul", 10 * n + 1, 10 * n + 5),
-            )
+            line(f"tf_Compute/{n}", executor(10 * n + 1, 10 * n + 8, n + 1), ("m/a:MatMul", 10 * n + 1, 10 * n + 5))
             for n in range(4)
         ),
         *(
-            line(
-                f"tf_Other/{n}",
-                executor(10 * n + 1, 10 * n + 8, n + 9),
-                ("m/b:MatMul", 10 * n + 3, 10 * n + 7),
-            )
+            line(f"tf_Other/{n}", executor(10 * n + 1, 10 * n + 8, n + 9), ("m/b:MatMul", 10 * n + 3, 10 * n + 7))
             for n in range(4)
         ),
     ]

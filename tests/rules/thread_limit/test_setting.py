@@ -15,12 +15,8 @@ from tfdoctor.terms.verdict import Location
 LINE = ("/home/me/train.py", 8)
 
 
-def measured(
-    *, cores: int = 4, quota: float | None = None, variable: str = "", **more: Any
-) -> ThreadSetting:
-    host = HostMachine(
-        "vm", "", (), cores, min(float(more.get("affinity") or cores), quota or cores)
-    )
+def measured(*, cores: int = 4, quota: float | None = None, variable: str = "", **more: Any) -> ThreadSetting:
+    host = HostMachine("vm", "", (), cores, min(float(more.get("affinity") or cores), quota or cores))
     environment = {"TF_NUM_INTRAOP_THREADS": variable} if variable else {}
     of_run = recording(
         samples=[{"unix_ns": 1, "host": {"quota_cores": quota}}],

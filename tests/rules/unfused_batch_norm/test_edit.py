@@ -23,15 +23,10 @@ def made(text: str) -> str:
         ("import keras\nimport tensorflow as tf", "keras.layers.BatchNormalization"),
         ("import tensorflow as tf", "tf.keras.layers.BatchNormalization"),
         ("import tensorflow as tf\nfrom keras import layers as L", "L.BatchNormalization"),
-        (
-            "import tensorflow as tf\nfrom keras.layers import BatchNormalization",
-            "BatchNormalization",
-        ),
+        ("import tensorflow as tf\nfrom keras.layers import BatchNormalization", "BatchNormalization"),
     ],
 )
-def test_the_class_stands_below_the_imports_and_makes_the_layers(
-    imports: str, written: str
-) -> None:
+def test_the_class_stands_below_the_imports_and_makes_the_layers(imports: str, written: str) -> None:
     text = f"{imports}\n\nx = {written}(momentum=0.9)(x)\ny = {written}()(x)\n"
     result = made(text)
     assert result.startswith(f"{imports}\n\n\nclass {NAME}({written}):\n")

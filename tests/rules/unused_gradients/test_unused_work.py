@@ -27,9 +27,7 @@ TAKEN = GradientsTaken(
 )
 
 
-def measured(
-    *lines: GradientsTaken, kind: DeviceKind = DeviceKind.CPU, operations: float = 200.0
-) -> UnusedWork:
+def measured(*lines: GradientsTaken, kind: DeviceKind = DeviceKind.CPU, operations: float = 200.0) -> UnusedWork:
     run = manifest(steps=StepsSeen(gradients=lines), window=TracedWindow(steps=20))
     eager = EagerWork(operations, 30.0, 0.0)
     times = Breakdown.of(host=25.0, device=15.0)  # twice as slow as before the window
@@ -57,22 +55,14 @@ def test_the_kernels_of_an_accelerator_are_not_in_the_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        replace(TAKEN, traced=0),
-        replace(TAKEN, operations=0, calls_ms=0.0, python_ms=0.0),
-    ],
+    "line", [replace(TAKEN, traced=0), replace(TAKEN, operations=0, calls_ms=0.0, python_ms=0.0)]
 )
-def test_a_line_outside_the_traced_steps_or_without_useless_work_is_none(
-    line: GradientsTaken,
-) -> None:
+def test_a_line_outside_the_traced_steps_or_without_useless_work_is_none(line: GradientsTaken) -> None:
     assert measured(line) == UnusedWork(calls=line.traced)
 
 
 @pytest.mark.parametrize("line", [replace(TAKEN, followed=False), replace(TAKEN, step_ms=0.0)])
-def test_a_line_of_the_traced_steps_that_was_not_followed_is_unknown(
-    line: GradientsTaken,
-) -> None:
+def test_a_line_of_the_traced_steps_that_was_not_followed_is_unknown(line: GradientsTaken) -> None:
     line = replace(line, too_few=True)
     assert measured(line).unfollowed == Unfollowed(Location("train.py", 43), too_few=True)
     assert measured(replace(line, traced=0)).unfollowed is None

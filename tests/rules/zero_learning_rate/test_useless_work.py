@@ -56,10 +56,7 @@ def test_without_such_an_optimizer_nothing_is_useless() -> None:
     assert measured(of_run()).rows == ()
 
 
-@pytest.mark.parametrize(
-    ("run", "why"),
-    [(of_run(ADAM, finished=False), "may rise"), (manifest(), "does not say")],
-)
+@pytest.mark.parametrize(("run", "why"), [(of_run(ADAM, finished=False), "may rise"), (manifest(), "does not say")])
 def test_a_rate_that_may_change_is_not_judged(run: Manifest, why: str) -> None:
     with pytest.raises(Unavailable, match=why):
         measured(run)

@@ -66,9 +66,7 @@ def enter(text: str, name: str) -> Watcher:
         raise
 
 
-def install(
-    plan: AgentPlan, log: journal.Journal | None = None, recorder: RunRecorder | None = None
-) -> Installed:
+def install(plan: AgentPlan, log: journal.Journal | None = None, recorder: RunRecorder | None = None) -> Installed:
     """Prepare the hooks that come into force as the script imports TensorFlow."""
     from . import installed
     from .hooks import forks, run_end
@@ -105,9 +103,7 @@ def _hooks(parts: Installed) -> dict[str, list[Hook]]:
         debugging.hooks(parts.aids),
         chosen.hooks(parts.registry.choices),
         parts.run.hooks(),
-        trial.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9))
-        if trial
-        else {},
+        trial.settings.hooks(registry.DATASETS, (tf_hooks.FUNCTIONS, tf_hooks.FUNCTIONS_2_9)) if trial else {},
     ):
         for name, acts in hooks.items():
             every.setdefault(name, []).extend(acts)

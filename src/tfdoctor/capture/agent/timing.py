@@ -88,9 +88,7 @@ LOOK_NS = 50_000_000
 class TimedWindow(TraceWindow):
     """Takes the time of every step, and ends the run when it has enough."""
 
-    def __init__(
-        self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile
-    ) -> None:
+    def __init__(self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile) -> None:
         trial = plan["trial"]
         if trial is None:
             raise ValueError("the plan is not that of a trial")

@@ -38,9 +38,7 @@ class _Request:
     made: bool  # for this trace
 
 
-def attach(
-    text: str, seconds: float, out: Path | None = None, *, stderr: TextIO | None = None
-) -> Recording:
+def attach(text: str, seconds: float, out: Path | None = None, *, stderr: TextIO | None = None) -> Recording:
     """Trace running jobs for so many seconds: `text` is `host:port`, several with commas.
 
     Workers that gave no trace are named in the recording, with the reason.
@@ -68,13 +66,9 @@ def _checked(text: str, seconds: float, out: Path | None) -> _Request:
         try:
             return _Request(addresses, seconds, new_run("attach"), made=True)
         except OSError as error:
-            raise OutputError(
-                unwritten("runs", error, "choose another folder with --out")
-            ) from error
+            raise OutputError(unwritten("runs", error, "choose another folder with --out")) from error
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise NotEmptyError(
-            f"{out} is not empty: choose another folder with --out, or remove it first."
-        )
+        raise NotEmptyError(f"{out} is not empty: choose another folder with --out, or remove it first.")
     return _Request(addresses, seconds, out, made=not out.exists())
 
 

@@ -13,14 +13,7 @@ from tfdoctor import __version__
 from tfdoctor.capture import manifest
 from tfdoctor.capture.attach.client import Answer
 from tfdoctor.capture.attach.host import host
-from tfdoctor.recording.manifest import (
-    CapturePlan,
-    HostMachine,
-    Manifest,
-    Missing,
-    MissingPart,
-    WorkerRank,
-)
+from tfdoctor.recording.manifest import CapturePlan, HostMachine, Manifest, Missing, MissingPart, WorkerRank
 from tfdoctor.recording.workers import WORKERS
 
 RUN = "%Y_%m_%d_%H_%M_%S"
@@ -34,10 +27,7 @@ NEVER_RECORDED = (
         MissingPart.PROGRAM,
         "shapes, layers and source lines of an attached job are unknown: `tfdoctor profile` records them",
     ),
-    Missing(
-        MissingPart.SAMPLES,
-        "the machines of attached jobs are not sampled: `tfdoctor profile` samples them",
-    ),
+    Missing(MissingPart.SAMPLES, "the machines of attached jobs are not sampled: `tfdoctor profile` samples them"),
 )
 """Data that a trace does not contain."""
 

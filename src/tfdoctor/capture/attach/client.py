@@ -86,9 +86,7 @@ def _start(arguments: Sequence[str]) -> subprocess.Popen[str]:
     )
 
 
-def _answer(
-    address: Address, child: subprocess.Popen[str], deadline: float, folder: Path
-) -> Answer:
+def _answer(address: Address, child: subprocess.Popen[str], deadline: float, folder: Path) -> Answer:
     try:
         output, log = child.communicate(timeout=max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:

@@ -135,9 +135,7 @@ class SamplingThread:
         tick = time.monotonic()
         while not self.ended.is_set() and state.status == "on":
             self._write({"unix_ns": time.time_ns(), **state.read()})
-            tick = max(
-                tick + self.period, time.monotonic()
-            )  # if late, drop ticks instead of catching up
+            tick = max(tick + self.period, time.monotonic())  # if late, drop ticks instead of catching up
             self.ended.wait(tick - time.monotonic())
         if state.count or state.status == "on":
             state.stop()

@@ -31,9 +31,7 @@ class BoardProcesses:
         if listed is None:
             return None
         own = [process for process in listed if process.pid in run]
-        foreign_ids = not own and any(
-            not Path(f"/proc/{process.pid}").exists() for process in listed
-        )
+        foreign_ids = not own and any(not Path(f"/proc/{process.pid}").exists() for process in listed)
         others = {process.pid for process in listed} - {process.pid for process in own}
         busy = None if foreign_ids else self._busy(others)
         return {
@@ -62,8 +60,6 @@ class BoardProcesses:
         try:
             return list(self.nvml.nvmlDeviceGetProcessUtilization(self.handle, since))
         except self.nvml.NVMLError as error:
-            if (
-                error.value in nothing
-            ):  # the library raises its code for success where there is no sample
+            if error.value in nothing:  # the library raises its code for success where there is no sample
                 return []
             raise

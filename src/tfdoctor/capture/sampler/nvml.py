@@ -122,12 +122,7 @@ class NvmlDevice:
 
     def failed_readings(self) -> str:
         """Return which readings failed for good, and why, or ""."""
-        probes = {
-            "utilization": self.utilization,
-            "memory": self.memory,
-            "clock": self.clock,
-            "power": self.power,
-        }
+        probes = {"utilization": self.utilization, "memory": self.memory, "clock": self.clock, "power": self.power}
         dead = [f"{name} ({probe.error})" for name, probe in probes.items() if probe.dead]
         lost = f"does not report {', '.join(dead)}" if dead else ""
         missing = next((gpm.missing for gpm in self.gpm.values() if gpm.missing), "")

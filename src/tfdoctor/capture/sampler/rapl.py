@@ -90,8 +90,7 @@ class RaplSampler:
         self.read_at = now
         return {
             "package": [
-                {"name": package.name, "energy_j": round(package.energy_j(), 6)}
-                for package in self.packages
+                {"name": package.name, "energy_j": round(package.energy_j(), 6)} for package in self.packages
             ]
         }
 

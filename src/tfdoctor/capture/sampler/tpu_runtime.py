@@ -59,9 +59,7 @@ class Runtime:
         self.channel = grpc.insecure_channel(f"localhost:{port}", options=options)
         self.call: Any = self.channel.unary_unary(
             METHOD,
-            request_serializer=lambda name: MESSAGES["MetricRequest"](
-                metric_name=name
-            ).SerializeToString(),
+            request_serializer=lambda name: MESSAGES["MetricRequest"](metric_name=name).SerializeToString(),
             response_deserializer=MESSAGES["MetricResponse"].FromString,
         )
 

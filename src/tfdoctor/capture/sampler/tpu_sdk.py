@@ -102,11 +102,7 @@ def _python_with_libtpu(pid: int, environment: Mapping[str, str]) -> str:
     except (psutil.Error, IndexError) as error:
         raise SamplerUnavailable("the run ended before it was checked") from error
     search = subprocess.run(  # noqa: S603  # the run's own interpreter
-        [python, "-c", FIND_LIBTPU],
-        timeout=START_S,
-        check=False,
-        capture_output=True,
-        env=environment,
+        [python, "-c", FIND_LIBTPU], timeout=START_S, check=False, capture_output=True, env=environment
     )
     if search.returncode:
         raise SamplerUnavailable("the run's Python has no libtpu")

@@ -123,9 +123,7 @@ class Door:
         finders.remove(self)
         try:
             finder = _agent().enter(self.plan, name)
-        except (
-            Exception
-        ):  # nothing of ours may end the user's run; the agent has noted what it could
+        except Exception:  # nothing of ours may end the user's run; the agent has noted what it could
             return None
         spec: ModuleSpec | None = finder.find_spec(name, path, target)
         return spec

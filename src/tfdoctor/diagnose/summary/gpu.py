@@ -17,11 +17,7 @@ from tfdoctor.terms.verdict import Measure
 MEANINGFUL = 65_536
 """Bytes. The time of smaller copies is mostly latency, so their rate says nothing about the bus."""
 
-MEMORY = {
-    PAGEABLE: "pageable host memory",
-    PINNED: "pinned host memory",
-    UNKNOWN: "unknown kind of host memory",
-}
+MEMORY = {PAGEABLE: "pageable host memory", PINNED: "pinned host memory", UNKNOWN: "unknown kind of host memory"}
 
 
 def device_time(chart: Chart) -> tuple[Measure, ...]:
@@ -31,11 +27,7 @@ def device_time(chart: Chart) -> tuple[Measure, ...]:
     return (
         *(_work(time) if time else ()),
         *(_idle(time, gaps) if time and gaps else ()),
-        *(
-            measure
-            for transfer in (transfers.directions if transfers else ())
-            for measure in _copies(transfer)
-        ),
+        *(measure for transfer in (transfers.directions if transfers else ()) for measure in _copies(transfer)),
         *(_collectives(collectives) if collectives else ()),
     )
 

@@ -63,14 +63,10 @@ def hosts(examined: Sequence[Examined]) -> Hosts:
         findings=_findings(examined, shown),
     )
     if lag := _straggler(comparison):
-        compared = replace(
-            compared, straggler=lag.host, stage=lag.stage, lag_ms=lag.ms, gain_ms=lag.job_gain_ms
-        )
+        compared = replace(compared, straggler=lag.host, stage=lag.stage, lag_ms=lag.ms, gain_ms=lag.job_gain_ms)
     if isinstance(clocks, Unavailable):
         return replace(compared, skew=f"unknown ({clocks})")
-    return replace(
-        compared, skew_start_ms=clocks.start_ms, skew_end_ms=clocks.end_ms, skew=clocks.basis
-    )
+    return replace(compared, skew_start_ms=clocks.start_ms, skew_end_ms=clocks.end_ms, skew=clocks.basis)
 
 
 def _skew(whole: Mapping[str, HostSteps], matching: Matching | None) -> ClockSkew | Unavailable:
@@ -213,9 +209,7 @@ def _findings(examined: Sequence[Examined], shown: str) -> tuple[HostFinding, ..
     return (*mine, *sorted(others, key=lambda finding: (-(finding.severity or 0), finding.rule)))
 
 
-def _merged(
-    results: Sequence[tuple[str, Result]], shown: str, places: Mapping[str, int]
-) -> HostFinding:
+def _merged(results: Sequence[tuple[str, Result]], shown: str, places: Mapping[str, int]) -> HostFinding:
     ordered = sorted(results, key=lambda host_result: places[host_result[0]])
     worst = max(
         (result for _, result in ordered),

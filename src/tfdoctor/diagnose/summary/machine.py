@@ -29,10 +29,7 @@ def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
         host = recording.manifest.host
         rows += [
             ("CPU", host.cpu_model),
-            (
-                "usable cores",
-                f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else "",
-            ),
+            ("usable cores", f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else ""),
             ("CPU instructions", " ".join(host.cpu_flags)),
             ("Python", recording.manifest.versions.get("python", "")),
             ("commit", _commit(recording.manifest.revision)),
@@ -90,9 +87,7 @@ def _boards(chart: Chart) -> Iterator[tuple[str, str]]:
 def _told_of(board: Board) -> Iterator[str]:
     """Yield what is known of a board, as clauses."""
     modes = {"persistence mode": board.persistence, "ECC": board.ecc, "MIG": board.mig}
-    yield from (
-        f"{name} {'on' if mode else 'off'}" for name, mode in modes.items() if mode is not None
-    )
+    yield from (f"{name} {'on' if mode else 'off'}" for name, mode in modes.items() if mode is not None)
     if board.ecc_uncorrected:
         yield counted(board.ecc_uncorrected, "uncorrected memory error")
     if board.power_limit_w is not None:
@@ -139,9 +134,7 @@ def samples(chart: Chart) -> tuple[Measure, ...]:
         ("GPU utilization (NVML)", taken.gpu_busy, ratio),
         ("Tensor Core activity (GPM)", taken.tensor_active, ratio),
     )
-    return tuple(
-        Measure(label, unit(value)) for label, value, unit in measures if value is not None
-    )
+    return tuple(Measure(label, unit(value)) for label, value, unit in measures if value is not None)
 
 
 SAMPLED = {"nvml": DeviceKind.GPU, "tpu": DeviceKind.TPU, "tpu-sdk": DeviceKind.TPU}
@@ -158,12 +151,7 @@ def unrecorded(chart: Chart) -> tuple[str, ...]:
         for sampling in manifest.samplers:
             if sampling.reason and not _is_absent(sampling, device):
                 reasons.append(f"sampler {sampling.name}: {sampling.reason}")
-    reasons += [
-        str(device.missing or "") if device else "",
-        *trace.errors,
-        *trace.warnings,
-        *trace.damage,
-    ]
+    reasons += [str(device.missing or "") if device else "", *trace.errors, *trace.warnings, *trace.damage]
     return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
 

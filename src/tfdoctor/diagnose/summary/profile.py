@@ -71,9 +71,7 @@ def _python(chart: Chart, breakdown: Breakdown, model: StepModel | None) -> Iter
         lines = _often(_sampled(chart, part, breakdown[part]))
         if lines:
             kept = model.kept(part) if model else 1.0
-            called = sorted(
-                (one for line in lines for one in _calls(line, kept)), key=lambda one: -one.ms
-            )
+            called = sorted((one for line in lines for one in _calls(line, kept)), key=lambda one: -one.ms)
             yield PythonPart(part=part, ms=breakdown[part] * kept, lines=tuple(called))
 
 
@@ -99,8 +97,7 @@ def _sampled(chart: Chart, part: Stage, part_ms: float) -> tuple[HostLine, ...]:
     places = untimed.places if untimed and part is Stage.BETWEEN else ()
     each_ms = part_ms / max(1, sum(place.seen for place in places))
     return tuple(
-        HostLine(one.at, one.seen, one.seen * each_ms, one.callback, {one.calls: one.seen})
-        for one in places
+        HostLine(one.at, one.seen, one.seen * each_ms, one.callback, {one.calls: one.seen}) for one in places
     )
 
 

@@ -64,11 +64,7 @@ def subject(chart: Chart, title: str) -> Subject:
             if version
         }
         # Of a framework that is not TensorFlow the trace alone gives the version.
-        | (
-            {framework.name: framework.version or "version unknown"}
-            if framework and framework.foreign
-            else {}
-        ),
+        | ({framework.name: framework.version or "version unknown"} if framework and framework.foreign else {}),
         hosts=tuple(filter(None, trace.hostnames)),
         exit_code=manifest.outcome.exit_code if manifest else None,
         recorded=_moment(manifest.recorded_unix_ns) if manifest else "",
@@ -125,11 +121,7 @@ def _slow(slow: SlowSteps | None) -> SlowStepsSummary | None:
     if slow is None or not slow.prevail:
         return None
     return SlowStepsSummary(
-        number=slow.number,
-        ms=slow.ms,
-        timed=slow.timed,
-        timed_ms=slow.timed_ms,
-        at_least=slow.at_least,
+        number=slow.number, ms=slow.ms, timed=slow.timed, timed_ms=slow.timed_ms, at_least=slow.at_least
     )
 
 
@@ -305,9 +297,7 @@ def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | Non
         return SecondOpinion(conclusion=f"xprof gave no verdict: {opinion.error}", agrees=None)
     breakdown, device = chart.get(Breakdown), chart.get(Device)
     if breakdown is None or device is None or opinion.input_percent is None or not opinion.steps:
-        return SecondOpinion(
-            conclusion=opinion.conclusion or "xprof measured no step time", agrees=None
-        )
+        return SecondOpinion(conclusion=opinion.conclusion or "xprof measured no step time", agrees=None)
     ours = breakdown["input"] / breakdown.step_ms
     theirs = opinion.input_percent / 100
     same_verdict = NAMES_INPUT[opinion.verdict] in (None, breakdown.waits_for_input)

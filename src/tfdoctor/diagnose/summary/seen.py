@@ -30,9 +30,7 @@ WITHIN_CALL = {
 Row = tuple[str, float, Location | None]
 
 
-def seen_in(
-    chart: Chart, part: str, left_ms: float, named: Mapping[str, float] | None = None
-) -> tuple[Seen, ...]:
+def seen_in(chart: Chart, part: str, left_ms: float, named: Mapping[str, float] | None = None) -> tuple[Seen, ...]:
     """Return what takes most of the ``left_ms`` of a part: lines of Python, operations or stages of the input.
 
     ``named`` maps the subjects of findings' effects (operations, stages) to the ms that these name: that much
@@ -41,9 +39,7 @@ def seen_in(
     named = named or {}
     match part:
         case Stage.HOST | Stage.BETWEEN:
-            return _lines(chart, Stage(part)) or _within(
-                _events(chart.get(PartEvents), part), left_ms
-            )
+            return _lines(chart, Stage(part)) or _within(_events(chart.get(PartEvents), part), left_ms)
         case Stage.DEVICE:
             return _within(_operations(chart.get(Operations), named), left_ms)
         case Stage.INPUT:
@@ -79,10 +75,7 @@ def _lines(chart: Chart, part: Stage) -> tuple[Seen, ...]:
             seen[place.callback or "Python", place.at] += place.seen
     if seen.total() < FEW:
         return ()
-    return tuple(
-        Seen(what, ratio(number / seen.total()), at)
-        for (what, at), number in seen.most_common(SHOWN)
-    )
+    return tuple(Seen(what, ratio(number / seen.total()), at) for (what, at), number in seen.most_common(SHOWN))
 
 
 def _events(events: PartEvents | None, part: str) -> list[Row]:

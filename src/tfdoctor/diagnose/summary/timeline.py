@@ -65,9 +65,7 @@ def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
         if row
     ]
     total_ms = (step.end_ps - step.start_ps) / PS_PER_MS
-    return Timeline(
-        number=step.number, total_ms=total_ms, lanes=few(lanes, total_ms), hidden=hidden
-    )
+    return Timeline(number=step.number, total_ms=total_ms, lanes=few(lanes, total_ms), hidden=hidden)
 
 
 def _typical(steps: Steps, breakdown: Breakdown) -> Step | None:
@@ -97,9 +95,7 @@ def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules =
     return TimelineBar(start_ms, time_ms, str(part), name, rules=rules)
 
 
-def _input(
-    chart: Chart, step: Step, marks: WorkMarks
-) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
+def _input(chart: Chart, step: Step, marks: WorkMarks) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
     """Yield the work of each stage of the input pipeline, consumers first."""
     iterators, pipeline = chart.get(Iterators), chart.get(InputPipeline)
     if iterators is None or pipeline is None:
@@ -138,9 +134,7 @@ def _launches(activity: Activity, step: Step) -> Iterator[tuple[str, list[list[T
         yield "launches", [[_bar(step, span, Stage.HOST, "launch") for span in spans]]
 
 
-def _devices(
-    activity: Activity, step: Step, marks: WorkMarks
-) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
+def _devices(activity: Activity, step: Step, marks: WorkMarks) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
     for stage, work in activity.stages.items():
         bars = _bars_of(work, step, stage, marks)
         if bars:
@@ -151,12 +145,8 @@ def _bars_of(work: Work, step: Step, stage: Stage, marks: WorkMarks) -> list[Tim
     inside = work.only((work.start_ps < step.end_ps) & (work.end_ps > step.start_ps))
     names = [_named(label) for label in work.labels]
     rules = [marks.of_work(stage, CALLED.sub("", name), ran) for name, _, ran in work.labels]
-    events = zip(
-        inside.label.tolist(), inside.start_ps.tolist(), inside.end_ps.tolist(), strict=True
-    )
-    return [
-        _bar(step, (start, end), stage, names[label], rules[label]) for label, start, end in events
-    ]
+    events = zip(inside.label.tolist(), inside.start_ps.tolist(), inside.end_ps.tolist(), strict=True)
+    return [_bar(step, (start, end), stage, names[label], rules[label]) for label, start, end in events]
 
 
 COPY_NUMBER = re.compile(r"_\d+$")
@@ -188,9 +178,7 @@ def _packed(bars: Sequence[TimelineBar]) -> list[list[TimelineBar]]:
     return rows
 
 
-def few(
-    lanes: Sequence[TimelineLane], total_ms: float, most: int = MOST_BARS
-) -> tuple[TimelineLane, ...]:
+def few(lanes: Sequence[TimelineLane], total_ms: float, most: int = MOST_BARS) -> tuple[TimelineLane, ...]:
     """Return the lanes with short neighbours merged, until there are few enough bars."""
     shortest, merged = RESOLUTION * total_ms, tuple(lanes)
     while True:
@@ -218,10 +206,7 @@ class Merging:
     def bar(self) -> TimelineBar:
         """Return them as one."""
         return replace(
-            self.longest,
-            start_ms=self.start_ms,
-            duration_ms=self.end_ms - self.start_ms,
-            pieces=self.pieces,
+            self.longest, start_ms=self.start_ms, duration_ms=self.end_ms - self.start_ms, pieces=self.pieces
         )
 
 

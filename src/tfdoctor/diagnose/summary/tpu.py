@@ -51,9 +51,7 @@ def _copies(time: TpuTime) -> Iterator[Measure]:
         yield Measure("asynchronous copies overlapped with compute", ms(core.hidden_ms))
     if any(copy.where == HOST for copy in core.copies):
         yield Measure("copied to and from host memory", nbytes(core.host_bytes))
-        yield Measure(
-            "copy rate to and from host memory", bandwidth(core.host_bytes / (core.round_ms * 1e-3))
-        )
+        yield Measure("copy rate to and from host memory", bandwidth(core.host_bytes / (core.round_ms * 1e-3)))
 
 
 def _cores(time: TpuTime) -> Iterator[Measure]:
@@ -74,9 +72,7 @@ def _operations(operations: TpuOperations) -> Iterator[Measure]:
 
 
 def _padding(padding: Padding) -> Iterator[Measure]:
-    yield Measure(
-        f"useful share of the matmul width (the rest pads to {padding.side})", ratio(padding.useful)
-    )
+    yield Measure(f"useful share of the matmul width (the rest pads to {padding.side})", ratio(padding.useful))
     if padding.depth_useful is not None:
         label = f"useful share of the matmul depth (the rest pads to {padding.side}; without convolutions)"
         yield Measure(label, ratio(padding.depth_useful))
@@ -91,6 +87,4 @@ def _padding(padding: Padding) -> Iterator[Measure]:
 def _launches(launches: TpuLaunches) -> Iterator[Measure]:
     yield Measure("time between program runs (whole trace)", ms(launches.between_ms))
     if launches.late_ms is not None:
-        yield Measure(
-            "waiting for the host to enqueue a program (whole trace)", ms(launches.late_ms)
-        )
+        yield Measure("waiting for the host to enqueue a program (whole trace)", ms(launches.late_ms))

@@ -23,9 +23,7 @@ def launch_times(trace: Trace) -> dict[int, int]:
     return ended
 
 
-def starts_and_launches(
-    plane: Plane, launched: Mapping[int, int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def starts_and_launches(plane: Plane, launched: Mapping[int, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return (n,) when a GPU's work started, in order, and (n,) when it was launched, or ``NEVER``."""
     rows: list[tuple[int, int]] = []
     for line in work_lines(plane):

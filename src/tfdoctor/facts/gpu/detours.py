@@ -63,13 +63,7 @@ class Detours:
     there_ps: tuple[int, ...] = ()
 
     @classmethod
-    def measure(
-        cls,
-        trace: Trace,
-        activities: GpuActivities,
-        steady: SteadySteps,
-        program: Program | None,
-    ) -> Self:
+    def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, program: Program | None) -> Self:
         """Pair each copy to the host with the next one back, where the GPU starts no kernel before it.
 
         Raises:
@@ -118,9 +112,7 @@ def _edges(plane: Plane) -> list[Event]:
     return sorted((copy for copy in copies if source_of(copy)), key=lambda copy: copy.start_ps)
 
 
-def _pairs(
-    edges: list[Event], stretches: Iterable[tuple[int, int]]
-) -> Iterator[tuple[Event, Event]]:
+def _pairs(edges: list[Event], stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[Event, Event]]:
     """Yield each copy to the host with the copy to the GPU that follows it in the same step."""
     for start, end in stretches:
         inside = [copy for copy in edges if start <= copy.start_ps < end]
@@ -153,9 +145,7 @@ def _detour(
     both = [event for pair in pairs for event in pair]
     copies = Intervals.union((event.start_ps, event.end_ps) for event in both) - kernels
     whole = Intervals.union((there.start_ps, back.end_ps) for there, back in pairs) - kernels
-    return Detour(
-        name, kind, len(pairs) / steady.rounds, steady.ms(copies), steady.ms(whole - copies)
-    )
+    return Detour(name, kind, len(pairs) / steady.rounds, steady.ms(copies), steady.ms(whole - copies))
 
 
 def _located(row: Detour, program: Program | None) -> Detour:

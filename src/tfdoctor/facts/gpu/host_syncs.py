@@ -37,12 +37,7 @@ class HostSyncs:
 
     @classmethod
     def measure(
-        cls,
-        trace: Trace,
-        activities: GpuActivities,
-        steady: SteadySteps,
-        host: HostWork,
-        detours: Detours | None,
+        cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork, detours: Detours | None
     ) -> Self:
         """Find the idle stretches that begin with the end of a copy back, but for those of device-placement.
 

@@ -13,15 +13,7 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_operations import captured_executions
 from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers
 from tfdoctor.trace import Intervals, Line, Trace
-from tfdoctor.trace.names import (
-    EXECUTOR,
-    FUNCTION_RUNS,
-    INPUT_THREAD,
-    LAUNCH,
-    PYTHON_CALL,
-    SYNC,
-    TRAINING_CALLS,
-)
+from tfdoctor.trace.names import EXECUTOR, FUNCTION_RUNS, INPUT_THREAD, LAUNCH, PYTHON_CALL, SYNC, TRAINING_CALLS
 
 
 @dataclass(frozen=True, slots=True, eq=False)

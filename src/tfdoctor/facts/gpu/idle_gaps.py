@@ -64,9 +64,7 @@ class IdleGaps:
     python_known: bool  # False: Python's time counts as UNKNOWN
 
     @classmethod
-    def measure(
-        cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork
-    ) -> Self:
+    def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork) -> Self:
         """Divide the idle time of every steady step.
 
         Raises:
@@ -74,9 +72,7 @@ class IdleGaps:
         """
         gpu = activities.busiest
         gaps = pairs_of(
-            gap
-            for stretch in steady.stretches
-            for gap in (Intervals((stretch,)) - gpu.busy.within(*stretch)).spans
+            gap for stretch in steady.stretches for gap in (Intervals((stretch,)) - gpu.busy.within(*stretch)).spans
         )
         parts = _by_cause(gaps, steady, host, _queued(gaps, gpu.plane, launch_times(trace)))
         size = np.searchsorted(_EDGES_PS, gaps[:, 1] - gaps[:, 0], side="right")
@@ -88,8 +84,7 @@ class IdleGaps:
             sizes={name: steady.scaled(time.total) for name, time in times.items()},
             gaps={name: len(sized) / steady.rounds for name, sized in by_size.items()},
             dispatching={
-                name: steady.scaled((time & parts[IdleCause.DISPATCH]).total)
-                for name, time in times.items()
+                name: steady.scaled((time & parts[IdleCause.DISPATCH]).total) for name, time in times.items()
             },
             kernels=int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
             python_known=host.python is not None,
@@ -114,9 +109,7 @@ def _queued(gaps: Gaps, plane: Plane, launched: Mapping[int, int]) -> Gaps:
     return np.compress(ends_it & before, gaps, axis=0)
 
 
-def _by_cause(
-    gaps: Gaps, steady: SteadySteps, host: HostWork, queued: Gaps
-) -> dict[IdleCause, Intervals]:
+def _by_cause(gaps: Gaps, steady: SteadySteps, host: HostWork, queued: Gaps) -> dict[IdleCause, Intervals]:
     """Return disjoint intervals by cause."""
     left = Intervals.merged(*gaps.T)
     claims = {

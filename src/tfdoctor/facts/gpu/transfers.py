@@ -150,9 +150,7 @@ def _direction(copy: Event, calls: Mapping[int, str]) -> CopyDirection:
     return direction_of(calls.get(int(copy.stats.get("correlation_id", 0)), ""))
 
 
-def _transfer(
-    direction: CopyDirection, copies: list[Event], working: Intervals, steady: SteadySteps
-) -> Transfer:
+def _transfer(direction: CopyDirection, copies: list[Event], working: Intervals, steady: SteadySteps) -> Transfer:
     spans = Intervals.union((copy.start_ps, copy.end_ps) for copy in copies)
     memory, total = dict.fromkeys(HostMemoryKind, 0.0), 0
     for copy in copies:

@@ -56,12 +56,7 @@ class GpuUtilization:
 
     @classmethod
     def measure(
-        cls,
-        trace: Trace,
-        activities: GpuActivities,
-        steady: SteadySteps,
-        host: HostWork,
-        framework: Framework,
+        cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork, framework: Framework
     ) -> Self:
         """Sum up every GPU's work.
 

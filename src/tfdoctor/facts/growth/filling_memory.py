@@ -82,11 +82,7 @@ class MemoryTrends:
 
     @classmethod
     def measure(
-        cls,
-        growth: RunGrowth,
-        ending: RunEnding | None,
-        device: DeviceMemory | None,
-        calls: RunCalls | None,
+        cls, growth: RunGrowth, ending: RunEnding | None, device: DeviceMemory | None, calls: RunCalls | None
     ) -> Self:
         """Relate the trends to the limits.
 
@@ -99,9 +95,7 @@ class MemoryTrends:
         }
         trends = list(filter(None, map(growth.of, limits)))
         if not trends:
-            raise Unavailable(
-                "the run was too short for a trend of its memory", "record a longer run"
-            )
+            raise Unavailable("the run was too short for a trend of its memory", "record a longer run")
         full = Grows.DEVICE if ending and ending.allocator else Grows.RESIDENT
         ran_out = full if ending and ending.kind is EndKind.OUT_OF_MEMORY else None
         planned_s = _planned_s(growth.seconds, calls)

@@ -9,13 +9,7 @@ from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import count
 from tfdoctor.terms.verdict import Location, Table
 
-LEAST = {
-    Grows.GRAPH: 20.0,
-    Grows.FUNCTIONS: 5.0,
-    Grows.OBJECTS: 500.0,
-    Grows.FILES: 20.0,
-    Grows.BLOCKS: 10_000.0,
-}
+LEAST = {Grows.GRAPH: 20.0, Grows.FUNCTIONS: 5.0, Grows.OBJECTS: 500.0, Grows.FILES: 20.0, Grows.BLOCKS: 10_000.0}
 """The growth in the whole run from which on a count is named.
 
 A summary or a saver adds a few operations late; TensorFlow itself warns of five traces of a function; callbacks and
@@ -84,11 +78,7 @@ def clause(trend: Trend, steps: int = 0) -> str:
 
 def named(trend: Trend) -> str:
     """Return what a trend is of; of a type its last name."""
-    return (
-        f"live {trend.name.rpartition('.')[2]} objects"
-        if trend.what is Grows.OBJECTS
-        else str(trend.what)
-    )
+    return f"live {trend.name.rpartition('.')[2]} objects" if trend.what is Grows.OBJECTS else str(trend.what)
 
 
 def counts_table(trends: Iterable[Trend]) -> tuple[Table, ...]:

@@ -81,9 +81,7 @@ def kept_table(kept: KeptResults | None, named: KeptResult | None) -> tuple[Tabl
     Of the others no line is proved: they are listed as text, which is no place of a finding.
     """
     found = kept.statements if kept else ()
-    others = sorted(
-        (one for one in found if one != named), key=lambda one: one.what is KeptValue.OTHER
-    )
+    others = sorted((one for one in found if one != named), key=lambda one: one.what is KeptValue.OTHER)
     first = ((named.at, named.value, named.container),) if named else ()
     rows = (*first, *((location(one.at), one.value, one.container) for one in others))
     columns = ("line in the loop", "adds", "to")

@@ -92,9 +92,7 @@ def never_complete(properties: DatasetProperties) -> Dataset | None:
     return None
 
 
-def _cut_short(
-    properties: DatasetProperties, consumers: tuple[Dataset, ...], cache: Dataset
-) -> bool:
+def _cut_short(properties: DatasetProperties, consumers: tuple[Dataset, ...], cache: Dataset) -> bool:
     """Whether a take() directly follows a cache, up to a repeat(), and takes less than there is."""
     for consumer in reversed(consumers):
         if cache.id not in {stage.id for stage in properties.upstream(consumer)}:

@@ -124,9 +124,7 @@ def fed_arrays(feeds: FedCall, feeding_ms: float) -> tuple[ConvertedArray, ...]:
         Unavailable: not all of it are arrays.
     """
     return tuple(
-        ConvertedArray(
-            one.dtype, one.shape, part, 0.0, one.same, None, one.fed_as, one.place, fed=True
-        )
+        ConvertedArray(one.dtype, one.shape, part, 0.0, one.same, None, one.fed_as, one.place, fed=True)
         for one, part in zip(feeds.arguments, parts_of(feeds.arguments, feeding_ms), strict=True)
     )
 
@@ -138,9 +136,7 @@ def _fed(recording: Recording, framework: Framework) -> FedCall:
     if record is not None and fed is None:
         raise Unavailable(NOT_CALLED)
     if fed is None or not all(argument.kind for argument in fed.arguments):
-        raise Unavailable(
-            f"the arguments of the training function were not recorded{framework.with_tfdoctor}"
-        )
+        raise Unavailable(f"the arguments of the training function were not recorded{framework.with_tfdoctor}")
     return fed
 
 
@@ -176,9 +172,7 @@ def _array(
     )
 
 
-def _cast(
-    argument: FedArgument, dataflow: Dataflow | None, operations: Operations | None
-) -> OperationTime | None:
+def _cast(argument: FedArgument, dataflow: Dataflow | None, operations: Operations | None) -> OperationTime | None:
     """Return the cast of a function's input of this type and shape, where nothing else reads that input."""
     if dataflow is None or operations is None:
         return None

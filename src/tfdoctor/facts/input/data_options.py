@@ -51,9 +51,7 @@ class DataOptions:
             )
         if program.input_kind == ARRAYS:
             return cls(program.feeding[0].options, by_keras=True)
-        option_lines = (
-            dataset.at for dataset in program.feeding if dataset.kind.strip("_") == "OptionsDataset"
-        )
+        option_lines = (dataset.at for dataset in program.feeding if dataset.kind.strip("_") == "OptionsDataset")
         return cls(program.feeding[0].options, next(option_lines, None))
 
     @property
@@ -75,13 +73,9 @@ class DataOptions:
     @property
     def no_parallel_copy(self) -> str:
         """The option that keeps tf.data from copying a large batch on all its threads; "" when none does."""
-        asked = any(
-            f".{name}".endswith(f".{PARALLEL_COPY}") and on for name, on in self.values.items()
-        )
+        asked = any(f".{name}".endswith(f".{PARALLEL_COPY}") and on for name, on in self.values.items())
         return "" if asked else self._off(PARALLEL_COPY, DEFAULTS)
 
     def _off(self, *names: str) -> str:
         off = [name for name, value in self.values.items() if value is False]
-        return next(
-            (option for option in off for name in names if f".{option}".endswith(f".{name}")), ""
-        )
+        return next((option for option in off for name in names if f".{option}".endswith(f".{name}")), "")

@@ -19,9 +19,7 @@ TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*
 LONGEST_SPEC = 500
 """Characters of an element_spec that the record keeps: a longer one is cut off."""
 
-RANDOM = re.compile(
-    r"Random|Multinomial|Multivariate|Categorical|Shuffle|SampleDistorted|Rng|Bernoulli"
-)
+RANDOM = re.compile(r"Random|Multinomial|Multivariate|Categorical|Shuffle|SampleDistorted|Rng|Bernoulli")
 """Types of operations that draw random numbers; stateless ones use a seed that varies by element."""
 
 REPEATABLE = frozenset(
@@ -214,9 +212,7 @@ def _dimensions(shape: str) -> list[str]:
     return [size.strip() for size in shape.split(",") if size.strip()]
 
 
-def _passes(
-    properties: DatasetProperties, settings: RunSettings, recording: Recording
-) -> float | None:
+def _passes(properties: DatasetProperties, settings: RunSettings, recording: Recording) -> float | None:
     """Return how often the run goes over the data: its steps over the batches of one pass.
 
     The steps are those that fit announced, else those of a run that was recorded to its end.
@@ -244,8 +240,5 @@ def _mixed_batches(properties: DatasetProperties, line: tuple[Dataset, ...]) -> 
     if not known or len(known) < len(lengths):
         return None
     return batches_of(
-        (
-            *(replace(stage, cardinality=None) for stage in line[:-1]),
-            replace(join, cardinality=sum(known)),
-        )
+        (*(replace(stage, cardinality=None) for stage in line[:-1]), replace(join, cardinality=sum(known)))
     )

@@ -73,10 +73,7 @@ class DecodedImages:
 
     @classmethod
     def measure(
-        cls,
-        pipeline: InputPipeline,
-        properties: DatasetProperties,
-        graphs: FunctionGraphs | Unavailable,
+        cls, pipeline: InputPipeline, properties: DatasetProperties, graphs: FunctionGraphs | Unavailable
     ) -> Self:
         """Follow the data from each decoder to the operation that resizes its result.
 
@@ -98,9 +95,7 @@ class DecodedImages:
         return cls(tuple(_images(decoding, graphs, (height, width))))
 
 
-def _images(
-    stages: Sequence[StageTime], graphs: FunctionGraphs, stored: Size
-) -> Iterator[DecodedImage]:
+def _images(stages: Sequence[StageTime], graphs: FunctionGraphs, stored: Size) -> Iterator[DecodedImage]:
     for stage in stages:
         graph, total = graphs.of(stage.dataset), sum(stage.operations.values())
         for at, operation in enumerate(graph.operations if graph else ()):

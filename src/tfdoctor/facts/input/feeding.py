@@ -26,8 +26,7 @@ def feeding(lines: Iterable[Line], steps: Steps) -> Intervals:
         Unavailable: the trace does not show when graphs start.
     """
     started = [
-        line.start_ps[is_named(line, SESSION_RUN.__eq__)]
-        for line in trainers(line for line in lines if len(line))
+        line.start_ps[is_named(line, SESSION_RUN.__eq__)] for line in trainers(line for line in lines if len(line))
     ]
     starts = np.sort(np.concatenate(started)) if started else np.zeros(0, np.int64)
     spans = []
@@ -47,15 +46,10 @@ def parts_of(arrays: Sequence[FedArgument], feeding_ms: float) -> list[float]:
         Unavailable: a list is fed as well, whose conversion does not show beside that of arrays.
     """
     if any(array.kind == "python" for array in arrays):
-        raise Unavailable(
-            "Session.run is fed lists beside arrays, and the trace does not tell their times apart"
-        )
+        raise Unavailable("Session.run is fed lists beside arrays, and the trace does not tell their times apart")
     moved = [_moved(array) for array in arrays]
     total = sum(moved)
-    return [
-        min(feeding_ms * part / total, part / SLOWEST_BYTES_PER_MS) if part else 0.0
-        for part in moved
-    ]
+    return [min(feeding_ms * part / total, part / SLOWEST_BYTES_PER_MS) if part else 0.0 for part in moved]
 
 
 def _moved(array: FedArgument) -> float:

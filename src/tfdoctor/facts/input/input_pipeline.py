@@ -12,14 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.facts.input.iterators import NUMBERED, Iterators
-from tfdoctor.facts.input.pipeline_stages import (
-    INJECTED,
-    ROOTS,
-    PipelineSegment,
-    StageTime,
-    feeds,
-    segments_of,
-)
+from tfdoctor.facts.input.pipeline_stages import INJECTED, ROOTS, PipelineSegment, StageTime, feeds, segments_of
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.iterator_node import Node
@@ -92,9 +85,7 @@ class InputPipeline:
 
         It holds the interpreter's lock then, so the training loop's Python waits, which the trace does not show.
         """
-        overlapped = {
-            path for segment in self.segments if segment.overlapped for path in segment.stages
-        }
+        overlapped = {path for segment in self.segments if segment.overlapped for path in segment.stages}
         python = sum(stage.python_ms for stage in self.stages if stage.path in overlapped)
         return min(1.0, python / step_ms) if step_ms else 0.0
 
@@ -141,9 +132,7 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
     made = node.calls if 0.5 <= node.calls / batches <= 1.5 else batches  # noqa: PLR2004 - one a batch
     scale = per_step / made / PS_PER_MS
     work, wall = (
-        (node.function_ps, node.function_wall_ps)
-        if node.asynchronous
-        else (node.self_ps, node.self_wall_ps)
+        (node.function_ps, node.function_wall_ps) if node.asynchronous else (node.self_ps, node.self_wall_ps)
     )
     return StageTime(
         path=node.path,
@@ -183,9 +172,7 @@ def _placed(stages: Iterable[StageTime], batches_at: Location | None) -> tuple[S
     for stage in stages:
         if stage.dataset is None and not stage.injected and not stage.is_root:
             above = [one.dataset for one in placed if feeds(stage.path, one.path) and one.dataset]
-            at = (batches_at if stage.kind == GENERATOR else None) or (
-                above[-1].at if above else None
-            )
+            at = (batches_at if stage.kind == GENERATOR else None) or (above[-1].at if above else None)
             inner = Dataset(id=above[-1].id, kind="", at=at) if above else None
             stage = replace(stage, dataset=inner)  # noqa: PLW2901 - the same stage
         placed.append(stage)

@@ -76,15 +76,12 @@ class PipelineCalls:
     owners: dict[int, Node] = field(default_factory=dict)  # by the execution's id
 
     @classmethod
-    def of(
-        cls, lines: Sequence[Line], types: Sequence[EventType], members: set[int], window: StepSpans
-    ) -> Self:
+    def of(cls, lines: Sequence[Line], types: Sequence[EventType], members: set[int], window: StepSpans) -> Self:
         """Collect the calls of these iterators on the threads of the host, whose events have these types."""
         events, made = _Events.of(lines, window), cls()
         roles = {kind: _role(types[kind].name) for kind in np.unique(events.kind).tolist()}
         is_call, is_captured, produces = (
-            np.isin(events.kind, [kind for kind, role in roles.items() if role[place]])
-            for place in range(3)
+            np.isin(events.kind, [kind for kind, role in roles.items() if role[place]]) for place in range(3)
         )
         member = np.isin(events.id, np.array([*members], np.uint64))
         calls = is_call & member
@@ -100,11 +97,7 @@ class PipelineCalls:
         return self.nodes.setdefault(path, Node(path))
 
     def _add_calls(
-        self,
-        events: _Events,
-        calls: NDArray[np.intp],
-        holder: NDArray[np.int64],
-        roles: dict[int, Role],
+        self, events: _Events, calls: NDArray[np.intp], holder: NDArray[np.int64], roles: dict[int, Role]
     ) -> None:
         """Add the times of calls; those within calls of another stage are not that stage's own."""
         lasting = events.end_ps - events.start_ps
@@ -138,11 +131,7 @@ class PipelineCalls:
                 self.owners[run] = self.nodes.get(path) or self._node(path)
 
     def _describe(
-        self,
-        lines: Sequence[Line],
-        events: _Events,
-        member: NDArray[np.bool_],
-        roles: dict[int, Role],
+        self, lines: Sequence[Line], events: _Events, member: NDArray[np.bool_], roles: dict[int, Role]
     ) -> None:
         """Add what calls say of their stages: names, and the parallelism at last."""
         ends = np.cumsum([len(of) for of in events.of_line])

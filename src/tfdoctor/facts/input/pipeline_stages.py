@@ -34,9 +34,7 @@ class StageTime:
     reading_ms: float = 0.0  # inside ReadFile, which reads a whole file
     reads: float = 0.0  # of whole files, per training step
     image_ms: float = 0.0  # decoding and resizing images
-    operations: Mapping[str, float] = field(
-        default_factory=dict, hash=False
-    )  # of its function, by name
+    operations: Mapping[str, float] = field(default_factory=dict, hash=False)  # of its function, by name
     asynchronous: bool = False
     parallelism: int | None = None  # as tf.data reports it
     dataset: Dataset | None = None
@@ -62,11 +60,7 @@ class StageTime:
     @property
     def title(self) -> str:
         """The stage in the user's terms: "Map(decode)"."""
-        return (
-            f"{self.kind}({self.dataset.function})"
-            if self.dataset and self.dataset.function_at
-            else self.kind
-        )
+        return f"{self.kind}({self.dataset.function})" if self.dataset and self.dataset.function_at else self.kind
 
     @property
     def function(self) -> str:
@@ -84,9 +78,7 @@ class StageTime:
         """The user's line that made it."""
         return self.dataset.at if self.dataset else None
 
-    def scaled(
-        self, scales: float, bound: Bound = Bound.EXPECTED, *, spreads: bool = False
-    ) -> Effect:
+    def scaled(self, scales: float, bound: Bound = Bound.EXPECTED, *, spreads: bool = False) -> Effect:
         """Return the effect that its work takes so many times as long, or is spread over threads."""
         work = ms(self.work_ms)
         return Effect(Stage.INPUT, scales, self.path, work, bound=bound, spreads=spreads)
@@ -119,11 +111,7 @@ def segments_of(stages: tuple[StageTime, ...]) -> list[PipelineSegment]:
         members = by_owner.setdefault(max(consumers, key=len, default=""), {})
         if not stage.asynchronous:
             members[stage.path] = stage.wall_ms
-    segments = [
-        PipelineSegment(members, overlapped=bool(owner))
-        for owner, members in by_owner.items()
-        if members
-    ]
+    segments = [PipelineSegment(members, overlapped=bool(owner)) for owner, members in by_owner.items() if members]
     working = (stage for stage in ahead if stage.wall_ms)
     segments += [PipelineSegment({one.path: one.wall_ms}, overlapped=True) for one in working]
     return segments
@@ -134,9 +122,7 @@ def feeds(path: str, consumer: str) -> bool:
     return path.startswith((f"{consumer}::", f"{consumer}["))
 
 
-def stage_table(
-    stages: Iterable[StageTime], label: str, time_ms: Callable[[StageTime], float]
-) -> Table:
+def stage_table(stages: Iterable[StageTime], label: str, time_ms: Callable[[StageTime], float]) -> Table:
     """Return the table of stages with a time of each, in ms per training step, and what its label says of it."""
     return Table.of(
         stages,

@@ -27,9 +27,7 @@ class RepeatedWork:
         return tuple(stage.scaled(0.0) for stage in self.stages)
 
     @classmethod
-    def measure(
-        cls, cacheable: Cacheable, properties: DatasetProperties, pipeline: InputPipeline
-    ) -> Self:
+    def measure(cls, cacheable: Cacheable, properties: DatasetProperties, pipeline: InputPipeline) -> Self:
         """Find the stages of each part with a function behind which the user's code can add a cache."""
         ids = {
             stage.id

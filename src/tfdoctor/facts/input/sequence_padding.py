@@ -156,9 +156,7 @@ class SequencePadding:
         """
         program = recording.program
         if program is None or program.sequences is None:
-            raise Unavailable(
-                "the recording does not contain the lengths of sequences", "record the run again"
-            )
+            raise Unavailable("the recording does not contain the lengths of sequences", "record the run again")
         found = [entry for entry in program.sequences if _is_sequence(entry)]
         inputs = [PaddedInput.of(entry) for entry in found if not _is_table(entry)]
         if found and not inputs:

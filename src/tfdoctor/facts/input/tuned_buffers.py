@@ -53,11 +53,7 @@ class TunedBuffers:
         """Their number, and their largest element."""
         number = Measure("stages whose buffers tf.data sizes by itself", count(len(self.stages)))
         size = self.largest_bytes
-        return (
-            (number, Measure("largest element in these buffers", nbytes(size)))
-            if size
-            else (number,)
-        )
+        return (number, Measure("largest element in these buffers", nbytes(size))) if size else (number,)
 
     @property
     def remedy(self) -> Remedy:

@@ -30,11 +30,7 @@ class Cores:
 
     @classmethod
     def measure(
-        cls,
-        hardware: Hardware,
-        samples: Samples | None,
-        threads: Threads | Unavailable,
-        framework: Framework,
+        cls, hardware: Hardware, samples: Samples | None, threads: Threads | Unavailable, framework: Framework
     ) -> Self:
         """Take the samples, else count the busy threads in the trace.
 

@@ -34,9 +34,7 @@ class Board:
     link_samples: int = 0  # of the busy board
     others: int = 0  # the most other processes at a time
     others_at_start: int = 0  # other processes when the run began
-    others_share: float | None = (
-        None  # of the time, with kernels of others beside the run's, 0 to 1
-    )
+    others_share: float | None = None  # of the time, with kernels of others beside the run's, 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +61,7 @@ class GpuBoards:
                 if gpu.visible is not False:
                     rows[gpu.index].append(gpu)
         if not rows:
-            raise Unavailable(
-                f"no NVIDIA GPU that the run may use was sampled{framework.with_tfdoctor}"
-            )
+            raise Unavailable(f"no NVIDIA GPU that the run may use was sampled{framework.with_tfdoctor}")
         drivers = [sample.driver for sample in recording.samples if sample.driver]
         driver = drivers[0] if drivers else GpuDriver()
         boards = tuple(_board(index, samples) for index, samples in sorted(rows.items()))

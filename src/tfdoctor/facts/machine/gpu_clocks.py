@@ -54,9 +54,7 @@ class GpuClocks:
             Unavailable: no GPU was sampled while it was busy, or the run used none.
         """
         if device.kind != DeviceKind.GPU:
-            raise Unavailable(
-                f"only clocks of NVIDIA GPUs are sampled, and the run used a {device.kind}"
-            )
+            raise Unavailable(f"only clocks of NVIDIA GPUs are sampled, and the run used a {device.kind}")
         rows: dict[int, list[GpuSample]] = defaultdict(list)
         for sample in recording.samples:
             for gpu in sample.gpu:
@@ -74,9 +72,7 @@ class GpuClocks:
 def _clock(index: int, rows: list[GpuSample], device: Device) -> GpuClock:
     explained = [(row.sm_mhz, row.throttle) for row in rows if row.throttle is not None]
     reasons = Counter(reason for _, held in explained for reason in dict.fromkeys(held))
-    clocks = {
-        reason: [mhz for mhz, held in explained if mhz and reason in held] for reason in reasons
-    }
+    clocks = {reason: [mhz for mhz, held in explained if mhz and reason in held] for reason in reasons}
     plane = device.busiest.stats if device.busiest else {}
     sampled = [row.sm_mhz for row in rows if row.sm_mhz]
     top = max((float(row.sm_max_mhz or 0) for row in rows), default=0.0)

@@ -83,9 +83,7 @@ def window_of(recording: Recording) -> tuple[int, int] | None:
     return window.started_unix_ns, window.stopped_unix_ns
 
 
-def in_window(
-    window: tuple[int, int] | None, rows: Sequence[MachineSample]
-) -> Sequence[MachineSample]:
+def in_window(window: tuple[int, int] | None, rows: Sequence[MachineSample]) -> Sequence[MachineSample]:
     """Return the samples of the traced window; a sample covers the time before it was taken.
 
     Of a short window it is the sample that was under way when it ended, else the last before that.

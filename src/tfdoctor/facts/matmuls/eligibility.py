@@ -26,9 +26,7 @@ def eligibility(row: OperationTime, hardware: Hardware) -> Eligibility:
     if not dtype:
         return Eligibility(possible=None, why="the dtype is unknown")
     if dtype not in hardware.multiplies:
-        return Eligibility(
-            possible=False, why=f"{hardware.matrix_unit}s of this device do not multiply {dtype}"
-        )
+        return Eligibility(possible=False, why=f"{hardware.matrix_unit}s of this device do not multiply {dtype}")
     return _by_dimensions(row, hardware, dtype)
 
 
@@ -39,8 +37,7 @@ def _by_dimensions(row: OperationTime, hardware: Hardware, dtype: str) -> Eligib
         return Eligibility(possible=True)
     if row.kernel is None:
         return Eligibility(
-            possible=None,
-            why="the dimensions are unknown, and old libraries require multiples of 8",
+            possible=None, why="the dimensions are unknown, and old libraries require multiples of 8"
         )
     odd = [size for size in row.kernel[-2:] if size % multiple]
     if not odd:

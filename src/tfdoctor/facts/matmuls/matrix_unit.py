@@ -41,9 +41,7 @@ class MatrixUnit:
     reasons: tuple[tuple[str, float], ...] = ()  # why operations could not use it; ms
 
     @classmethod
-    def measure(
-        cls, operations: Operations, hardware: Hardware, device: Device, samples: Samples | None
-    ) -> Self:
+    def measure(cls, operations: Operations, hardware: Hardware, device: Device, samples: Samples | None) -> Self:
         """Compare what the matmuls and convolutions achieved with the unit's peak.
 
         Raises:
@@ -56,9 +54,7 @@ class MatrixUnit:
             )
         if not hardware.matrix_unit:
             raise Unavailable(hardware.missing)
-        return replace(
-            cls.of(operations, hardware), active=samples.tensor_share if samples else None
-        )
+        return replace(cls.of(operations, hardware), active=samples.tensor_share if samples else None)
 
     @classmethod
     def of(cls, operations: Operations, hardware: Hardware) -> Self:
@@ -139,9 +135,7 @@ def _place(launched: Kernel) -> str:
         return "unknown_ms"
     if launched.on_unit:
         return "on_unit_ms"
-    return (
-        "off_unit_ms" if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE) else "beside_ms"
-    )
+    return "off_unit_ms" if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE) else "beside_ms"
 
 
 def _totals(parts: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], ...]:

@@ -84,9 +84,7 @@ class Dependence:
         reached = _reached((name,), self._values_before)
         operations = self.flow.program.by_name
         return all(
-            self._own(one) is None
-            for one in reached
-            if one not in operations or operations[one].type not in SHAPES
+            self._own(one) is None for one in reached if one not in operations or operations[one].type not in SHAPES
         )
 
     def _values_before(self, name: str) -> tuple[str, ...]:

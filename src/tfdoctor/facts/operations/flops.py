@@ -11,9 +11,7 @@ Sizes = tuple[int, ...]
 
 def nbytes_of(operation: Operation | None, program: Program) -> float | None:
     """Return the bytes of all operands and results."""
-    sizes = (
-        [program.nbytes(t) for t in (*operation.inputs, *operation.outputs)] if operation else []
-    )
+    sizes = [program.nbytes(t) for t in (*operation.inputs, *operation.outputs)] if operation else []
     known = [size for size in sizes if size is not None]
     return float(sum(known)) if known and len(known) == len(sizes) else None
 
@@ -32,9 +30,7 @@ def flops_of(kind: str, operation: Operation | None, program: Program) -> float 
     return None
 
 
-def _matmul_flops(
-    kind: str, operation: Operation, program: Program, shapes: list[Sizes | None]
-) -> float | None:
+def _matmul_flops(kind: str, operation: Operation, program: Program, shapes: list[Sizes | None]) -> float | None:
     """Multiply the result's elements by the summed dimension; without a result, by the factors' shared one."""
     a, b = shapes[:2] if len(shapes) > 1 else (None, None)
     if not a or not b or min(len(a), len(b)) < 2:  # noqa: PLR2004 - matrices

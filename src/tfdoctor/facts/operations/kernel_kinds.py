@@ -62,13 +62,7 @@ PRECISIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )  # fmt: skip
 """Name patterns, the more specific first: mixed names hold the factors' type and float32, the sum's type."""
 
-WIDE = {
-    "fp32": "float32",
-    "tf32": "float32",
-    "fp16": "float16",
-    "bf16": "bfloat16",
-    "fp64": "float64",
-}
+WIDE = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64"}
 """The types of tensors by the precision they are multiplied in: TF32 reads float32."""
 
 
@@ -79,9 +73,7 @@ def kernel(name: str) -> Kernel:
     shown = (precision for precision, pattern in PRECISIONS if pattern.search(name))
     precision = (family.precision if family else "") or next(shown, "")
     if precision == "fp32" and family and family.on_unit and family.maker.startswith("NVIDIA"):
-        precision = (
-            ""  # Tensor Cores do not multiply float32, so that it can only be the sum's type
-        )
+        precision = ""  # Tensor Cores do not multiply float32, so that it can only be the sum's type
     return Kernel(name, family, precision)
 
 
@@ -94,11 +86,7 @@ def of_operation(names: tuple[str, ...]) -> bool | None:
     kernels = [kernel(name) for name in names]
     if any(launched.on_unit for launched in kernels):
         return True
-    decisive = [
-        launched
-        for launched in kernels
-        if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE)
-    ]
+    decisive = [launched for launched in kernels if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE)]
     return False if decisive and all(launched.on_unit is False for launched in decisive) else None
 
 

@@ -54,17 +54,10 @@ def _row(  # noqa: PLR0913, PLR0917 - a row of the table has these columns
 
 ON, OFF = True, False
 MAYBE = None
-MATMUL, HELPER, DEPTHWISE, OTHER = (
-    KernelRole.MATMUL,
-    KernelRole.HELPER,
-    KernelRole.DEPTHWISE,
-    KernelRole.OTHER,
-)
+MATMUL, HELPER, DEPTHWISE, OTHER = (KernelRole.MATMUL, KernelRole.HELPER, KernelRole.DEPTHWISE, KernelRole.OTHER)
 
 TRITON = "Triton chooses the instruction by type and tile, which the kernel's name does not show"
-FUSED = (
-    "cuDNN also generates such kernels for the scalar units, and the name does not say for which"
-)
+FUSED = "cuDNN also generates such kernels for the scalar units, and the name does not say for which"
 TENSILE = "names of AMD's kernels hold the matrix instruction, but this one is cut off or has none"
 
 SHAPES = r"(?:884|1684|1688|16168|16816|16832|16864|8816|8832|161616|32328|83216)"

@@ -36,9 +36,7 @@ def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:
     return sorted(layers, key=lambda layer: -layer.ms)
 
 
-def layer_table(
-    rows: Iterable[OperationTime], *, types: bool = True, most: int | None = None
-) -> Table:
+def layer_table(rows: Iterable[OperationTime], *, types: bool = True, most: int | None = None) -> Table:
     """Return the table of operations by layer, of the first ``most`` layers alone, with the operations' types."""
     of_types = ("operation types", lambda layer: layer.types)
     return Table.of(

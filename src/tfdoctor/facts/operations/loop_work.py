@@ -121,9 +121,7 @@ class LoopWork:
         chosen = tuple(
             loop
             for loop in self.loops
-            if loop.independent
-            and loop.iterations >= iterations
-            and loop.ms <= operation_ms * loop.operations
+            if loop.independent and loop.iterations >= iterations and loop.ms <= operation_ms * loop.operations
         )
         if len(chosen) < len(self.loops):
             return replace(self, loops=chosen, scheduling_ms=0.0, waiting_ms=0.0, numbered=0.0)
@@ -186,9 +184,7 @@ def _scope(frame: str) -> str:
     """Return the scope of a loop, or of the loop whose gradient this is ("a/while/a/while_grad": "a/while")."""
     scope = frame.rpartition(BACKWARD)[2]
     half = len(scope.removesuffix("_grad")) // 2
-    return (
-        scope[:half] if scope.endswith("_grad") and scope[:half] == scope[half + 1 : -5] else scope
-    )
+    return scope[:half] if scope.endswith("_grad") and scope[:half] == scope[half + 1 : -5] else scope
 
 
 def _iterating(line: Line) -> Intervals:

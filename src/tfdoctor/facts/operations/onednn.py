@@ -45,9 +45,7 @@ class OneDnn:
         return self.onednn_ms / total if total else 0.0
 
     @classmethod
-    def measure(
-        cls, operations: Operations, device: Device, recording: Recording, framework: Framework
-    ) -> Self:
+    def measure(cls, operations: Operations, device: Device, recording: Recording, framework: Framework) -> Self:
         """Sort the matmuls and convolutions by the type that ran.
 
         Raises:

@@ -98,9 +98,7 @@ class Operations:
         return sum(row.ms for row in self.rows)
 
     @classmethod
-    def training(
-        cls, total_ms: float, *rows: OperationTime, rest: str = "Conv2DBackpropFilter"
-    ) -> Self:
+    def training(cls, total_ms: float, *rows: OperationTime, rest: str = "Conv2DBackpropFilter") -> Self:
         """Build a step with a gradient of type ``rest`` that takes what is left, for examples and tests."""
         left = total_ms - sum(row.ms for row in rows)
         return cls((*rows, OperationTime(name="gradient_tape/model/rest", type=rest, ms=left)))
@@ -118,11 +116,7 @@ class Operations:
     def why_unnamed(self) -> str:
         """Why the absence of an operation proves nothing; "" when it does."""
         if self.unnamed <= MOSTLY_NAMED:
-            return (
-                ""
-                if self.trains
-                else "the traced step contains no gradient, so it is not a whole training step"
-            )
+            return "" if self.trains else "the traced step contains no gradient, so it is not a whole training step"
         if any(row.is_fused for row in self.rows):
             return f"XLA compiled {percent(self.unnamed)} of the compute time into kernels of several operations"
         return (
@@ -187,9 +181,7 @@ class OperationLookup:
 def _row(work: Work, label: int, ms: float, calls: float, known: OperationLookup) -> OperationTime:
     raw, raw_type, ran = work.labels[label]
     name, kind = CALLED.sub("", raw), base_type(raw_type)
-    if raw == XLA_MODULE or (
-        kind in COMPILED and not OF_HOST.search(ran)
-    ):  # one name for all kernels of a program
+    if raw == XLA_MODULE or (kind in COMPILED and not OF_HOST.search(ran)):  # one name for all kernels of a program
         name, kind = ran, ""
     if EAGER_OPERATION.fullmatch(ran):  # named by its type, as a graph's operation may be
         name = ran
@@ -249,7 +241,4 @@ def _merge(rows: Iterable[OperationTime]) -> Iterator[OperationTime]:
 
 def _stat(event: EventType, *names: str) -> float | None:
     amounts = (event.stats.get(name, 0) for name in names)
-    return next(
-        (float(amount) for amount in amounts if isinstance(amount, int | float) and amount > 0),
-        None,
-    )
+    return next((float(amount) for amount in amounts if isinstance(amount, int | float) and amount > 0), None)

@@ -56,10 +56,7 @@ class TracedShapes:
             for (name, kind), inputs in inputs_by_key.items()
             if inputs
         }
-        compiled = {
-            (operation.name, operation.type): operation
-            for operation in xla_operations.operations.values()
-        }
+        compiled = {(operation.name, operation.type): operation for operation in xla_operations.operations.values()}
         return cls(compiled | (_with_results(known, trace.host) if known else {}))
 
 

@@ -40,13 +40,7 @@ WITH_OWN_LINES = frozenset(
 )
 """Calls that run the user's code: callbacks, generators, the layers of an eager model."""
 
-EXACT = WITH_OWN_LINES | {
-    RunCall.TRACE,
-    RunCall.COMPILE,
-    RunCall.BUILD,
-    RunCall.ADAPT,
-    RunCall.SAVE,
-}
+EXACT = WITH_OWN_LINES | {RunCall.TRACE, RunCall.COMPILE, RunCall.BUILD, RunCall.ADAPT, RunCall.SAVE}
 """Calls whose own time is that of the line that makes them."""
 
 
@@ -123,10 +117,7 @@ class BucketPieces:
             stepping = self.stepping.get(call, 0.0) * ms
             for piece in self._placed(call, ms, number, ((phase, 1.0),)):
                 steps_ms = stepping * (piece.ms / ms)
-                found += [
-                    piece.part(piece.ms - steps_ms, phase),
-                    piece.part(steps_ms, Phase.STEPS),
-                ]
+                found += [piece.part(piece.ms - steps_ms, phase), piece.part(steps_ms, Phase.STEPS)]
         found.append(RunPiece(phase=Phase.UNNAMED, ms=rest))
         return [piece for piece in found if piece.ms]
 
@@ -184,8 +175,7 @@ class BucketPieces:
         steps = (
             count
             for other, count in entered.items()
-            if self.phases.tree.kind(other) is RunCall.STEP
-            and places[other].parent == places[call].parent
+            if self.phases.tree.kind(other) is RunCall.STEP and places[other].parent == places[call].parent
         )
         return max(1.0, sum(steps))
 
@@ -199,9 +189,7 @@ class BucketPieces:
             for stack, weight, count in seen:
                 yield self._piece(call, stack, phase, share * ms * weight / total, share * count)
 
-    def _piece(
-        self, call: int, stack: SeenStack, phase: Phase, ms: float, samples: float
-    ) -> RunPiece:
+    def _piece(self, call: int, stack: SeenStack, phase: Phase, ms: float, samples: float) -> RunPiece:
         line, exact = self._line(call, stack)
         return RunPiece(
             phase=phase,
@@ -245,9 +233,7 @@ def _seen(bucket: Bucket, log: RunLog) -> dict[int, list[Seen]]:
 def _call_times(bucket: Bucket, seen: dict[int, list[Seen]]) -> tuple[dict[int, float], float]:
     """Return each call's ms in a bucket, and the ms that no call explains; they sum to its length."""
     length = (bucket.end - bucket.start) * MS
-    calls = numbered(bucket.calls) or {
-        call: sum(ms for _, ms, _ in stacks) for call, stacks in seen.items()
-    }
+    calls = numbered(bucket.calls) or {call: sum(ms for _, ms, _ in stacks) for call, stacks in seen.items()}
     known = sum(calls.values())
     if known < COVERED * length:
         return calls, length - known

@@ -25,9 +25,7 @@ class CallTree:
     places: Mapping[int, CallPlace]
     above: Mapping[int, tuple[CallPlace, ...]]
     training: frozenset[int] = frozenset()
-    entries: Mapping[Line | None, str] = field(
-        default_factory=dict
-    )  # functions that train, by line
+    entries: Mapping[Line | None, str] = field(default_factory=dict)  # functions that train, by line
 
     @classmethod
     def of(cls, log: RunLog) -> Self:
@@ -35,11 +33,9 @@ class CallTree:
         above = {call: tuple(_above(log, call)) for call in log.calls}
         steps = [place for place in log.calls.values() if place.call is RunCall.STEP]
         lines = {place.at for place in steps if place.at}
-        own = {
-            place.id
-            for place in log.calls.values()
-            if place.call is RunCall.FUNCTION and place.at in lines
-        } | {place.id for place in steps}
+        own = {place.id for place in log.calls.values() if place.call is RunCall.FUNCTION and place.at in lines} | {
+            place.id for place in steps
+        }
         traces = {
             call
             for call, outer in above.items()

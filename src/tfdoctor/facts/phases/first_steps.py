@@ -56,10 +56,7 @@ class FirstSteps:
         for piece in steps:
             taken = min(piece.ms, left)
             left -= taken
-            moved += [
-                piece.part(taken, Phase.BOUNDARIES),
-                piece.part(piece.ms - taken, Phase.STEPS),
-            ]
+            moved += [piece.part(taken, Phase.BOUNDARIES), piece.part(piece.ms - taken, Phase.STEPS)]
         return [piece for piece in moved if piece.ms]
 
     def _near(self, start: float, end: float) -> Iterator[tuple[float, float, float]]:

@@ -100,8 +100,6 @@ def _run_line(phase: Phase, line: PieceLine, total: _Sum, place: Places) -> RunL
         runs=max(total.runs, key=lambda name: total.runs[name]),
         repeats=total.repeats,
         loops=total.loops,
-        executes_ms=sum(
-            ms for name, ms in total.runs.items() if name.rpartition(".")[2] in EXECUTING
-        ),
+        executes_ms=sum(ms for name, ms in total.runs.items() if name.rpartition(".")[2] in EXECUTING),
         exact=total.exact_ms > HALF * total.ms,
     )

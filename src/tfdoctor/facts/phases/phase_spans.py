@@ -67,9 +67,7 @@ class _Part:
         self.start, self.end = min(self.start, other.start), max(self.end, other.end)
 
 
-def phase_spans(
-    parts: Sequence[Stretch], log: RunLog, tree: CallTree, place: Places
-) -> tuple[PhaseSpan, ...]:
+def phase_spans(parts: Sequence[Stretch], log: RunLog, tree: CallTree, place: Places) -> tuple[PhaseSpan, ...]:
     """Return at most 400 stretches of the run without gaps; times are s since its begin."""
     begin = parts[0].start if parts else 0.0
     exact = list(_exact(log, tree, FirstSteps.of(log, tree)))
@@ -128,9 +126,7 @@ def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> Iterator[_Part]:
         part.lines = part.lines or dict(left.get(part.phase, {}))
         times[part.phase] = times.get(part.phase, 0.0) - part.length * MS
     total = sum(ms for ms in times.values() if ms > 0)
-    shares = {
-        phase: ms / total for phase, ms in times.items() if total and ms > LEAST_SHARE * total
-    }
+    shares = {phase: ms / total for phase, ms in times.items() if total and ms > LEAST_SHARE * total}
     largest = max(times, key=lambda phase: times[phase], default=Phase.UNNAMED)
     edges = [stretch.start, *(edge for part in exact for edge in (part.start, part.end))]
     gaps = zip(edges[::2], [*edges[1::2], stretch.end], strict=True)
@@ -140,10 +136,7 @@ def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> Iterator[_Part]:
 
 
 def _gap_parts(
-    start: float,
-    end: float,
-    shares: dict[Phase, float],
-    lines: dict[Phase, dict[Line | None, float]],
+    start: float, end: float, shares: dict[Phase, float], lines: dict[Phase, dict[Line | None, float]]
 ) -> Iterator[_Part]:
     """Yield a gap between exact calls in parts as long as the phases' shares, in the order of Phase."""
     total = sum(shares.values())

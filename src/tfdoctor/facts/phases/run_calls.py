@@ -157,10 +157,7 @@ class _Totals:
 
     def count(self, places: Iterable[CallPlace]) -> int:
         """Return how often calls were made; of those that are only told alone, how many were."""
-        return sum(
-            round(max(self.entered.get(one.id, 0.0), len(self.spans.get(one.id, ()))))
-            for one in places
-        )
+        return sum(round(max(self.entered.get(one.id, 0.0), len(self.spans.get(one.id, ())))) for one in places)
 
     def nested(self, place: CallPlace) -> Iterator[tuple[bool, float]]:
         """Yield the times of calls within one, and whether they are its own work: functions that it calls."""
@@ -182,8 +179,7 @@ def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCa
     one = places[0]
     nested = [part for place in places for part in totals.nested(place)]
     spans = sorted(
-        (span for place in places for span in totals.spans.get(place.id, ())),
-        key=lambda span: span.start,
+        (span for place in places for span in totals.spans.get(place.id, ())), key=lambda span: span.start
     )
     count, within = totals.count(places), totals.tree.parent(one.id)
     before, after = _apart(places, spans, totals)
@@ -218,9 +214,7 @@ def _seen(places: Sequence[CallPlace], log: RunLog) -> tuple[str, int]:
     return next((stack.function for stack in stacks if at), ""), len(callers)
 
 
-def _apart(
-    places: Sequence[CallPlace], spans: Sequence[Span], totals: _Totals
-) -> tuple[bool, bool]:
+def _apart(places: Sequence[CallPlace], spans: Sequence[Span], totals: _Totals) -> tuple[bool, bool]:
     """Return whether all of some calls are made before the first training step, and whether after the last one.
 
     A bucket may hold a step and a call: where only fit trains, calls that begin after the last fit come after it.

@@ -27,9 +27,7 @@ class RunClock:
     @classmethod
     def of(cls, log: RunLog, manifest: Manifest | None) -> Self:
         """Take the launcher's times where it started this process itself, else those of the process alone."""
-        known = max(
-            (bucket.end for bucket in log.buckets), default=min(log.process.began, _told(log))
-        )
+        known = max((bucket.end for bucket in log.buckets), default=min(log.process.began, _told(log)))
         last = max(known, _told(log))
         times = manifest.times if manifest else None
         zero = log.process.started_monotonic_ns

@@ -15,14 +15,7 @@ Shares = tuple[tuple[Phase, float], ...]
 CalledLine = tuple[Line | None, Line | None]
 """A line of the user's, and the one that called its function."""
 
-MODEL_CALLS = (
-    RunCall.STEP,
-    RunCall.TRAIN,
-    RunCall.TEST,
-    RunCall.EVALUATE,
-    RunCall.PREDICT,
-    RunCall.FUNCTION,
-)
+MODEL_CALLS = (RunCall.STEP, RunCall.TRAIN, RunCall.TEST, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION)
 TRAINING = (RunCall.STEP, RunCall.TRAIN)
 LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
 """Calls whose time only the samples divide."""
@@ -184,10 +177,7 @@ def _works(bucket: Bucket, log: RunLog, tree: CallTree, *, own_loop: bool) -> bo
     if kinds & set(MODEL_CALLS) or _steps(bucket, tree):
         return True
     loose = (stack for stack in stacks_in(bucket, log) if tree.kind(stack.call) in LOOSE)
-    return any(
-        stack.work is RunWork.MODEL or stack.tested or (stack.looped and own_loop)
-        for stack in loose
-    )
+    return any(stack.work is RunWork.MODEL or stack.tested or (stack.looped and own_loop) for stack in loose)
 
 
 def _shows_user(bucket: Bucket, log: RunLog, tree: CallTree) -> bool:
@@ -200,8 +190,7 @@ def _tail(bucket: Bucket, log: RunLog, tree: CallTree) -> float:
     ends = [
         span.end
         for span in log.spans
-        if tree.kind(span.call) in {RunCall.EVALUATE, RunCall.PREDICT}
-        and bucket.start < span.end <= bucket.end
+        if tree.kind(span.call) in {RunCall.EVALUATE, RunCall.PREDICT} and bucket.start < span.end <= bucket.end
     ]
     loose = sum(ms for call, ms in numbered(bucket.calls).items() if tree.kind(call) in LOOSE)
     if not ends or not loose:

@@ -74,9 +74,7 @@ class RunLongLines:
         for (at, calls, work), ms in times.items():
             trains = at in training and work in (RunWork.OTHER, RunWork.MODEL)
             number = samples[at, calls, work]
-            lines.append(
-                LongLine(at=at, ms=ms, samples=number, calls=calls, work=work, trains=trains)
-            )
+            lines.append(LongLine(at=at, ms=ms, samples=number, calls=calls, work=work, trains=trains))
         ordered = sorted((line for line in lines if line.ms), key=lambda line: -line.ms)
         if not ordered:
             raise Unavailable("no step that takes long was sampled")

@@ -146,15 +146,9 @@ def _times(pieces: Iterable[RunPiece]) -> dict[Phase, float]:
     return {phase: times[phase] for phase in Phase if times.get(phase, 0.0) > 0}
 
 
-def _once(
-    parts: Sequence[Stretch], course: RunCourse, times: Mapping[Phase, float], tracings_ms: float
-) -> float:
+def _once(parts: Sequence[Stretch], course: RunCourse, times: Mapping[Phase, float], tracings_ms: float) -> float:
     first = course.first_step if course.trains else course.first_work
-    begin = [
-        part
-        for part in parts
-        if part.number is not None and (first is None or part.number <= first)
-    ]
+    begin = [part for part in parts if part.number is not None and (first is None or part.number <= first)]
     early = _times(piece for part in begin for piece in part.pieces)
     once = sum(times.get(phase, 0.0) for phase in ONCE)
     once += sum(early.get(phase, 0.0) for phase in FIRST)

@@ -66,22 +66,11 @@ class RunSteps:
         """Build steps of the same time, for examples and tests."""
         whole_ms = count * each_ms
         each: dict[str, Any] = dict.fromkeys(("mean_ms", "median_ms", "p10_ms", "p90_ms"), each_ms)
-        return cls(
-            at=at,
-            source="keras-fit",
-            count=count,
-            total_ms=whole_ms,
-            long=long,
-            **each,
-        )
+        return cls(at=at, source="keras-fit", count=count, total_ms=whole_ms, long=long, **each)
 
     @classmethod
     def measure(
-        cls,
-        recording: Recording,
-        in_trace: Steps | None,
-        breakdown: Breakdown | None,
-        seen: RunLongLines | None,
+        cls, recording: Recording, in_trace: Steps | None, breakdown: Breakdown | None, seen: RunLongLines | None
     ) -> Self:
         """Add up the steps of the log.
 
@@ -152,9 +141,7 @@ def _window(
     """
     loop = main_loop(log)
     traced = [
-        number
-        for number, bucket in enumerate(log.buckets)
-        if any(steps.traced for steps in of_loop(bucket, loop))
+        number for number, bucket in enumerate(log.buckets) if any(steps.traced for steps in of_loop(bucket, loop))
     ]
     inside = times.where(np.isin(times.bucket, traced))
     if not traced or not inside.count:

@@ -113,10 +113,7 @@ def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[Changi
             if one.value not in TRUTHS:
                 given.setdefault(one.name, []).append(one)
     changing = {name: found for name, found in given.items() if len(_values(found)) > 1}
-    new = {
-        tuple(replace(one, at=None) for one in trace.numbers if one.name in changing)
-        for trace in told
-    }
+    new = {tuple(replace(one, at=None) for one in trace.numbers if one.name in changing) for trace in told}
     if len(new) - 1 < LEAST_NEW * (len(told) - 1):
         return
     for name, found in changing.items():

@@ -32,9 +32,7 @@ class Tracings:
         return max(0.0, trace.ms - self.usual_ms)
 
 
-def tracings(
-    log: RunLog, tree: CallTree, usual_ms: Mapping[Definition, float] = NOTHING
-) -> list[Tracings]:
+def tracings(log: RunLog, tree: CallTree, usual_ms: Mapping[Definition, float] = NOTHING) -> list[Tracings]:
     """Return all calls that traced, by name, line and what is around; those within another one are part of it.
 
     ``usual_ms`` has usual calls of functions, as far as the recorder timed them; of training ones it is a step.

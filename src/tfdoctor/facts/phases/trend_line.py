@@ -99,9 +99,7 @@ class TrendLine:
         """Return the trend of three points or more; it is steady if each is above the one before."""
         slope, low, high = _sen(times, values, SURE)
         rises = all(after > before for before, after in pairwise(values))
-        last_half = (values[-1] - values[len(values) // 2 - 1]) / (
-            times[-1] - times[len(values) // 2 - 1]
-        )
+        last_half = (values[-1] - values[len(values) // 2 - 1]) / (times[-1] - times[len(values) // 2 - 1])
         return cls(
             slope=slope,
             low=low,

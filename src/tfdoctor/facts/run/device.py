@@ -29,9 +29,7 @@ NO_PERMISSION = MissingWork(
     "set the module option NVreg_RestrictProfilingToAdminUsers=0, or run the container with "
     "--cap-add=SYS_ADMIN, and record again",
 )
-NO_KERNELS = MissingWork(
-    "the trace shows a GPU but no kernel on it", "record steps that use the GPU"
-)
+NO_KERNELS = MissingWork("the trace shows a GPU but no kernel on it", "record steps that use the GPU")
 NO_GPU = MissingWork(
     "GPU kernels were launched, but the GPU plane was removed from the trace",
     "use the original trace, or record again",
@@ -73,9 +71,7 @@ class Device:
 
 def work_lines(plane: Plane) -> tuple[Line, ...]:
     """Return the lines that hold a device's own work; derived lines repeat the same time."""
-    return tuple(
-        line for line in plane.lines if line.name.startswith(STREAM_PREFIX) or line.name == TPU_OPS
-    )
+    return tuple(line for line in plane.lines if line.name.startswith(STREAM_PREFIX) or line.name == TPU_OPS)
 
 
 def spans(line: Line) -> Intervals:

@@ -14,10 +14,7 @@ TENSORFLOW, JAX, PYTORCH = "TensorFlow", "JAX", "PyTorch/XLA"
 SIGNS = (
     (JAX, re.compile(r"PjitFunction\(.*\)")),
     (PYTORCH, re.compile(r"(?:XLAGraphExecutor|PjRtComputationClient|torch_xla|XLATensor)\b.*")),
-    (
-        TENSORFLOW,
-        re.compile(r"(?:EagerExecute|FunctionRun|SessionRun|ExecutorState::Process|Iterator::.*)"),
-    ),
+    (TENSORFLOW, re.compile(r"(?:EagerExecute|FunctionRun|SessionRun|ExecutorState::Process|Iterator::.*)")),
 )
 """Events of the host that only one framework emits: JAX's compiled calls (0.4 to 0.10), PyTorch/XLA's
 runtime (2.x), TensorFlow's executors and pipelines (2.3 to 2.21)."""

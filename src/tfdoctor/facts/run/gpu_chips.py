@@ -46,9 +46,7 @@ def amd_chip(stats: Stats) -> str:
     return AMD_BY_VERSION.get(version, "")
 
 
-def board_rates(
-    rates: tuple[int, int, str], name: str, capability: tuple[int, int]
-) -> tuple[float, float, str]:
+def board_rates(rates: tuple[int, int, str], name: str, capability: tuple[int, int]) -> tuple[float, float, str]:
     """Halve the Tensor Cores' rates on GeForce boards; before 8.0 float32 does not run on them."""
     full, half, dtype = rates
     if "GeForce" not in name or capability < (7, 5):

@@ -8,15 +8,7 @@ from typing import Self
 
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.gpu_chips import (
-    SM,
-    Stats,
-    amd_chip,
-    board_rates,
-    peak_rate,
-    tensor_core_types,
-    unnamed_gpu,
-)
+from tfdoctor.facts.run.gpu_chips import SM, Stats, amd_chip, board_rates, peak_rate, tensor_core_types, unnamed_gpu
 from tfdoctor.facts.run.gpu_rates import (
     AMD_RATES,
     AMD_TYPES,
@@ -107,10 +99,7 @@ class Hardware:
         wide = any(generation in name for generation in ("v6", "v7", "7x"))
         tile = Tile(256 if wide else 128, TPU_GUIDE)
         sixteen_bit = SixteenBit(
-            "bfloat16",
-            0.5,
-            Bound.AT_MOST,
-            "half the bytes; the MXU multiplies in bfloat16 either way",
+            "bfloat16", 0.5, Bound.AT_MOST, "half the bytes; the MXU multiplies in bfloat16 either way"
         )
         return cls(DeviceKind.TPU, name, "MXU", sixteen_bit, tile, peak, hbm, cores)
 

@@ -73,9 +73,7 @@ class Float32Time:
     source: str
 
 
-FLOAT32 = Float32Time(
-    0.0, 0.5, Bound.AT_MOST, "half the bytes; rates of float64 units are not known"
-)
+FLOAT32 = Float32Time(0.0, 0.5, Bound.AT_MOST, "half the bytes; rates of float64 units are not known")
 """On hardware where it was not measured: a ceiling."""
 
 FLOAT32_ON_AVX512 = Float32Time(

@@ -18,30 +18,17 @@ CONVOLUTIONS = frozenset(
     + [f"Conv3D{end}" for end in ("", "BackpropInput", "BackpropFilter")]
     + [f"Conv3D{end}" for end in ("BackpropInputV2", "BackpropFilterV2")]
 )
-MATMULS = frozenset(
-    ["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaDotV2"]
-)
-RECURRENT = frozenset(
-    f"CudnnRNN{end}" for end in ("", "V2", "V3", "Backprop", "BackpropV2", "BackpropV3")
-)
+MATMULS = frozenset(["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaDotV2"])
+RECURRENT = frozenset(f"CudnnRNN{end}" for end in ("", "V2", "V3", "Backprop", "BackpropV2", "BackpropV3"))
 MATRIX_TYPES = CONVOLUTIONS | MATMULS | RECURRENT
 """Operations that a matrix unit runs."""
 
 COMPILED = frozenset(
-    [
-        "XlaRun",
-        "XlaLaunch",
-        "XlaLaunchV2",
-        "XlaCompileAndRun",
-        "PartitionedCall",
-        "StatefulPartitionedCall",
-    ]
+    ["XlaRun", "XlaLaunch", "XlaLaunchV2", "XlaCompileAndRun", "PartitionedCall", "StatefulPartitionedCall"]
 )
 """Operations that run a whole program: on a GPU all kernels of the program have this name."""
 
-DEPTHWISE = frozenset(
-    f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter")
-)
+DEPTHWISE = frozenset(f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter"))
 """Convolutions of each channel alone."""
 
 

@@ -90,9 +90,7 @@ class Operation:
     direct: bool = False  # the line calls the operation, and no Keras layer between them
     sources: tuple[str, ...] = ()
     ports: tuple[int, ...] = ()  # which result of each of ``sources``; () are the first ones
-    computes: str = (
-        ""  # equal for equal types and attributes; "" is unknown, or its result may differ
-    )
+    computes: str = ""  # equal for equal types and attributes; "" is unknown, or its result may differ
     compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
     zeros: Zeros | None = None  # of the matrix that it holds, where it is a captured one
     separable: bool = False  # a constant kernel, each channel of which is a column times a row
@@ -134,9 +132,7 @@ class Dataset:
     element: str = ""  # its element_spec as text, at most 500 characters
     tensors: int | None = None  # of an element; None: not recorded
     cardinality: int | None = None  # elements; -1 infinite, None unknown
-    options: Mapping[str, Setting] | None = (
-        None  # tf.data options that were set; None: not recorded
-    )
+    options: Mapping[str, Setting] | None = None  # tf.data options that were set; None: not recorded
     files: FileList | None = None  # the paths it yields or reads
     made_by: str = ""  # the function that the line calls: "map"; "" is unknown
 
@@ -176,9 +172,7 @@ class Program:
     zeros_recorded: bool = False  # whether captured matrices were looked at
     settings: RunSettings = field(default=RunSettings())
     metrics: tuple[Metric, ...] = ()
-    trains: int | None = (
-        None  # how many of the first operations belong to functions that take gradients
-    )
+    trains: int | None = None  # how many of the first operations belong to functions that take gradients
     batches_at: Location | None = None  # defines how the PyDataset that feeds fit makes a batch
 
     @classmethod
@@ -194,9 +188,7 @@ class Program:
         if record is None and recording.run is not None:
             missing = recording.manifest.missing if recording.manifest else ()
             said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
-            raise Unavailable(
-                next(said, "the run built no operations, layers or datasets of TensorFlow")
-            )
+            raise Unavailable(next(said, "the run built no operations, layers or datasets of TensorFlow"))
         if record is None:
             raise Unavailable(
                 "the trace does not contain the program (shapes, layers, lines); record with `tfdoctor profile`"
@@ -357,9 +349,7 @@ class Places:
         return path.removeprefix(folder)
 
 
-def _operations(
-    graphs: Iterable[RecordedGraph], place: Places, fit_at: SourceLine | None
-) -> Iterator[Operation]:
+def _operations(graphs: Iterable[RecordedGraph], place: Places, fit_at: SourceLine | None) -> Iterator[Operation]:
     """Yield the operations of graphs; the line of fit calls none itself, but Keras' loss and optimizer do."""
     for number, graph in enumerate(graphs):
         names = [operation.name for operation in graph.operations]
@@ -391,9 +381,7 @@ def _operation(record: RecordedOperation, place: Places, names: Sequence[str]) -
         computes=record.computes,
         direct=record.direct and not GRADIENT.search(record.name),
         origin=KerasPart(*record.origin) if record.origin else None,
-        sources=tuple(
-            names[at] if at is not None and 0 <= at < len(names) else "" for at in record.sources
-        ),
+        sources=tuple(names[at] if at is not None and 0 <= at < len(names) else "" for at in record.sources),
     )
 
 

@@ -17,11 +17,7 @@ TYPES = {
 }  # fmt: skip
 """Names of types as tensors have them, by XLA's."""
 
-CONVOLUTION = {
-    Pass.FORWARD: "Conv2D",
-    Pass.INPUT: "Conv2DBackpropInput",
-    Pass.FILTER: "Conv2DBackpropFilter",
-}
+CONVOLUTION = {Pass.FORWARD: "Conv2D", Pass.INPUT: "Conv2DBackpropInput", Pass.FILTER: "Conv2DBackpropFilter"}
 DEPTHWISE = {
     Pass.FORWARD: "DepthwiseConv2dNative",
     Pass.INPUT: "DepthwiseConv2dNativeBackpropInput",
@@ -70,9 +66,7 @@ def _operations(program: HloProgram) -> Iterator[tuple[Instruction, Operation]]:
                 yield instruction, operation(program, instruction, shapes)
 
 
-def operation(
-    program: HloProgram, instruction: Instruction, shapes: Mapping[str, tuple[Shape, ...]]
-) -> Operation:
+def operation(program: HloProgram, instruction: Instruction, shapes: Mapping[str, tuple[Shape, ...]]) -> Operation:
     """Return an instruction as an operation; ``shapes`` are those of its computation's instructions by name."""
     inner = list(program.inside(instruction))
     named = instruction.op_name or next((one.op_name for one in inner if one.op_name), "")
@@ -89,10 +83,7 @@ def operation(
 
 
 def _tensors(
-    instruction: Instruction,
-    inner: list[Instruction],
-    shapes: Mapping[str, tuple[Shape, ...]],
-    named: str,
+    instruction: Instruction, inner: list[Instruction], shapes: Mapping[str, tuple[Shape, ...]], named: str
 ) -> tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Return the type, the inputs and the results of an instruction."""
     matmuls = [one.matmul for one in inner if one.matmul]
@@ -111,9 +102,7 @@ def _named(shapes: list[Shape] | tuple[Shape, ...]) -> tuple[Tensor, ...]:
     return tuple((TYPES.get(shape.dtype, shape.dtype), shape.dims) for shape in shapes)
 
 
-def _multiplying(
-    matmul: HloMatmul, result: Shape
-) -> tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]:
+def _multiplying(matmul: HloMatmul, result: Shape) -> tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Return a matmul or convolution in TensorFlow's form, with all positions in one dimension."""
     dtype, made = TYPES.get(matmul.dtype, matmul.dtype), TYPES.get(result.dtype, result.dtype)
     if matmul.convolves is None:

@@ -8,9 +8,7 @@ from typing import Self
 from tfdoctor.trace import Trace
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction, programs
 
-BACKWARD_PASS = re.compile(
-    r"transpose\(jvp|gradient_tape/|(?:^|/)gradients\w*/|backward", re.IGNORECASE
-)
+BACKWARD_PASS = re.compile(r"transpose\(jvp|gradient_tape/|(?:^|/)gradients\w*/|backward", re.IGNORECASE)
 """Parts of framework names that only a backward pass has: JAX's transpose(jvp(...)), TensorFlow's
 gradient_tape/ and gradients/, PyTorch's aten__convolution_backward."""
 
@@ -50,9 +48,7 @@ class XlaPrograms:
                 for fingerprint, program in named
                 if fingerprint
                 for instruction in program.instructions()
-                if (
-                    matmuls := tuple(inner for inner in program.inside(instruction) if inner.matmul)
-                )
+                if (matmuls := tuple(inner for inner in program.inside(instruction) if inner.matmul))
             },
         )
 
@@ -72,11 +68,7 @@ class XlaPrograms:
     @property
     def by_keras(self) -> bool:
         """Whether Keras' own functions on JAX are among those that were compiled."""
-        return any(
-            "keras/src/backend/jax" in file
-            for program in self.programs.values()
-            for file in program.files
-        )
+        return any("keras/src/backend/jax" in file for program in self.programs.values() for file in program.files)
 
 
 def takes_gradients(names: list[str]) -> bool:

@@ -62,17 +62,13 @@ def _by_program(line: Line | None) -> dict[str, NDArray[np.intp]]:
     return {program: np.flatnonzero(np.isin(line.kind, own)) for program, own in kinds.items()}
 
 
-def _module(
-    modules: Line, kind: int, line: Line | None, by_program: dict[str, NDArray[np.intp]]
-) -> ProgramRuns:
+def _module(modules: Line, kind: int, line: Line | None, by_program: dict[str, NDArray[np.intp]]) -> ProgramRuns:
     name = modules.types[kind].name
     indices = np.flatnonzero(modules.kind == kind)
     starts = modules.start_ps[indices]
     ends = starts + modules.duration_ps[indices]
     stats = [modules.stats.of(int(index)) for index in indices]
-    runs = tuple(
-        (int(stat["run_id"]), int(stat.get("queue_id", 0))) for stat in stats if "run_id" in stat
-    )
+    runs = tuple((int(stat["run_id"]), int(stat.get("queue_id", 0))) for stat in stats if "run_id" in stat)
     operation_indices = by_program.get(name.rpartition("(")[2].rstrip(")"), np.zeros(0, np.intp))
     first, last = starts, ends
     names: tuple[str, ...] = ()
@@ -80,9 +76,7 @@ def _module(
         first, last = _bounds(line, operation_indices, starts, ends)
         kinds = np.unique(line.kind[operation_indices])
         names = tuple(str(line.types[kind].stats.get("tf_op", "")) for kind in kinds)
-    return ProgramRuns(
-        name, starts, ends, first, last, names, runs if len(runs) == len(indices) else ()
-    )
+    return ProgramRuns(name, starts, ends, first, last, names, runs if len(runs) == len(indices) else ())
 
 
 def _bounds(

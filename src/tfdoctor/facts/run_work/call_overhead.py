@@ -91,22 +91,14 @@ def call_overheads(
     made in each of so many training steps.
     """
     timed = [line for line in lines if line.exact]
-    found = [
-        _overhead(call, calls.epochs, steps, _executing(call, timed))
-        for call in calls.of(kind)
-        if call.at
-    ]
+    found = [_overhead(call, calls.epochs, steps, _executing(call, timed)) for call in calls.of(kind) if call.at]
     known = [overhead for overhead in found if overhead is not None]
     return tuple(sorted(known, key=lambda overhead: -overhead.saved_ms))
 
 
 def in_each_epoch(calls: Iterable[MadeCall], epochs: int) -> tuple[MadeCall, ...]:
     """Return the calls that are made about once in each of the epochs, within fit or in a loop of the user's."""
-    return tuple(
-        call
-        for call in calls
-        if epochs > 1 and call.at and 0.5 * epochs <= call.count <= 2.0 * epochs
-    )
+    return tuple(call for call in calls if epochs > 1 and call.at and 0.5 * epochs <= call.count <= 2.0 * epochs)
 
 
 def function_name(call: MadeCall) -> str:
@@ -123,9 +115,7 @@ def _executing(call: MadeCall, lines: Iterable[RunLine]) -> float | None:
     return sum(line.executes_ms for line in own) / time_ms
 
 
-def _overhead(
-    call: MadeCall, epochs: int, steps: int, executing: float | None
-) -> CallOverhead | None:
+def _overhead(call: MadeCall, epochs: int, steps: int, executing: float | None) -> CallOverhead | None:
     """Return what a call loses: per call where a loop makes it for one part of the data after another."""
     if call.call is RunCall.ADAPT:
         return _of_adapt(call)
@@ -158,9 +148,7 @@ def _of_single_rows(call: MadeCall) -> CallOverhead | None:
     rows = call.examples
     if rows is None or rows > SINGLE_ROWS or call.each_ms > ON_BATCH_MS:
         return None
-    return CallOverhead(
-        call, OverheadKind.CALL, call.ms, max(1.0, rows) / USUAL_ROWS, Bound.AT_MOST
-    )
+    return CallOverhead(call, OverheadKind.CALL, call.ms, max(1.0, rows) / USUAL_ROWS, Bound.AT_MOST)
 
 
 def _per_batch(call: MadeCall) -> CallOverhead | None:

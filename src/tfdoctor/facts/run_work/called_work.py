@@ -124,16 +124,7 @@ _WANTED = {"clear_session"}
 
 _PANDAS_ROWS = {"iterrows", "itertuples", "apply", "applymap", "items", "iteritems", "map"}
 
-_NUMPY_JOINS = {
-    "concatenate",
-    "vstack",
-    "hstack",
-    "dstack",
-    "column_stack",
-    "row_stack",
-    "stack",
-    "delete",
-}
+_NUMPY_JOINS = {"concatenate", "vstack", "hstack", "dstack", "column_stack", "row_stack", "stack", "delete"}
 
 _NUMPY_HEAVY = {
     "dot", "matmul", "einsum", "tensordot", "inner", "outer", "sort", "argsort", "unique", "histogram", "load",
@@ -179,7 +170,5 @@ _PACKAGES = {
 }  # fmt: skip
 """The work that the functions of a package do, whatever they are called."""
 
-ONE_BY_ONE = frozenset(
-    {CalledWork.PYTHON, CalledWork.OPERATIONS, CalledWork.ROWS, CalledWork.GROWING}
-)
+ONE_BY_ONE = frozenset({CalledWork.PYTHON, CalledWork.OPERATIONS, CalledWork.ROWS, CalledWork.GROWING})
 """Work on an item at a time that arrays do at once."""

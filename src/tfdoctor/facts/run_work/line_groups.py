@@ -163,9 +163,7 @@ def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:
     return list(joined.values())
 
 
-def _caller(
-    home: Mapping[tuple[Phase, Location | None], int], chain: Sequence[RunLine]
-) -> int | None:
+def _caller(home: Mapping[tuple[Phase, Location | None], int], chain: Sequence[RunLine]) -> int | None:
     """Return the group of the line that calls a group's function, or of the nearest one of the loop around it."""
     group = LineGroup(tuple(chain))
     at, phase = group.caller, group.phase

@@ -6,12 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run_work.call_overhead import (
-    CallOverhead,
-    OverheadKind,
-    recurrence,
-    rows_per_batch,
-)
+from tfdoctor.facts.run_work.call_overhead import CallOverhead, OverheadKind, recurrence, rows_per_batch
 from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.facts.run_work.run_tables import call_name, call_table, line_table
@@ -33,11 +28,7 @@ class LostTime:
 
     @classmethod
     def of(
-        cls,
-        phases: RunPhases,
-        calls: Iterable[CallOverhead],
-        groups: Iterable[LineGroup],
-        least_ms: float,
+        cls, phases: RunPhases, calls: Iterable[CallOverhead], groups: Iterable[LineGroup], least_ms: float
     ) -> Self:
         """Compare what calls lose, and what loops over examples take, with the least time."""
         small = tuple(calls)
@@ -99,12 +90,7 @@ class LostTime:
                 for one in self.slow
             ),
             *(
-                RunEffect(
-                    phase=group.phase,
-                    of=ms(group.ms),
-                    subject=location(group.at),
-                    bound=Bound.AT_MOST,
-                )
+                RunEffect(phase=group.phase, of=ms(group.ms), subject=location(group.at), bound=Bound.AT_MOST)
                 for group in self.python
             ),
         )

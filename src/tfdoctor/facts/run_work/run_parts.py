@@ -21,11 +21,7 @@ from tfdoctor.terms.verdict import Location, Stage
 OFTEN = 0.1
 """Calls per training step from which on fifty timed steps hold some; whole runs time what comes less often."""
 
-CALLED = {
-    RunCall.SAVE: Part.SAVING,
-    RunCall.EVALUATE: Part.EVALUATION,
-    RunCall.PREDICT: Part.PREDICTION,
-}
+CALLED = {RunCall.SAVE: Part.SAVING, RunCall.EVALUATE: Part.EVALUATION, RunCall.PREDICT: Part.PREDICTION}
 """Calls of the user's lines that can be answered at once."""
 
 TENSORFLOW, SUMMARY = "tensorflow.", "summary"
@@ -147,12 +143,7 @@ def _traced(
         line=lines.recorded.get(steps.at),
         length=-(-steps.count // calls.epochs) if calls.epochs else None,
     )
-    yield RunPart(
-        part=Part.METRICS,
-        name="metrics",
-        ms=traced.metrics * stepping_ms,
-        at=traced.metrics_at,
-    )
+    yield RunPart(part=Part.METRICS, name="metrics", ms=traced.metrics * stepping_ms, at=traced.metrics_at)
 
 
 def _callbacks(callbacks: CallbackTimes | None, lines: _Lines) -> Iterator[RunPart]:
@@ -191,13 +182,7 @@ def _sampled_saves(phases: RunPhases, calls: RunCalls, lines: _Lines) -> Iterato
     timed = {call.at for call in calls.of(RunCall.SAVE)}
     for line in phases.at(Phase.SAVING):
         known = lines.recorded.get(line.at)
-        if (
-            line.at in timed
-            or known is None
-            or known in lines.fits
-            or not line.sure
-            or _writes(line)
-        ):
+        if line.at in timed or known is None or known in lines.fits or not line.sure or _writes(line):
             continue
         yield RunPart(
             part=Part.SAVING,
@@ -219,13 +204,7 @@ def _summaries(phases: RunPhases) -> Iterator[RunPart]:
     own = [line for line in phases.lines if _writes(line)]
     if own:
         at = own[0].at
-        yield RunPart(
-            part=Part.SUMMARIES,
-            name="tf.summary",
-            ms=sum(line.ms for line in own),
-            at=at,
-            in_step=None,
-        )
+        yield RunPart(part=Part.SUMMARIES, name="tf.summary", ms=sum(line.ms for line in own), at=at, in_step=None)
 
 
 def _writes(line: RunLine) -> bool:

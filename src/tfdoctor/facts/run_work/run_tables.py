@@ -37,10 +37,7 @@ def call_table(calls: Sequence[MadeCall], total_ms: float) -> tuple[Table, ...]:
         ("time per call", lambda call: ms(call.each_ms)),
         ("time", lambda call: ms(call.ms)),
         ("share of the run", lambda call: ratio(call.ms / total_ms if total_ms else 0.0)),
-        (
-            "examples per call",
-            lambda call: None if call.examples is None else number(call.examples),
-        ),
+        ("examples per call", lambda call: None if call.examples is None else number(call.examples)),
         most=SHOWN_ROWS,
     )
     return (table,) if calls else ()

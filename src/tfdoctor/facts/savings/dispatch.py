@@ -24,16 +24,12 @@ class Dispatch:
     outside_ms: float = 0.0
 
     @classmethod
-    def measure(
-        cls, operations: OperationGroups, lines: HostLines | None, loops: LoopWork | None
-    ) -> Self:
+    def measure(cls, operations: OperationGroups, lines: HostLines | None, loops: LoopWork | None) -> Self:
         """Divide it among all operations of the step."""
         return cls.of(operations.groups, lines, loops)
 
     @classmethod
-    def of(
-        cls, groups: Iterable[OperationGroup], lines: HostLines | None, loops: LoopWork | None
-    ) -> Self:
+    def of(cls, groups: Iterable[OperationGroup], lines: HostLines | None, loops: LoopWork | None) -> Self:
         """Divide it by the executor's time in loops, then by the calls of all operations."""
         total_ms = lines.dispatching_ms if lines else 0.0
         calls = dict.fromkeys((True, False), 0.0)

@@ -34,16 +34,12 @@ def to_time(segment: PipelineSegment, total: float) -> PipelineSegment:
 
 
 def _stretch(segment: PipelineSegment, factor: float) -> PipelineSegment:
-    return PipelineSegment(
-        {path: ms * factor for path, ms in segment.stages.items()}, segment.overlapped
-    )
+    return PipelineSegment({path: ms * factor for path, ms in segment.stages.items()}, segment.overlapped)
 
 
 def segment_ms(segment: PipelineSegment, effects: Iterable[Effect]) -> float:
     """Return the time of a segment after the effects on the input or on stages of it, in ms."""
-    concerning = [
-        effect for effect in effects if not effect.subject or effect.subject in segment.stages
-    ]
+    concerning = [effect for effect in effects if not effect.subject or effect.subject in segment.stages]
     return sum(
         ms * factor_of(effect for effect in concerning if effect.subject in ("", path))
         for path, ms in segment.stages.items()
@@ -58,9 +54,7 @@ def factor_of(effects: Iterable[Effect]) -> float:
     return factor
 
 
-def stage_ms(
-    work: float, effects: Iterable[Effect], floors: Mapping[str, float], kept: float = 1.0
-) -> float:
+def stage_ms(work: float, effects: Iterable[Effect], floors: Mapping[str, float], kept: float = 1.0) -> float:
     """Return a stage's work after effects on the whole stage or on subjects within it.
 
     Effects on one subject multiply, so that two of them never save the same milliseconds twice. They do

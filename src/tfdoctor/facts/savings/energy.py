@@ -169,9 +169,7 @@ def _training(recording: Recording, phases: RunPhases | None) -> tuple[Span, ...
     return () if window is None else ((window[0] / NS, window[1] / NS),)
 
 
-def _meter(
-    source: EnergySource, counters: Iterable[EnergyCounter], training: Sequence[Span]
-) -> EnergyMeter | None:
+def _meter(source: EnergySource, counters: Iterable[EnergyCounter], training: Sequence[Span]) -> EnergyMeter | None:
     """Return what the counters of one source tell together; None where they tell nothing."""
     every = [counter for counter in counters if counter.source is source]
     known = [counter for counter in every if counter.counts]
@@ -180,9 +178,7 @@ def _meter(
         return None
     power = sum(joules / seconds for joules, seconds in measured)
     idle, busy = [one.idle_w for one in known], [one.busy(training) for one in known]
-    waiting = [
-        None if w is None or b is None else w * (1 - b) for w, b in zip(idle, busy, strict=True)
-    ]
+    waiting = [None if w is None or b is None else w * (1 - b) for w, b in zip(idle, busy, strict=True)]
     waiting_w, whole = _sum(waiting), _sum(busy)
     return EnergyMeter(
         source=source,

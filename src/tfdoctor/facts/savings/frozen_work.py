@@ -52,11 +52,7 @@ class FrozenWork(OperationRows):
 
     @classmethod
     def measure(
-        cls,
-        operations: Operations,
-        dataflow: Dataflow,
-        program: Program,
-        properties: DatasetProperties | None,
+        cls, operations: Operations, dataflow: Dataflow, program: Program, properties: DatasetProperties | None
     ) -> Self:
         """Follow the examples through the step's graph.
 
@@ -134,8 +130,7 @@ class ExampleGraph:
         ends = [
             operation
             for operation in self.operations
-            if operation.name in names
-            and any(user.name not in names for user in self._users(operation))
+            if operation.name in names and any(user.name not in names for user in self._users(operation))
         ]
         sizes = [program.nbytes(tensor) for end in ends for tensor in end.outputs[:1]]
         return None if None in sizes else sum(size or 0 for size in sizes)

@@ -216,9 +216,7 @@ def _sizes(shape: tuple[int, ...]) -> str:
     return f"[{','.join(str(size) for size in shape)}]"
 
 
-def _depends(
-    rows: list[OperationTime], dependence: Dependence | None
-) -> tuple[frozenset[Source] | None, bool]:
+def _depends(rows: list[OperationTime], dependence: Dependence | None) -> tuple[frozenset[Source] | None, bool]:
     """Return what operations are computed from, and whether only metrics use them."""
     if dependence is None:
         return None, False

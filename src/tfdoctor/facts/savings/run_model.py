@@ -37,18 +37,14 @@ class RunModel:
         after = self.after_ms(effects, run_effects)
         return sum(time - after[phase] for phase, time in self.phases.times.items())
 
-    def after_ms(
-        self, effects: Iterable[Effect], run_effects: Iterable[RunEffect]
-    ) -> dict[Phase, float]:
+    def after_ms(self, effects: Iterable[Effect], run_effects: Iterable[RunEffect]) -> dict[Phase, float]:
         """Return the time of each phase with these effects, in ms."""
         saved: dict[Phase, dict[str, float]] = defaultdict(dict)
         for effect in run_effects:  # those on the same subject are about the same time
             own = max(0.0, effect.of.value * (1.0 - effect.scales))
             subjects = saved[effect.phase]
             subjects[effect.subject] = max(own, subjects.get(effect.subject, 0.0))
-        left = {
-            phase: _left(time, saved.get(phase, {})) for phase, time in self.phases.times.items()
-        }
+        left = {phase: _left(time, saved.get(phase, {})) for phase, time in self.phases.times.items()}
         stepping = self.phases.of(Phase.STEPS)
         if stepping > 0:
             left[Phase.STEPS] *= 1.0 - self._of_steps(effects, stepping) / stepping

@@ -254,8 +254,7 @@ class StepModel:
         effects = tuple(effects)
         stated = any(effect.stage is Stage.DEVICE and not effect.subject for effect in effects)
         reduces_input = any(
-            effect.stage is Stage.INPUT and effect.scales < 1 and not effect.spreads
-            for effect in effects
+            effect.stage is Stage.INPUT and effect.scales < 1 and not effect.spreads for effect in effects
         )
         uncounted = reduces_input and not stated and self.device == DeviceKind.CPU
         return uncounted and not self._freed(by_stage_of(effects))
@@ -316,9 +315,7 @@ class StepModel:
             shares = self.device == DeviceKind.CPU and effect.bound is Bound.AT_MOST
             return bool(effect.subject) or not shares or effect.scales < SHARED
 
-        return SHARED * self._rest(
-            {stage: [*filter(removes, own)] for stage, own in effects.items()}
-        )
+        return SHARED * self._rest({stage: [*filter(removes, own)] for stage, own in effects.items()})
 
     def _freed(self, effects: Mapping[Stage, list[Effect]]) -> float:
         """Return by how much less input work may shorten the rest of the step on a CPU, in ms.
@@ -346,9 +343,7 @@ class StepModel:
     def _rest_parts(self, effects: Mapping[Stage, list[Effect]]) -> dict[str, float]:
         """Return the parts of the step without its input, in ms; the host's has what the device no longer hides."""
         work: dict[str, float] = {
-            stage: stage_ms(
-                self.exposed[stage], effects.get(stage, []), self.floors, self.kept(stage)
-            )
+            stage: stage_ms(self.exposed[stage], effects.get(stage, []), self.floors, self.kept(stage))
             for stage in REST
         }
         stated = any(effect.narrows for effect in effects.get(Stage.HOST, []))
@@ -402,9 +397,7 @@ def _elements(pipeline: InputPipeline) -> float:
     return sum(stage.calls for stage in pipeline.stages if stage.path in paths)
 
 
-def _without_cost(
-    pipeline: InputPipeline, tracing: TracingCost | None
-) -> tuple[PipelineSegment, ...]:
+def _without_cost(pipeline: InputPipeline, tracing: TracingCost | None) -> tuple[PipelineSegment, ...]:
     """Return the segments without the profiler's cost of their calls, each of which is an event."""
     if tracing is None:
         return pipeline.segments
@@ -418,8 +411,6 @@ def _without_cost(
 
 def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:
     """Return the host's launching work per step, in ms; for accelerators."""
-    inside = sum(
-        activity.dispatch.within(step.start_ps, step.end_ps).total for step in steps.steady_steps
-    )
+    inside = sum(activity.dispatch.within(step.start_ps, step.end_ps).total for step in steps.steady_steps)
     calls = sum(step.calls for step in steps.steady_steps)
     return max(breakdown["host"], inside / PS_PER_MS / calls)

@@ -21,6 +21,4 @@ class Unexplained:
     parts_ms: Mapping[str, float] = field(default_factory=dict)
     subjects: frozenset[str] = frozenset()
 
-    ABSENT: ClassVar = (
-        "the parts of a step are unknown, so it is unknown which of them findings explain"
-    )
+    ABSENT: ClassVar = "the parts of a step are unknown, so it is unknown which of them findings explain"

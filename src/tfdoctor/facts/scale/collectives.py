@@ -13,9 +13,7 @@ from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.trace import Plane
 from tfdoctor.trace.names import COLLECTIVE
 
-KIND = re.compile(
-    r"(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|AllToAll|SendRecv)", re.IGNORECASE
-)
+KIND = re.compile(r"(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|AllToAll|SendRecv)", re.IGNORECASE)
 """The operation in the names of NCCL's and RCCL's kernels: ncclDevKernel_AllReduce_Sum_f32_RING_LL, …"""
 
 
@@ -38,11 +36,7 @@ class Collectives:
             Unavailable: the run used no GPU, or its work was not recorded.
         """
         gpu = activities.busiest
-        return cls(
-            steady.ms(gpu.collectives),
-            steady.ms(gpu.collectives - gpu.kernels),
-            _kinds(gpu.plane, steady),
-        )
+        return cls(steady.ms(gpu.collectives), steady.ms(gpu.collectives - gpu.kernels), _kinds(gpu.plane, steady))
 
     @property
     def hidden_ms(self) -> float:

@@ -28,9 +28,7 @@ class DeviceSkew:
     shown: str = ""
 
     @classmethod
-    def measure(
-        cls, device: Device, gpus: GpuUtilization | Unavailable, tpus: TpuTime | Unavailable
-    ) -> Self:
+    def measure(cls, device: Device, gpus: GpuUtilization | Unavailable, tpus: TpuTime | Unavailable) -> Self:
         """Collect the devices' times.
 
         Raises:
@@ -87,8 +85,6 @@ def _working(devices: GpuUtilization | TpuTime) -> dict[str, tuple[float, float]
         times = {gpu.name: (gpu.kernel_ms, gpu.collective_ms) for gpu in devices.gpus}
     else:
         computing, exchanging = TpuPart.COMPUTE, TpuPart.COLLECTIVE
-        times = {
-            core.name: (core.parts[computing], core.parts[exchanging]) for core in devices.cores
-        }
+        times = {core.name: (core.parts[computing], core.parts[exchanging]) for core in devices.cores}
     most = max((computing for computing, _ in times.values()), default=0.0)
     return {name: row for name, row in times.items() if row[0] > WORKS * most}

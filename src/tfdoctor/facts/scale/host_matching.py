@@ -50,16 +50,12 @@ def match(hosts: Mapping[str, HostSteps]) -> Matching:
 
 def _by_number(hosts: Mapping[str, HostSteps]) -> Matching:
     places_by_host = {
-        name: {number: place for place, number in enumerate(host.numbers)}
-        for name, host in hosts.items()
+        name: {number: place for place, number in enumerate(host.numbers)} for name, host in hosts.items()
     }
     common = sorted(set.intersection(*(set(numbers) for numbers in places_by_host.values())))
     return Matching(
         MatchedBy.NUMBER,
-        {
-            name: tuple(places[number] for number in common)
-            for name, places in places_by_host.items()
-        },
+        {name: tuple(places[number] for number in common) for name, places in places_by_host.items()},
     )
 
 

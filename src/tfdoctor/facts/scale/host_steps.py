@@ -57,9 +57,7 @@ class HostSteps:
     boot_ns: int | None = None
 
     @classmethod
-    def measure(
-        cls, trace: Trace, recording: Recording, steps: Steps, breakdown: Breakdown
-    ) -> Self:
+    def measure(cls, trace: Trace, recording: Recording, steps: Steps, breakdown: Breakdown) -> Self:
         """Put the steps on the wall clock, where trace and manifest hold it.
 
         Raises:
@@ -68,16 +66,11 @@ class HostSteps:
         clocks = recording.manifest.clock if recording.manifest else ()
         missing = _why_no_clock(trace, clocks)
         start = 0 if missing else trace.started_unix_ns or 0
-        moments = [
-            (start + step.start_ps // 1000, start + step.call_end_ps // 1000)
-            for step in steps.steps
-        ]
+        moments = [(start + step.start_ps // 1000, start + step.call_end_ps // 1000) for step in steps.steps]
         return cls(
             numbers=tuple(step.number for step in steps.steps),
             counted=steps.source in COUNTED,
-            parts={
-                str(part): tuple(row[part] for row in breakdown.steps) for part in breakdown.median
-            },
+            parts={str(part): tuple(row[part] for row in breakdown.steps) for part in breakdown.median},
             starts_ns=() if missing else tuple(first for first, _ in moments),
             ends_ns=() if missing else tuple(last for _, last in moments),
             clock_missing=missing,

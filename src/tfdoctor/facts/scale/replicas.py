@@ -19,9 +19,7 @@ class Replicas:
 
     strategy: str = ""  # "MirroredStrategy", "" for none or Keras' default
     count: int | None = None  # replicas in sync
-    granted: int | None = (
-        None  # accelerators visible to TensorFlow: the script may have hidden some
-    )
+    granted: int | None = None  # accelerators visible to TensorFlow: the script may have hidden some
     workers: int = 1  # processes that train
     batch: int | None = None  # as written in the script
     divided: bool = False  # tf.data divides the batch among the replicas; else each gets all of it
@@ -44,8 +42,7 @@ class Replicas:
             granted=None if settings.devices is None else granted,
             workers=max(1, size or 1, trained),
             batch=program.batch_size if program else None,
-            divided=program is not None
-            and any("Rebatch" in dataset.kind for dataset in program.datasets),
+            divided=program is not None and any("Rebatch" in dataset.kind for dataset in program.datasets),
             sharing=_sharing(settings),
             at=Places.of(recording)(settings.strategy_at),
         )

@@ -89,11 +89,7 @@ def compare(hosts: Mapping[str, HostSteps], matching: Matching) -> Comparison:
     excess = {name: _excess(own, at) for at, name in enumerate(names)}
     slowest = max(names, key=lambda name: float(np.median(excess[name])))
     step_ms = float(np.median(_table({n: hosts[n].total_ms for n in names}, matching)))
-    lags = [
-        _lag(name, hosts, matching, excess[name])
-        for name in names
-        if _lags(excess[name], len(names), step_ms)
-    ]
+    lags = [_lag(name, hosts, matching, excess[name]) for name in names if _lags(excess[name], len(names), step_ms)]
     return Comparison(
         matching.count,
         needed,

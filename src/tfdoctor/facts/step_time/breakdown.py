@@ -59,12 +59,7 @@ class Breakdown:
 
     @classmethod
     def measure(
-        cls,
-        steps: Steps,
-        activity: Activity,
-        device: Device,
-        framework: Framework,
-        recording: Recording | None,
+        cls, steps: Steps, activity: Activity, device: Device, framework: Framework, recording: Recording | None
     ) -> Self:
         """Divide every step among the stages."""
         layers = _layers(activity)
@@ -135,8 +130,7 @@ def parts_in(step: Step, activity: Activity, device: Device) -> dict[str, Interv
     """Return when each part of one step was at work, in ps: disjoint intervals that cover the step."""
     owner = _owner_of_rest(activity, device)
     parts = {
-        str(stage): intervals.within(step.start_ps, step.end_ps)
-        for stage, intervals in _layers(activity).items()
+        str(stage): intervals.within(step.start_ps, step.end_ps) for stage, intervals in _layers(activity).items()
     }
     inside = reduce(or_, parts.values(), Intervals())
     whole = Intervals.union([(step.start_ps, step.end_ps)])
@@ -146,9 +140,7 @@ def parts_in(step: Step, activity: Activity, device: Device) -> dict[str, Interv
     return parts
 
 
-def _divide(
-    steps: Sequence[Step], layers: Mapping[Stage, Intervals], owner: str
-) -> tuple[dict[str, float], ...]:
+def _divide(steps: Sequence[Step], layers: Mapping[Stage, Intervals], owner: str) -> tuple[dict[str, float], ...]:
     """Return the ms of the parts of all steps: as ``parts_in``, from the time that each layer covers until then."""
     edges = np.array([(one.start_ps, one.call_end_ps, one.end_ps) for one in steps], np.int64)
     parts = {part: np.zeros(len(steps), np.int64) for part in map(str, PARTS)}
@@ -175,8 +167,7 @@ def _owner_of_rest(activity: Activity, device: Device) -> str:
 
 def _steady(rows: tuple[Mapping[str, float], ...], steps: Steps) -> dict[str, float]:
     weights = np.array(
-        [step.calls * is_steady for step, is_steady in zip(steps.steps, steps.steady, strict=True)],
-        float,
+        [step.calls * is_steady for step, is_steady in zip(steps.steps, steps.steady, strict=True)], float
     )
     totals = {part: float(weights @ np.array([row[part] for row in rows])) for part in rows[0]}
     whole = sum(totals.values())

@@ -31,9 +31,7 @@ class LineWork(StrEnum):
     READING = "reading"  # copies a tensor to NumPy
     CONVERTING = "converting"  # makes tensors of arrays and Python values
     ENTERING = "entering"  # starts a compiled function of TensorFlow, and returns from it
-    DISPATCHING = (
-        "dispatching"  # waits in one between two of its operations: not the line's own work
-    )
+    DISPATCHING = "dispatching"  # waits in one between two of its operations: not the line's own work
     LOOPING = "looping"  # the framework's own work for each step: Keras' iterator and metrics, checks of arguments
     OPERATIONS = "operations"  # runs TensorFlow operations one by one, or Python code of TensorFlow and Keras
     PYTHON = "python"  # Python's own work and that of other packages
@@ -106,12 +104,7 @@ class HostLines:
 
     @classmethod
     def measure(
-        cls,
-        recording: Recording,
-        trace: Trace,
-        sampled: SampledSteps,
-        breakdown: Breakdown,
-        framework: Framework,
+        cls, recording: Recording, trace: Trace, sampled: SampledSteps, breakdown: Breakdown, framework: Framework
     ) -> Self:
         """Sort each sample into the part of the step that it fell into.
 
@@ -155,9 +148,7 @@ class HostTime:
 
     spans: StepSpans
     call_ends_ps: NDArray[np.int64]  # (steps,)
-    works_ps: NDArray[
-        np.int64
-    ]  # (steps, 2) the first and the last time that the device works in a call
+    works_ps: NDArray[np.int64]  # (steps, 2) the first and the last time that the device works in a call
     busy: Intervals  # other work
 
     @classmethod
@@ -207,9 +198,7 @@ def _around(recording: Recording, record: PythonRecord) -> set[SourceLine | None
     return {one.caller for one in seen if one.at and one.at in calls}
 
 
-def _lines(
-    seen: Mapping[tuple[SeenPlace, LineWork], int], locate: Places, part_ms: float
-) -> tuple[HostLine, ...]:
+def _lines(seen: Mapping[tuple[SeenPlace, LineWork], int], locate: Places, part_ms: float) -> tuple[HostLine, ...]:
     """Divide the time of a part among its lines by their samples, most first.
 
     What a line does itself and its waits within a compiled function are two entries.
@@ -223,9 +212,7 @@ def _lines(
     return tuple(sorted(lines, key=lambda line: -line.seen))
 
 
-def _line(
-    group: Mapping[tuple[SeenPlace, LineWork], int], locate: Places, each_ms: float
-) -> HostLine:
+def _line(group: Mapping[tuple[SeenPlace, LineWork], int], locate: Places, each_ms: float) -> HostLine:
     (first, _), count = next(iter(group)), sum(group.values())
     callers = summed((locate(place.caller), number) for (place, _), number in group.items())
     return HostLine(
@@ -269,9 +256,7 @@ def work_of(place: SeenPlace) -> LineWork:
         return LineWork.PYTHON
     if calls in READS:
         return LineWork.READING
-    if calls in CONVERTS or (
-        place.inside and runs in CONVERTS
-    ):  # of the compiled function's arguments
+    if calls in CONVERTS or (place.inside and runs in CONVERTS):  # of the compiled function's arguments
         return LineWork.CONVERTING
     if place.inside and runs == ENTERS:
         return LineWork.ENTERING

@@ -62,12 +62,7 @@ class LongStepLines:
 
     @classmethod
     def measure(
-        cls,
-        recording: Recording,
-        trace: Trace,
-        steps: Steps,
-        activity: Activity,
-        framework: Framework,
+        cls, recording: Recording, trace: Trace, steps: Steps, activity: Activity, framework: Framework
     ) -> Self:
         """Sort the samples in long steps into those within and between the training calls.
 

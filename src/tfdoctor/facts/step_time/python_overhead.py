@@ -58,10 +58,7 @@ class PythonOverhead:
         idle = [_idle_ps(step, device, waits, executing) for step in chosen]
         edges_ms, between_ms, pauses_ms = (scale * sum(ps) for ps in zip(*idle, strict=True))
         return cls(
-            max(0.0, edges_ms - inside_ms),
-            max(0.0, between_ms - after_ms),
-            pauses_ms,
-            min(between_ms, after_ms),
+            max(0.0, edges_ms - inside_ms), max(0.0, between_ms - after_ms), pauses_ms, min(between_ms, after_ms)
         )
 
     @property
@@ -70,9 +67,7 @@ class PythonOverhead:
         return self.edges_ms + self.between_ms
 
 
-def _idle_ps(
-    step: Step, device: Intervals, waits: Intervals, executing: Intervals
-) -> tuple[int, int, int]:
+def _idle_ps(step: Step, device: Intervals, waits: Intervals, executing: Intervals) -> tuple[int, int, int]:
     """Return the ps in which nothing works: at the edges of a call, between it and the next, and in its pauses.
 
     The edges lie before its first operation and after its last, the pauses between two.

@@ -52,12 +52,7 @@ class Retracing:
 
     @classmethod
     def measure(
-        cls,
-        trace: Trace,
-        recording: Recording,
-        framework: Framework,
-        steps: Steps,
-        activity: Activity,
+        cls, trace: Trace, recording: Recording, framework: Framework, steps: Steps, activity: Activity
     ) -> Self:
         """Read the calls on the threads of Python.
 
@@ -112,9 +107,7 @@ def _is_traced(way: Value) -> bool:
     return str(way).startswith("traced")
 
 
-def _functions(
-    lines: Iterable[Line], whole: tuple[int, int], program: ProgramRecord | None
-) -> Iterable[Retraced]:
+def _functions(lines: Iterable[Line], whole: tuple[int, int], program: ProgramRecord | None) -> Iterable[Retraced]:
     by_function: dict[str, list[Mapping[str, Value]]] = defaultdict(list)
     for line in lines:
         events = line.stats.having(CALL)
@@ -129,11 +122,7 @@ def _functions(
 
 def changed(name: str, program: ProgramRecord | None) -> tuple[str, ...]:
     """Return the values of the first argument that differs between the traces of a function."""
-    traces = [
-        graph.given
-        for graph in (program.graphs if program else ())
-        if graph.name == name and graph.given
-    ]
+    traces = [graph.given for graph in (program.graphs if program else ()) if graph.name == name and graph.given]
     for values in zip(*traces, strict=False):
         if len(set(values)) > 1:
             return tuple(dict.fromkeys(values))

@@ -174,13 +174,7 @@ class Sampled:
     parts: tuple[Stage | None, ...]  # (seen,) None is a part that no line is responsible for
 
     @classmethod
-    def of(
-        cls,
-        place: SeenPlace,
-        began_ps: int,
-        time: HostTime,
-        others: Mapping[Stage, Intervals],
-    ) -> Self:
+    def of(cls, place: SeenPlace, began_ps: int, time: HostTime, others: Mapping[Stage, Intervals]) -> Self:
         """Sort the samples of a place; what a call does in ``others``, where that counts first, is its own."""
         times = times_of(place, began_ps)
         times = times[time.spans.holds(times)]
@@ -228,16 +222,10 @@ def _slow_groups(sampled: Iterable[Sampled]) -> list[tuple[SlowCall, Group]]:
             by_line[one.place.at].append(one)
     kinds = {at: _kind(group) for at, group in by_line.items()}
     weights = [
-        one
-        for at, group in by_line.items()
-        if kinds[at] is SlowCall.WEIGHTS
-        for one in group
-        if one.place.caller
+        one for at, group in by_line.items() if kinds[at] is SlowCall.WEIGHTS for one in group if one.place.caller
     ]
     return [
-        (kind, group)
-        for at, group in by_line.items()
-        if (kind := kinds[at] or _between_weights(group, weights))
+        (kind, group) for at, group in by_line.items() if (kind := kinds[at] or _between_weights(group, weights))
     ]
 
 

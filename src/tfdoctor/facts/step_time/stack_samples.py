@@ -25,9 +25,7 @@ class SampledLine:
     callback: str = ""  # the method of a Keras callback: "Weights.on_train_batch_end"
     makes: bool | None = None  # it makes the arguments of the training function; None is unknown
     call: SlowCall | None = None  # what it calls, where that is costly per call
-    calls: str = (
-        ""  # the full name of what it calls: "tensorflow.random.uniform"; "" is the line itself
-    )
+    calls: str = ""  # the full name of what it calls: "tensorflow.random.uniform"; "" is the line itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +43,7 @@ class StackSamples:
     models_at: frozenset[Location] = frozenset()
 
     @classmethod
-    def measure(
-        cls, recording: Recording, framework: Framework, sampled: SampledSteps | None
-    ) -> Self:
+    def measure(cls, recording: Recording, framework: Framework, sampled: SampledSteps | None) -> Self:
         """Read the program record; of calls that were traced for samples only, those in steady calls.
 
         Raises:
@@ -65,9 +61,7 @@ class StackSamples:
             tuple(argument.shape for argument in fed.arguments if argument.new_object),
             fed.function,
             frozenset(
-                at
-                for line in record.places
-                if _runs_model(line, fed, recording.program) and (at := place(line.at))
+                at for line in record.places if _runs_model(line, fed, recording.program) and (at := place(line.at))
             ),
         )
 
@@ -97,11 +91,7 @@ def _runs_model(line: SeenPlace, fed: FedCall, program: ProgramRecord | None) ->
     if work_of(line) is not LineWork.ENTERING:
         return slow_call(line.calls) in {SlowCall.PREDICT, SlowCall.MODEL}
     graphs = program.graphs if program else ()
-    others = (
-        one
-        for one in graphs
-        if not (one.outer or one.kind == "dataset" or one.name == fed.function)
-    )
+    others = (one for one in graphs if not (one.outer or one.kind == "dataset" or one.name == fed.function))
     return any(operation.type == READ for graph in others for operation in graph.operations)
 
 

@@ -42,12 +42,7 @@ class TracingCost:
 
     @classmethod
     def measure(
-        cls,
-        trace: Trace,
-        steps: Steps,
-        activity: Activity,
-        breakdown: Breakdown,
-        recording: Recording,
+        cls, trace: Trace, steps: Steps, activity: Activity, breakdown: Breakdown, recording: Recording
     ) -> Self:
         """Count the events that begin in each part of the steady steps.
 
@@ -56,9 +51,7 @@ class TracingCost:
         """
         slower = slowdown(recording, steps)
         if slower <= 1.0:
-            raise Unavailable(
-                "no steps were timed without tracing that took less time than the traced ones"
-            )
+            raise Unavailable("no steps were timed without tracing that took less time than the traced ones")
         return cls.of(breakdown.median, _events(trace, activity, SteadySteps.of(steps)), slower)
 
     @classmethod

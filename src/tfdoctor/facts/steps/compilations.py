@@ -20,8 +20,7 @@ def compilations(trace: Trace) -> Intervals:
 def exceptions(steps: Sequence[Step], compiling: Intervals) -> tuple[bool, ...]:
     """Return (steps,) which mostly compiled, provided that fewer steps did than did not."""
     mostly_compiling = tuple(
-        compiling.within(step.start_ps, step.end_ps).total
-        >= MOSTLY * max(1, step.end_ps - step.start_ps)
+        compiling.within(step.start_ps, step.end_ps).total >= MOSTLY * max(1, step.end_ps - step.start_ps)
         for step in steps
     )
     return (

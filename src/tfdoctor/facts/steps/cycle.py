@@ -56,9 +56,7 @@ class Cycle:
         size, others = (len(self), -self.total_ps), (len(other), -other.total_ps)
         if not len(self) or size >= others:
             return False
-        begun = other.starts_ps[
-            (other.starts_ps >= self.starts_ps[0]) & (other.starts_ps < self.ends_ps[-1])
-        ]
+        begun = other.starts_ps[(other.starts_ps >= self.starts_ps[0]) & (other.starts_ps < self.ends_ps[-1])]
         latest = np.searchsorted(self.starts_ps, begun, side="right") - 1
         inside = np.count_nonzero(begun < self.ends_ps[latest])
         return len(begun) > 0 and bool(inside >= MOSTLY * len(begun))
@@ -90,9 +88,7 @@ def weigh(work: TrainingWork, rows: Rows) -> tuple[int, int]:
     return int(np.count_nonzero(work.role[kinds] & TrainingRole.UPDATE)), len(kinds)
 
 
-def cycle_of(
-    source: StepSource, where: str, spans: Iterable[Spans], weight: tuple[int, int]
-) -> Cycle:
+def cycle_of(source: StepSource, where: str, spans: Iterable[Spans], weight: tuple[int, int]) -> Cycle:
     """Return the rounds of these spans; ``weight`` has the updates and all activities of one round."""
     rounds = np.concatenate([np.zeros((0, 2), np.int64), *spans])
     rounds = rounds[np.argsort(rounds[:, 0], kind="stable")]

@@ -54,14 +54,10 @@ def _holders(line: Line, inner: list[int], outer: list[int]) -> list[int]:
     """Return for each ``inner`` event the innermost ``outer`` event that contains it, or itself."""
     ends = line.start_ps + line.duration_ps
     within = covering(line.start_ps[outer], ends[outer], line.start_ps[inner]).tolist()
-    return [
-        outer[place] if place >= 0 else index for index, place in zip(inner, within, strict=True)
-    ]
+    return [outer[place] if place >= 0 else index for index, place in zip(inner, within, strict=True)]
 
 
-def _call(
-    line: Line, run: int, call: int, function: str, *, in_pipeline: bool = False
-) -> GraphCall:
+def _call(line: Line, run: int, call: int, function: str, *, in_pipeline: bool = False) -> GraphCall:
     name, start = line.types[int(line.kind[call])].name, int(line.start_ps[call])
     end = start + int(line.duration_ps[call])
     run_id = int(line.stats.of(run)["id"])

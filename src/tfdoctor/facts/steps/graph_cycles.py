@@ -42,9 +42,7 @@ def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
     return list(_calls(work, cut_off, np.zeros(0, np.int64)))
 
 
-def _calls(
-    work: TrainingWork, calls: list[GraphCall], requests: NDArray[np.int64]
-) -> Iterator[Cycle]:
+def _calls(work: TrainingWork, calls: list[GraphCall], requests: NDArray[np.int64]) -> Iterator[Cycle]:
     """Yield each function that trains outside of loops of its own, call by call."""
     direct, gradient = work.having(WORKS, ""), work.having(TrainingRole.GRADIENT)
     taking = _runs(work, gradient)
@@ -63,9 +61,7 @@ def _runs(work: TrainingWork, rows: Rows) -> set[int]:
     return {int(run) for run in np.unique(work.run[rows])} - {0}
 
 
-def _of_calls(
-    work: TrainingWork, rows: Rows, group: list[GraphCall], requests: NDArray[np.int64]
-) -> Cycle:
+def _of_calls(work: TrainingWork, rows: Rows, group: list[GraphCall], requests: NDArray[np.int64]) -> Cycle:
     """Return the rounds of a function's calls: the calls, or the iterations of a loop inside them."""
     name, weight = group[0].name, weigh(work, rows)
     if group[0].in_pipeline:
@@ -77,9 +73,7 @@ def _of_calls(
     return replace(cycle_of(CALL, f"the call of `{name}`", [spans], weight), call=name)
 
 
-def _groups(
-    work: TrainingWork, training: Rows, calls: list[GraphCall], taking: set[int]
-) -> list[list[GraphCall]]:
+def _groups(work: TrainingWork, training: Rows, calls: list[GraphCall], taking: set[int]) -> list[list[GraphCall]]:
     """Group calls by function; where some of its graphs take gradients, the others are evaluation."""
     runs = _runs(work, training)
     by_function: dict[tuple[str, bool], list[GraphCall]] = defaultdict(list)
@@ -123,10 +117,7 @@ def _unnamed_loop(work: TrainingWork, rows: Rows, calls: list[GraphCall]) -> Spa
         return None
     condition = work.having(TrainingRole.CONDITION) & np.isin(work.run, np.unique(work.run[rows]))
     frames = sorted({work.frame[int(kind)] for kind in np.unique(work.kind[condition])})
-    loops = [
-        _held(work, condition & work.having(TrainingRole.CONDITION, frame), rows)
-        for frame in frames
-    ]
+    loops = [_held(work, condition & work.having(TrainingRole.CONDITION, frame), rows) for frame in frames]
     whole = [spans for spans in loops if len(spans) and often >= MOSTLY * len(spans)]
     if whole:
         return max(whole, key=len)

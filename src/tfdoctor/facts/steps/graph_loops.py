@@ -114,9 +114,7 @@ def beginnings(work: TrainingWork, body: Rows, training: Rows, *, begun: bool) -
     n = most(work, training)
     recurring = _times_by_operation(work, training, (n - 1, n))
     recurring = recurring[:: len(recurring) // COMPARED + 1]
-    firsts = sorted(
-        _times_by_operation(work, body, (n - 1, n + 1)), key=lambda times: int(times[0])
-    )
+    firsts = sorted(_times_by_operation(work, body, (n - 1, n + 1)), key=lambda times: int(times[0]))
     for first in firsts[:COMPARED]:
         begins, ends = first.copy(), first.copy()
         for times in recurring:
@@ -150,9 +148,7 @@ def _groups_of(first: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[NDAr
     return group[inside], inside
 
 
-def _times_by_operation(
-    work: TrainingWork, rows: Rows, often: tuple[int, int]
-) -> list[NDArray[np.int64]]:
+def _times_by_operation(work: TrainingWork, rows: Rows, often: tuple[int, int]) -> list[NDArray[np.int64]]:
     """Return the times of each operation whose number of occurrences lies in the range ``often``."""
     order = np.argsort(work.kind[rows], kind="stable")
     counts = np.bincount(work.kind[rows])

@@ -45,9 +45,7 @@ def input_stalls(  # noqa: PLR0913, PLR0917 - the traced steps, and what is know
     are left out, and those that the untraced steps lack, or the begins of their passes. ``apart_ms`` is the time
     of untraced steps that are long for another reason.
     """
-    stalled = tuple(
-        is_long and _waits(step, waits, usual_ms) for step, is_long in zip(steps, long, strict=True)
-    )
+    stalled = tuple(is_long and _waits(step, waits, usual_ms) for step, is_long in zip(steps, long, strict=True))
     stalls = [step for step, is_stall in zip(steps, stalled, strict=True) if is_stall]
     beyond_ms = sum((step.total_ms - usual_ms) * step.calls for step in stalls)
     share = beyond_ms / sum(step.total_ms * step.calls for step in steps)
@@ -62,10 +60,7 @@ def input_stalls(  # noqa: PLR0913, PLR0917 - the traced steps, and what is know
 
 
 def input_bursts(
-    steps: Sequence[Step],
-    steady: Sequence[bool],
-    waits: Intervals,
-    untraced: UntracedSteps | None = None,
+    steps: Sequence[Step], steady: Sequence[bool], waits: Intervals, untraced: UntracedSteps | None = None
 ) -> tuple[bool, ...]:
     """Return (steps,) which steady steps are long because input comes in bursts; all False where it does not.
 
@@ -79,8 +74,7 @@ def input_bursts(
         return none
     usual_ms = float(np.median(times[short]))
     stalled = tuple(
-        bool(is_long) and _waits(step, waits, usual_ms)
-        for step, is_long in zip(steps, long, strict=True)
+        bool(is_long) and _waits(step, waits, usual_ms) for step, is_long in zip(steps, long, strict=True)
     )
     beyond_ms = times[np.array(stalled)].sum() - usual_ms * sum(stalled)
     begins = sum(now and not before for before, now in pairwise((False, *stalled)))

@@ -32,44 +32,29 @@ KnownSteps = tuple[StepSource, list[Step]]
 
 
 def recorded_steps(
-    trace: Trace,
-    recording: Recording,
-    device: Device,
-    xla_programs: XlaPrograms,
-    framework: Framework,
+    trace: Trace, recording: Recording, device: Device, xla_programs: XlaPrograms, framework: Framework
 ) -> tuple[str, KnownSteps | None]:
     """Return the program whose runs are the steps ("" for none), and the steps that need no search."""
     known_steps = _marked(trace, recording, device, framework)
     if framework.foreign and (recording.traces or recording.run is None):
         marked_steps = known_steps[1] if known_steps else []
         program, source, steps = queued_steps(trace, device, xla_programs, framework, marked_steps)
-        return program, known_steps if known_steps and source is StepSource.NONE else _closed(
-            source, steps, trace
-        )
+        return program, known_steps if known_steps and source is StepSource.NONE else _closed(source, steps, trace)
     if known_steps is None and device.kind == DeviceKind.TPU:
         program, steps = module_steps(device, xla_programs)
         return program, _closed(MODULE_RUNS, steps, trace) if steps else None
     return "", known_steps
 
 
-def _marked(
-    trace: Trace, recording: Recording, device: Device, framework: Framework
-) -> KnownSteps | None:
+def _marked(trace: Trace, recording: Recording, device: Device, framework: Framework) -> KnownSteps | None:
     """Return the steps that the recorder, markers or the device recorded; None where none did."""
     manifest = recording.manifest
-    if manifest and GRAPH_LOOP in (
-        manifest.steps.source,
-        manifest.window and manifest.window.source,
-    ):
+    if manifest and GRAPH_LOOP in (manifest.steps.source, manifest.window and manifest.window.source):
         return searched_steps(trace, in_graph=True)
     if steps := marked(trace, manifest, any_name=framework.foreign):
         return _closed(StepSource.MARKERS, steps, trace)
     if steps := step_line(device.busiest):
-        return _closed(
-            StepSource.TPU_STEPS if device.kind == DeviceKind.TPU else StepSource.MARKERS,
-            steps,
-            trace,
-        )
+        return _closed(StepSource.TPU_STEPS if device.kind == DeviceKind.TPU else StepSource.MARKERS, steps, trace)
     return None
 
 
@@ -89,11 +74,7 @@ def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
 
 def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
     """Let the last step end with the traced window, where the trace shows when that ended."""
-    ends = [
-        event.start_ps
-        for event in trace.host_events(END_OF_WINDOW)
-        if event.start_ps >= steps[-1].call_end_ps
-    ]
+    ends = [event.start_ps for event in trace.host_events(END_OF_WINDOW) if event.start_ps >= steps[-1].call_end_ps]
     if not ends:
         return source, steps
     return source, [*steps[:-1], replace(steps[-1], end_ps=min(ends))]

@@ -72,8 +72,7 @@ def _calls_each(trace: Trace, markers: list[Event], manifest: Manifest | None) -
         return 1
     starts = np.array([step.start_ps for step in steps], np.int64)
     steps_per_marker = [
-        int(np.count_nonzero((starts >= event.start_ps) & (starts < event.end_ps)))
-        for event in markers
+        int(np.count_nonzero((starts >= event.start_ps) & (starts < event.end_ps))) for event in markers
     ]
     calls, times = Counter(steps_per_marker).most_common(1)[0]
     return max(1, calls) if source == GRAPH and times >= MOSTLY * len(steps_per_marker) else 1

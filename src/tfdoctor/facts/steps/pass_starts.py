@@ -50,12 +50,7 @@ class PassStarts:
         """
         seen = recording.manifest.steps if recording.manifest else None
         untraced, passes = seen.untraced if seen else None, batches_of(line_of(program.feeding))
-        if (
-            seen is None
-            or untraced is None
-            or passes is None
-            or seen.source not in CALLS_THAT_FETCH
-        ):
+        if seen is None or untraced is None or passes is None or seen.source not in CALLS_THAT_FETCH:
             raise Unavailable(
                 "how long the untraced steps took at which a pass begins was not recorded",
                 "record training with `fit` and a dataset of known size with `tfdoctor profile`",

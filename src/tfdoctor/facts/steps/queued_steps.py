@@ -37,11 +37,7 @@ def _modules(device: Device) -> tuple[ProgramRuns, ...]:
 
 
 def queued_steps(
-    trace: Trace,
-    device: Device,
-    xla_programs: XlaPrograms,
-    framework: Framework,
-    marked: list[Step],
+    trace: Trace, device: Device, xla_programs: XlaPrograms, framework: Framework, marked: list[Step]
 ) -> tuple[str, StepSource, list[Step]]:
     """Return the program that trains, how its steps were found, and the steps; "" and NONE for the marked ones.
 
@@ -69,10 +65,7 @@ def queued_steps(
 def waits_for(marked: list[Step], runs: list[Step]) -> bool:
     """Say whether each marked step contains the work that it started: equally many runs end in each."""
     ends = np.array([run.call_end_ps for run in runs], np.int64)
-    inside = [
-        int(np.count_nonzero((ends >= step.start_ps) & (ends <= step.call_end_ps)))
-        for step in marked
-    ]
+    inside = [int(np.count_nonzero((ends >= step.start_ps) & (ends <= step.call_end_ps))) for step in marked]
     return len(set(inside)) == 1 and sum(inside) == len(runs)
 
 
@@ -86,7 +79,6 @@ def _late(steps: list[Step], device: Device) -> bool:
 
 def _unknown() -> NoReturn:
     raise Unavailable(
-        "the host ran ahead of the device, which was still working after the last step, so step times are "
-        "unknown",
+        "the host ran ahead of the device, which was still working after the last step, so step times are unknown",
         "wait for the result inside each step (`jax.block_until_ready(loss)`) and record again",
     )

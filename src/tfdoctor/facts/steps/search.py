@@ -49,9 +49,7 @@ def search(trace: Trace, *, in_graph: bool = False) -> tuple[StepSource, list[St
         return StepSource.NONE, []
     cycle = choose(cycles)
     if len(cycle) < FEWEST and cycle.call not in TRAINING_CALLS:
-        rounds = (
-            "a single whole iteration" if len(cycle) == 1 else f"only {len(cycle)} whole iterations"
-        )
+        rounds = "a single whole iteration" if len(cycle) == 1 else f"only {len(cycle)} whole iterations"
         raise Unavailable(
             f"{cycle.where} trains, but the trace shows {rounds} of it, too few to identify the steps",
             "record for longer",
@@ -116,7 +114,5 @@ def _together(cycles: list[Cycle]) -> Cycle:
     for other in cycles:
         place = np.searchsorted(first.starts_ps, other.starts_ps, side="right") - 1
         np.maximum.at(ends, place, other.ends_ps)
-    where = " with ".join(
-        cycle.where for cycle in [first, *(cycle for cycle in cycles if cycle is not first)]
-    )
+    where = " with ".join(cycle.where for cycle in [first, *(cycle for cycle in cycles if cycle is not first)])
     return replace(first, where=where, ends_ps=ends)

@@ -51,12 +51,8 @@ class SteadySteps:
         """
         if isinstance(steps, Steps):
             return cls.of(steps)
-        spans_by_line = [
-            spans(line) for plane in trace.devices(DeviceKind.GPU) for line in work_lines(plane)
-        ]
-        edges = [
-            edge for line_spans in spans_by_line if line_spans for edge in line_spans.bounds_ps
-        ]
+        spans_by_line = [spans(line) for plane in trace.devices(DeviceKind.GPU) for line in work_lines(plane)]
+        edges = [edge for line_spans in spans_by_line if line_spans for edge in line_spans.bounds_ps]
         if device.missing or not edges:
             raise Unavailable(str(device.missing or steps))
         whole = (min(edges), max(edges))

@@ -63,9 +63,7 @@ class Steps:
     steps: tuple[Step, ...]
     steady: tuple[bool, ...]  # no outliers; those that the input stalls again and again are none
     program: str = ""  # whose runs are the steps, where they were found by XLA's programs
-    stalled: tuple[
-        bool, ...
-    ] = ()  # of the steady ones: long, because input stalls; () where none is
+    stalled: tuple[bool, ...] = ()  # of the steady ones: long, because input stalls; () where none is
     in_bursts: bool = False  # short and long in turn: no outliers, and the median is of either kind
 
     @classmethod
@@ -109,9 +107,7 @@ class Steps:
     ) -> Self:
         """Return these steps with those that input stalls again and again, which count as steady."""
         long = tuple(not steady for steady in self.steady)
-        stalled = input_stalls(
-            self.steps, long, waits, self.median_ms, pass_steps, untraced, apart_ms
-        )
+        stalled = input_stalls(self.steps, long, waits, self.median_ms, pass_steps, untraced, apart_ms)
         if not any(stalled):
             bursts = input_bursts(self.steps, self.steady, waits, untraced)
             return replace(self, stalled=bursts, in_bursts=True) if any(bursts) else self
@@ -181,9 +177,7 @@ class Steps:
         Recordings made before 2026-11-21 say only this of the steps outside their window.
         """
         return float(
-            np.median(
-                [(step.call_end_ps - step.start_ps) / PS_PER_MS / step.calls for step in self.steps]
-            )
+            np.median([(step.call_end_ps - step.start_ps) / PS_PER_MS / step.calls for step in self.steps])
         )
 
     def percentile_ms(self, percent: float) -> float:
@@ -234,10 +228,7 @@ def _calls_seen(trace: Trace) -> str:
     if times < FEWEST:
         return ""
     what = "a graph" if name in FUNCTION_RUNS else f"`{name}`"
-    return (
-        f": {what} is called {times} times, but shows no gradient or update, as in prediction and "
-        "evaluation"
-    )
+    return f": {what} is called {times} times, but shows no gradient or update, as in prediction and evaluation"
 
 
 def _are_steady(steps: tuple[Step, ...], compiling: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -247,6 +238,4 @@ def _are_steady(steps: tuple[Step, ...], compiling: tuple[bool, ...]) -> tuple[b
     if len(times) >= 4:  # enough for quartiles  # noqa: PLR2004
         low, middle, high = quantiles(times, method="inclusive")
         fence = max(high + OUTLIER_IQRS * (high - low), OUTLIER_FLOOR * middle)
-    return tuple(
-        not apart and step.total_ms <= fence for step, apart in zip(steps, compiling, strict=True)
-    )
+    return tuple(not apart and step.total_ms <= fence for step, apart in zip(steps, compiling, strict=True))

@@ -105,9 +105,7 @@ def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
     return int(role), frame
 
 
-def covering(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], times: NDArray[np.int64]
-) -> NDArray[np.intp]:
+def covering(starts: NDArray[np.int64], ends: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return (n,) the last of the spans, sorted by start, that contains each time; -1 for none."""
     latest = np.searchsorted(starts, times, side="right") - 1
     covers = np.full(len(times), -1, np.intp)

@@ -17,9 +17,7 @@ class UntracedPace:
     step_ms: float  # the median untraced step
     untraced: UntracedSteps = field(default_factory=UntracedSteps)
     traced: int = 0  # steps
-    tracing_ms: float = (
-        0.0  # of the run's calls that traced a tf.function, which some untraced steps are
-    )
+    tracing_ms: float = 0.0  # of the run's calls that traced a tf.function, which some untraced steps are
 
     @classmethod
     def measure(cls, recording: Recording, steps: Steps) -> Self:

@@ -12,12 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.xla_programs import (
-    XlaPrograms,
-    changes_weights,
-    operation_names,
-    takes_gradients,
-)
+from tfdoctor.facts.run.xla_programs import XlaPrograms, changes_weights, operation_names, takes_gradients
 from tfdoctor.facts.run.xla_runs import ProgramRuns
 from tfdoctor.facts.steps.step import Step, chain, steps_between
 from tfdoctor.facts.timeline.trainer import present
@@ -54,14 +49,7 @@ class TimedProgram:
 def of_modules(modules: Iterable[ProgramRuns], xla_programs: XlaPrograms) -> list[TimedProgram]:
     """Return the programs that a TPU ran; whether one trains is known by its HLO, else by operations' names."""
     return [
-        _timed(
-            module.title,
-            module.first_ps,
-            module.last_ps,
-            xla_programs,
-            module.name,
-            list(module.operations),
-        )
+        _timed(module.title, module.first_ps, module.last_ps, xla_programs, module.name, list(module.operations))
         for module in modules
     ]
 
@@ -93,9 +81,7 @@ def of_runs(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProgr
     spans = _run_spans(lines)
     programs = []
     for program in dict.fromkeys(name for name, _ in spans):
-        starts, ends = pairs_of(
-            sorted(span for (name, _), span in spans.items() if name == program)
-        ).T
+        starts, ends = pairs_of(sorted(span for (name, _), span in spans.items() if name == program)).T
         title = program.partition("(")[0].removeprefix("jit_")
         programs.append(_timed(title, starts, ends, xla_programs, program, []))
     return programs
@@ -105,9 +91,7 @@ def _run_spans(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[int, int]]:
     """Return when each run of a program started and ended, by the program's name and the run's id."""
     spans: dict[tuple[str, int], tuple[int, int]] = {}
     for line in lines:
-        for index in np.intersect1d(
-            line.stats.having("hlo_op"), line.stats.having("run_id")
-        ).tolist():
+        for index in np.intersect1d(line.stats.having("hlo_op"), line.stats.having("run_id")).tolist():
             stats = line.stats.of(index)
             name = f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})"
             run = (name, int(stats["run_id"]))
@@ -130,9 +114,7 @@ def _timed(
     names = names + operation_names(program)
     gradients = takes_gradients(names)
     donates = program.donates if program else False
-    return TimedProgram(
-        name, starts, ends, gradients, changes_weights(name, names, donates=donates)
-    )
+    return TimedProgram(name, starts, ends, gradients, changes_weights(name, names, donates=donates))
 
 
 def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[Step]]:
@@ -143,8 +125,7 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
     """
     main = _taking_gradients(programs, what)
     outer = max(
-        (_outermost(main, program) for program in programs),
-        key=lambda program: (program.trains, program.total_ps),
+        (_outermost(main, program) for program in programs), key=lambda program: (program.trains, program.total_ps)
     )
     chosen = main if main.trains and len(outer.starts_ps) == len(main.starts_ps) else outer
     if not chosen.trains:
@@ -153,9 +134,7 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
             "that it changes weights, so it is not known to train"
         )
     if len(chosen.starts_ps) < FEWEST:
-        raise Unavailable(
-            f"{chosen.name} trains, but the trace shows only {counted(len(chosen.starts_ps), what)}"
-        )
+        raise Unavailable(f"{chosen.name} trains, but the trace shows only {counted(len(chosen.starts_ps), what)}")
     return chosen.name, chain(steps_between(chosen.starts_ps, chosen.ends_ps))
 
 

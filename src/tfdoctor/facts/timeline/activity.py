@@ -15,11 +15,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.timeline.device_work import work_by_stage
-from tfdoctor.facts.timeline.host_operations import (
-    captured_executions,
-    host_operations,
-    training_executions,
-)
+from tfdoctor.facts.timeline.host_operations import captured_executions, host_operations, training_executions
 from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.facts.timeline.work import Work, tabulate
 from tfdoctor.facts.timeline.xla_cpu_work import compiled_work

@@ -38,10 +38,7 @@ class CompiledKernels:
         known = operations.operations
         if not known:
             return cls()
-        by_kernel = {
-            (program, SANITIZED.sub("_", name)): operation
-            for (program, name), operation in known.items()
-        }
+        by_kernel = {(program, SANITIZED.sub("_", name)): operation for (program, name), operation in known.items()}
         matched = cls(known, by_kernel)
         called = _calls(events, matched)
         placed: dict[tuple[str, int], Operation] = {}
@@ -71,17 +68,11 @@ def _calls(events: Iterable[Event], matched: CompiledKernels) -> dict[str, list[
     for event in events:
         if "program_id" in event.stats and not COPY.match(event.name) and not matched.find(event):
             kernels[_program(event)].append(event)
-    return {
-        program: sorted(found, key=lambda event: event.start_ps)
-        for program, found in kernels.items()
-    }
+    return {program: sorted(found, key=lambda event: event.start_ps) for program, found in kernels.items()}
 
 
 def _in_order(
-    kernels: list[Event],
-    fingerprint: str,
-    program: HloProgram,
-    known: Mapping[tuple[str, str], Operation],
+    kernels: list[Event], fingerprint: str, program: HloProgram, known: Mapping[tuple[str, str], Operation]
 ) -> dict[tuple[str, int], Operation]:
     """Match a program's library kernels with its library calls; nothing where the order is not certain."""
     calls = _library_calls(program)

@@ -15,9 +15,7 @@ from tfdoctor.trace.names import COLLECTIVE, COPY, TPU_COLLECTIVES, TPU_INFEEDS,
 from tfdoctor.trace.stats import Value
 
 
-def work_by_stage(
-    device: Device, xla_programs: XlaPrograms, xla_operations: XlaOperations
-) -> dict[Stage, Work]:
+def work_by_stage(device: Device, xla_programs: XlaPrograms, xla_operations: XlaOperations) -> dict[Stage, Work]:
     """Sort the events of the busiest GPU or TPU by stage."""
     stages: dict[Stage, list[tuple[tuple[str, str, str], EventType, int, int]]] = {}
     lines = work_lines(device.busiest) if device.busiest else ()

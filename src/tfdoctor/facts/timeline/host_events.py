@@ -47,9 +47,7 @@ def leaves(line: Line) -> NDArray[np.bool_]:
     return ends <= following
 
 
-def executors(
-    line: Line, name: str = EXECUTOR
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
+def executors(line: Line, name: str = EXECUTOR) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
     """Return the start, end and execution id of every stretch of an executor on this thread."""
     indices = np.flatnonzero(is_named(line, name.__eq__))
     starts = line.start_ps[indices]

@@ -60,8 +60,6 @@ def is_captured(name: str) -> bool:
 def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:
     label = np.concatenate([line.kind for line in lines]) if lines else np.zeros(0, np.int32)
     start = np.concatenate([line.start_ps for line in lines]) if lines else np.zeros(0, np.int64)
-    length = (
-        np.concatenate([line.duration_ps for line in lines]) if lines else np.zeros(0, np.int64)
-    )
+    length = np.concatenate([line.duration_ps for line in lines]) if lines else np.zeros(0, np.int64)
     labels = tuple(operation_label(kind) or ("", "", kind.name) for kind in types)
     return Work(labels, label, start, start + length, types)

@@ -75,17 +75,10 @@ def waits_before(lines: Iterable[Line], step: tuple[int, int]) -> Intervals:
     """
     threads = [line for line in lines if len(line)]
     begin, end = step
-    running = {
-        run
-        for line in threads
-        for run, _, end_ps in _of_runs(line, EXECUTOR.__eq__)
-        if end_ps > begin
-    }
+    running = {run for line in threads for run, _, end_ps in _of_runs(line, EXECUTOR.__eq__) if end_ps > begin}
     waits = [wait for line in threads for wait in _of_runs(line, WAIT.fullmatch)]
     running -= {run for run, start, _ in waits if begin <= start < end}
-    return Intervals.union(
-        (start, min(end_ps, begin)) for run, start, end_ps in waits if run in running
-    )
+    return Intervals.union((start, min(end_ps, begin)) for run, start, end_ps in waits if run in running)
 
 
 def _of_runs(line: Line, test: Callable[[str], object]) -> Iterator[tuple[int, int, int]]:

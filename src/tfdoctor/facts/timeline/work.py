@@ -28,9 +28,7 @@ class Work:
 
     def only(self, mask: NDArray[np.bool_]) -> Self:
         """Return the events that the (n,) ``mask`` selects."""
-        return replace(
-            self, label=self.label[mask], start_ps=self.start_ps[mask], end_ps=self.end_ps[mask]
-        )
+        return replace(self, label=self.label[mask], start_ps=self.start_ps[mask], end_ps=self.end_ps[mask])
 
     def attributed_ps(self) -> NDArray[np.float64]:
         """Return (n,) ps: events that overlap share the time equally, so the sum is that of the union."""

@@ -47,9 +47,7 @@ class Copy:
     calls: float
 
 
-def copies(
-    line: Line, inside: NDArray[np.bool_], rounds: int
-) -> tuple[tuple[Copy, ...], Intervals]:
+def copies(line: Line, inside: NDArray[np.bool_], rounds: int) -> tuple[tuple[Copy, ...], Intervals]:
     """Pair the operations of a core's line "XLA Ops" that the (n,) mask ``inside`` selects.
 
     Returns the pairs, those waited for the longest first, and when any of them was under way.

@@ -45,9 +45,7 @@ class TpuLaunches:
             raise Unavailable("the trace shows fewer than two runs of compiled programs on a TPU")
         gaps = [(end, start, run) for (_, end, _), (start, _, run) in pairwise(runs) if start > end]
         queued = _enqueued(trace, core.name.rpartition(":")[2])
-        late = [
-            min(start, queued[at]) - end for end, start, at in gaps if queued.get(at, end) > end
-        ]
+        late = [min(start, queued[at]) - end for end, start, at in gaps if queued.get(at, end) > end]
         return cls(
             len(runs),
             (max(end for _, end, _ in runs) - runs[0][0]) / PS_PER_MS,

@@ -55,9 +55,7 @@ class TpuOperation:
     @property
     def in_float32(self) -> bool:
         """Whether it multiplies float32 operands, by the types of its operands, else of its results."""
-        dtypes = [array.dtype for array in self.arrays[1:]] or [
-            array.dtype for array in self.arrays
-        ]
+        dtypes = [array.dtype for array in self.arrays[1:]] or [array.dtype for array in self.arrays]
         floats = [dtype for dtype in dtypes if dtype.startswith(("f", "bf"))]
         return self.is_matmul and bool(floats) and all(dtype == "f32" for dtype in floats)
 
@@ -85,9 +83,7 @@ class TpuOperations:
         starts, end = starts_of(core, unit, program)
         line = next((line for line in core.lines if line.name == TPU_OPS), None)
         if line is None or not len(starts):
-            raise Unavailable(
-                "the TPU's trace contains no operation within a step or a run of a program"
-            )
+            raise Unavailable("the TPU's trace contains no operation within a step or a run of a program")
         inside = counted(line) & (line.start_ps >= starts[0]) & (line.start_ps < end)
         time = np.bincount(line.kind[inside], line.duration_ps[inside], len(line.types))
         calls = np.bincount(line.kind[inside], minlength=len(line.types))
@@ -144,9 +140,7 @@ class TpuOperations:
         return sum(row.ms for row in self.rows if row.in_float32)
 
 
-def _row(
-    kind: EventType, time: float, calls: float, rounds: int, xla_programs: XlaPrograms
-) -> TpuOperation:
+def _row(kind: EventType, time: float, calls: float, rounds: int, xla_programs: XlaPrograms) -> TpuOperation:
     name, fingerprint = name_of(kind), str(kind.stats.get("program_id", ""))
     matmuls, called = xla_programs.matmuls(fingerprint, name), str(kind.stats.get("tf_op", ""))
     depthwise = (  # by the program, else by its type and text

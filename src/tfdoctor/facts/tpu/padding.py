@@ -71,9 +71,7 @@ class Padding:
         sized = [(row, _sized(row, side)) for row in operations.matmuls if not row.depthwise]
         known = [matmul for _, matmul in sized if matmul is not None]
         if not known:
-            raise Unavailable(
-                "the trace does not contain the shapes of its matmuls and convolutions"
-            )
+            raise Unavailable("the trace does not contain the shapes of its matmuls and convolutions")
         known.sort(key=lambda matmul: -matmul.lost_ms)
         return cls(side, tuple(known), sum(row.ms for row, matmul in sized if matmul is None))
 

@@ -61,12 +61,8 @@ class Array:
         if not self.tile or len(self.minor_to_major) != len(self.dims):
             return prod(self.dims)
         sizes = [self.dims[at] for at in self.minor_to_major]
-        padded = [
-            ceil(size / tile) * tile for size, tile in zip(sizes, reversed(self.tile), strict=False)
-        ]
-        extra = prod(
-            self.tile[: max(0, len(self.tile) - len(sizes))]
-        )  # a vector in an 8 x 128 tile
+        padded = [ceil(size / tile) * tile for size, tile in zip(sizes, reversed(self.tile), strict=False)]
+        extra = prod(self.tile[: max(0, len(self.tile) - len(sizes))])  # a vector in an 8 x 128 tile
         return prod(padded) * prod(sizes[len(padded) :]) * extra
 
     @property
@@ -93,11 +89,7 @@ def convolves_each_alone(text: str) -> bool:
     if not groups or not labels or not shapes or "f" not in labels[1]:
         return False
     features, group_count = labels[1].index("f"), int(groups[1])
-    return (
-        group_count > 1
-        and features < len(shapes[0].dims)
-        and shapes[0].dims[features] == group_count
-    )
+    return group_count > 1 and features < len(shapes[0].dims) and shapes[0].dims[features] == group_count
 
 
 def _numbers(text: str) -> tuple[int, ...]:

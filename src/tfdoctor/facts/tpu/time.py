@@ -103,9 +103,7 @@ class TpuTime:
         cores = [_core(plane, unit, program) for plane in trace.devices(DeviceKind.TPU)]
         working = [core for core in cores if core is not None]
         if not working:
-            raise Unavailable(
-                "the TPU's trace contains neither steps nor whole runs of a compiled program"
-            )
+            raise Unavailable("the TPU's trace contains neither steps nor whole runs of a compiled program")
         return cls(unit, program, tuple(sorted(working, key=lambda core: -core.busy_ms)))
 
     @property
@@ -152,13 +150,9 @@ def _core(core: Plane, unit: RoundUnit, program: str) -> TpuCore | None:
     )
 
 
-def _layers(
-    line: Line, inside: NDArray[np.bool_], window: tuple[int, int]
-) -> dict[TpuPart, Intervals]:
+def _layers(line: Line, inside: NDArray[np.bool_], window: tuple[int, int]) -> dict[TpuPart, Intervals]:
     """Return disjoint intervals of the parts, by priority; what holds other operations is not counted."""
-    kinds = np.array(
-        [PARTS.index(part_of(str(kind.stats.get("hlo_category", "")))) for kind in line.types]
-    )
+    kinds = np.array([PARTS.index(part_of(str(kind.stats.get("hlo_category", "")))) for kind in line.types])
     mask = inside & counted(line)
     taken = Intervals()
     layers: dict[TpuPart, Intervals] = {}
@@ -179,9 +173,7 @@ def part_of(category: str) -> TpuPart:
         return HOST
     if category.startswith(TPU_COLLECTIVES):
         return COLLECTIVE
-    waits = category.startswith(("copy-", "async-", "slice-")) or category.endswith(
-        ("-start", "-done")
-    )
+    waits = category.startswith(("copy-", "async-", "slice-")) or category.endswith(("-start", "-done"))
     return COPIES if waits else COMPUTE
 
 

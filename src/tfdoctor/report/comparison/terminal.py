@@ -28,9 +28,7 @@ STYLES = {
 }
 
 
-def render(
-    comparison: RunComparison, *, width: int | None = None, color: bool | None = None
-) -> str:
+def render(comparison: RunComparison, *, width: int | None = None, color: bool | None = None) -> str:
     """Return the comparison; width and color default to those of the terminal."""
     view = ComparisonView.of(comparison)
     return capture(lambda columns: _sections(view, columns), width=width, color=color)

@@ -3,12 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.diagnosis.comparison import (
-    FindingChange,
-    FindingState,
-    MoverKind,
-    RunComparison,
-)
+from tfdoctor.diagnosis.comparison import FindingChange, FindingState, MoverKind, RunComparison
 from tfdoctor.report.comparison import words
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, pieces

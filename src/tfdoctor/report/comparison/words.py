@@ -32,9 +32,7 @@ SMALL = 0.1
 
 
 _SHARES = "The shares of the step are compared, not its times."
-_SHARES_OF_UNLIKE = (
-    "The shares of the step are compared, because the times of runs that are not alike cannot be."
-)
+_SHARES_OF_UNLIKE = "The shares of the step are compared, because the times of runs that are not alike cannot be."
 
 
 VARYING = 1.0
@@ -68,9 +66,7 @@ def _whole_run(run: ChangeOfRun) -> str:
     if most and (most.after_ms - most.before_ms) / (whole_ms or 1.0) > 1 / 2:
         times = f"{duration(most.before_ms)} → {duration(most.after_ms)}"
         part = f", mostly because of {PHASE_NOUNS[most.phase]} ({times})"
-    return (
-        f"The whole run took {duration(run.after_ms)} instead of {duration(run.before_ms)}{part}."
-    )
+    return f"The whole run took {duration(run.after_ms)} instead of {duration(run.before_ms)}{part}."
 
 
 def _of_step(comparison: RunComparison, step: ChangeOfStep, before: float) -> str:
@@ -133,9 +129,7 @@ def _changed_part(comparison: RunComparison) -> str:
     """Return what became of the part that changed most, where it is much of the step; "" where it is not."""
     step_ms = comparison.before.step_ms or 0.0
     slower = comparison.step is not None and comparison.step.change > 0
-    changed = [
-        part for part in comparison.parts if part.changed and (part.after > part.before) == slower
-    ]
+    changed = [part for part in comparison.parts if part.changed and (part.after > part.before) == slower]
     most = max(changed, key=lambda part: abs(part.after - part.before), default=None)
     if most is None or abs(most.after - most.before) < LARGE * step_ms:
         return ""
@@ -232,9 +226,7 @@ def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
     if step is None:
         return f"Regression gate: not checked; {allowed}."
     if gate.failed:
-        return (
-            f"Regression gate: failed. The step is at least {percent(step.low)} slower; {allowed}."
-        )
+        return f"Regression gate: failed. The step is at least {percent(step.low)} slower; {allowed}."
     if gate.unclear and step.doubt is not None:
         return f"Regression gate: undecided (exit code 4). {_NOT_SHOWN}; {allowed}. {_NARROW}"
     if gate.unclear:

@@ -35,12 +35,8 @@ def _sections(view: FleetView, width: int) -> Iterator[RenderableType]:
         yield _runs(view, width)
     if view.failed.rows:
         shown = view.failed.first(FAILED)
-        lines = [
-            Text(error if place in error else f"{place}: {error}") for place, _, error in shown.rows
-        ]
-        yield Group(
-            Text("Not diagnosed", style="bold"), *lines, *more(shown.omitted, "on the page")
-        )
+        lines = [Text(error if place in error else f"{place}: {error}") for place, _, error in shown.rows]
+        yield Group(Text("Not diagnosed", style="bold"), *lines, *more(shown.omitted, "on the page"))
 
 
 def _runs(view: FleetView, width: int) -> RenderableType:
@@ -57,11 +53,7 @@ def _runs(view: FleetView, width: int) -> RenderableType:
 def _table(title: str, columns: tuple[str, ...], left: int = 0) -> Table:
     """Return a table whose numbers are right-aligned; ``left`` of its last columns are text."""
     table = Table(
-        title=Text(title, style="bold"),
-        title_justify="left",
-        box=None,
-        padding=(0, 2, 0, 0),
-        pad_edge=False,
+        title=Text(title, style="bold"), title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False
     )
     for at, column in enumerate(columns):
         is_text = at >= len(columns) - left or (not left and at == 0)

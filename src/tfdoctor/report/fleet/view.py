@@ -171,9 +171,7 @@ def _data(report: FleetReport) -> tuple[str, int]:
     rows: list[str] = []
     size = 0
     for one in report.runs:
-        row = json.dumps(
-            _cells(one, jobs, devices, rules, by_hours=report.by_hours), separators=(",", ":")
-        )
+        row = json.dumps(_cells(one, jobs, devices, rules, by_hours=report.by_hours), separators=(",", ":"))
         size += len(row) + 1
         if size + jobs.size + devices.size + rules.size > PAGE_BYTES:
             break
@@ -203,9 +201,7 @@ class _Texts:
         return list(self._places)
 
 
-def _cells(
-    one: PricedRun, jobs: _Texts, devices: _Texts, rules: _Texts, *, by_hours: bool
-) -> list[Any]:
+def _cells(one: PricedRun, jobs: _Texts, devices: _Texts, rules: _Texts, *, by_hours: bool) -> list[Any]:
     """Return a row for the script: texts as they are shown, and numbers to sort by."""
     run, line = one.run, _line(one, by_hours=by_hours)
     return [

@@ -24,9 +24,7 @@ def headline(report: FleetReport) -> str:
     if by_hours:
         part = share(waste.device_hours / report.device_hours)
         hours = f"{amount(waste.device_hours)} of {amount(report.device_hours)} device-hours"
-        return capitalized(
-            f"{most}{hours} ({part}) could be saved in {counted(report.timed, 'run')}"
-        )
+        return capitalized(f"{most}{hours} ({part}) could be saved in {counted(report.timed, 'run')}")
     devices = f"{amount(waste.devices)} of {counted(report.devices, 'device')}"
     runs = f"{counted(waste.runs, 'run trains', 'runs train')}"
     return capitalized(f"{most}{devices} could be saved while {runs}")
@@ -57,9 +55,7 @@ def _money(report: FleetReport) -> str:
     if waste.usd_per_hour is None:
         return "No price was given for any of these devices."
     known = f"{_at_most(waste.hours_at_most)}{dollars(waste.usd)} over the runs whose length is known, and "
-    rate = (
-        f"{_at_most(waste.at_most)}{dollars(waste.usd_per_hour)} per hour while all of them train"
-    )
+    rate = f"{_at_most(waste.at_most)}{dollars(waste.usd_per_hour)} per hour while all of them train"
     unpriced = counted(report.unpriced, "run")
     missing = f" without {unpriced} whose device has no price" if report.unpriced else ""
     return f"At the given prices that is {known if waste.usd else ''}{rate}{missing}."
@@ -103,9 +99,7 @@ def part(share_of_step: float | None, *, at_most: bool) -> str:
 
 def saved_hours(waste: Waste) -> str:
     """Return the device-hours that could be saved; "" where no length is known."""
-    return (
-        f"{_ceiling(waste.hours_at_most)}{amount(waste.device_hours)}" if waste.device_hours else ""
-    )
+    return f"{_ceiling(waste.hours_at_most)}{amount(waste.device_hours)}" if waste.device_hours else ""
 
 
 def saved_share(run: FleetRun) -> str:
@@ -141,11 +135,7 @@ def saved_by(one: PricedRun, *, by_hours: bool) -> str:
 def devices(run: FleetRun) -> str:
     """Return the devices of a run, with their number if there are several."""
     name = run.device_name or run.device or "unknown device"
-    return (
-        f"{run.devices:,} \N{MULTIPLICATION SIGN} {name}"
-        if run.devices and run.devices > 1
-        else name
-    )
+    return f"{run.devices:,} \N{MULTIPLICATION SIGN} {name}" if run.devices and run.devices > 1 else name
 
 
 def _ceiling(at_most: bool) -> str:  # noqa: FBT001 - one private flag

@@ -28,9 +28,7 @@ def render(diagnosis: Diagnosis) -> str:
         left += [place.name for place in mine[MOST - 1 :]]
         for place in mine[: MOST - 1]:
             title = f"tfdoctor: {place.name}".translate(_PROPERTY)
-            path = place.path.encode(
-                errors="backslashreplace"
-            ).decode()  # a file's name is any bytes
+            path = place.path.encode(errors="backslashreplace").decode()  # a file's name is any bytes
             at = f"file={path.translate(_PROPERTY)},line={place.line}"
             lines.append(f"::{level} {at},title={title}::{place.message.translate(_DATA)}")
     if left:

@@ -14,12 +14,7 @@ from tfdoctor.report.palette import PHASE_COLOURS
 from tfdoctor.report.template import environment, fill
 
 PICTURES: Mapping[str, str] = MappingProxyType(
-    {
-        "input": "pipeline",
-        "operations": "operations",
-        "precision": "operations",
-        "execution": "steps",
-    }
+    {"input": "pipeline", "operations": "operations", "precision": "operations", "execution": "steps"}
 )
 """The picture that shows what the rules of a topic find."""
 

@@ -47,9 +47,7 @@ def _without(content: Object, names: Sequence[str]) -> Object:
 
 
 def _written(content: Object, *, indent: int | None, separators: tuple[str, str]) -> str:
-    return json.dumps(
-        content, sort_keys=True, indent=indent, separators=separators, allow_nan=False
-    )
+    return json.dumps(content, sort_keys=True, indent=indent, separators=separators, allow_nan=False)
 
 
 def contract(diagnosis: Diagnosis) -> Object:

@@ -72,8 +72,7 @@ def _run(run: RunSection) -> str:
     rows = []
     for phase in run.phases:
         lines = ", ".join(
-            " ".join(filter(None, (line.where, line.calls, line.time)))
-            for line in phase.first[:ROWS]
+            " ".join(filter(None, (line.where, line.calls, line.time))) for line in phase.first[:ROWS]
         )
         rows.append(f"- {phase.label} {phase.time} ({phase.share}){f': {lines}' if lines else ''}")
     return "\n".join([f"## {run.title}", *rows, *filter(None, [run.long]), *run.notes])
@@ -112,10 +111,7 @@ def _grid(grid: Grid, most: int = ROWS) -> str:
     """Return the first rows of a table, each as "column: cell"."""
     shown = grid.first(most)
     rows = [
-        "- "
-        + ", ".join(
-            f"{name}: {cell}" for name, cell in zip(shown.columns, row, strict=True) if cell
-        )
+        "- " + ", ".join(f"{name}: {cell}" for name, cell in zip(shown.columns, row, strict=True) if cell)
         for row in shown.rows
     ]
     return "\n".join([*rows, *([f"- … {shown.omitted:,} more rows"] if shown.omitted else [])])

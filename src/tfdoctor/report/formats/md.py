@@ -197,9 +197,7 @@ def _details(shown: Page) -> Iterator[Fold]:
 def _results(shown: Page) -> Iterator[Fold]:
     """Yield the findings, then what the other rules said, by outcome."""
     results = shown.results
-    off = [
-        f"{code(one.rule)}: {escaped(f'{one.title} ({one.why}).')}" for one in shown.settings.off
-    ]
+    off = [f"{code(one.rule)}: {escaped(f'{one.title} ({one.why}).')}" for one in shown.settings.off]
     groups = {
         "Findings": list(map(_fault, results.faults)),
         "Healthy": list(map(_note, results.healthy)),
@@ -269,10 +267,7 @@ _MARKS = {"number": "--:", "text": ":--", "place": ":--"}
 
 def table(grid: Grid) -> str:
     """Return a table with its heading, and how many rows were left out."""
-    rows = [
-        " | ".join(map(escaped, grid.columns)),
-        " | ".join(_MARKS[kind] for kind in grid.kinds),
-    ]
+    rows = [" | ".join(map(escaped, grid.columns)), " | ".join(_MARKS[kind] for kind in grid.kinds)]
     for row in grid.rows:
         cells = zip(row, grid.kinds, strict=True)
         written = [_code_cell(text) if kind == "place" else escaped(text) for text, kind in cells]

@@ -39,11 +39,7 @@ def _run(diagnosis: Diagnosis) -> Object:
     new = {"baselineState": "new"} if diagnosis.baseline else {}
     return {
         "tool": {
-            "driver": {
-                "name": "tfdoctor",
-                "semanticVersion": diagnosis.version,
-                "rules": list(rules.values()),
-            }
+            "driver": {"name": "tfdoctor", "semanticVersion": diagnosis.version, "rules": list(rules.values())}
         },
         "automationDetails": {"id": f"tfdoctor/{quote(name(diagnosis.subject.title))}/"},
         "columnKind": "unicodeCodePoints",
@@ -117,10 +113,7 @@ def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
 
 def _common(place: Placed, numbers: dict[str, int]) -> Object:
     """Return what every result has."""
-    location = {
-        "artifactLocation": _artifact(place.path),
-        "region": {"startLine": place.line},
-    }
+    location = {"artifactLocation": _artifact(place.path), "region": {"startLine": place.line}}
     return {
         "ruleId": place.name,
         "ruleIndex": numbers[place.name],

@@ -103,12 +103,7 @@ def _table(series: Series, metric: MetricHistory, known: list[int]) -> Grid:
         point = next((one for one in metric.changes if one.at == at), None)
         shown = quantity(metric.metric.quantity(value))
         rows.append(
-            (
-                words.commit(run),
-                words.when(run),
-                shown,
-                words.relative(point.share, metric.metric) if point else "",
-            )
+            (words.commit(run), words.when(run), shown, words.relative(point.share, metric.metric) if point else "")
         )
     columns = ("commit", "day", words.LABELS[metric.metric], "change of the level")
     return Grid(columns, ("text", "text", "number", "number"), tuple(rows))

@@ -98,9 +98,7 @@ def _newest(series: Series) -> Grid:
 
 def _changes(series: Series) -> Grid:
     rows = [
-        words.changed(point, metric, series.runs[point.at])
-        for metric in series.metrics
-        for point in metric.changes
+        words.changed(point, metric, series.runs[point.at]) for metric in series.metrics for point in metric.changes
     ]
     columns = ("metric", "level", "change", "since", "day", "accepted")
     return Grid(columns, ("text", "text", "number", "text", "text", "text"), tuple(rows))
@@ -133,11 +131,7 @@ def _became(one: FindingHistory, runs: tuple[HistoryRun, ...]) -> str:
 def _baselines(series: Series) -> Grid:
     columns = ("baseline", "commit", *(words.LABELS[one.metric] for one in series.metrics))
     rows = [
-        (
-            text.name(one.name),
-            one.commit[: words.SHORT],
-            *(words.against(one, metric) for metric in series.metrics),
-        )
+        (text.name(one.name), one.commit[: words.SHORT], *(words.against(one, metric) for metric in series.metrics))
         for one in series.baselines
     ]
     kinds = ("text", "text", *("number" for _ in series.metrics))

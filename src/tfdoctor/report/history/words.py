@@ -21,11 +21,7 @@ from tfdoctor.terms.units import ratio
 LABELS = {RunMetric.STEP: "step", RunMetric.RUN: "whole run", RunMetric.MEMORY: "peak memory"}
 
 _TIMES = ("longer", "shorter")
-_DIRECTIONS = {
-    RunMetric.STEP: _TIMES,
-    RunMetric.RUN: _TIMES,
-    RunMetric.MEMORY: ("higher", "lower"),
-}
+_DIRECTIONS = {RunMetric.STEP: _TIMES, RunMetric.RUN: _TIMES, RunMetric.MEMORY: ("higher", "lower")}
 """What a value is that is above or below another one."""
 
 SHORT = 9

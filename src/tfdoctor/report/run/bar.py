@@ -142,6 +142,4 @@ def _piece(one: PhaseSegment, total_ms: float) -> RunBarPiece:
         location(one.at),
     )
     shown = round(max(width, LEAST), 5)
-    return RunBarPiece(
-        one.phase, round(min(left, 1 - shown), 5), shown, ", ".join(filter(None, facts))
-    )
+    return RunBarPiece(one.phase, round(min(left, 1 - shown), 5), shown, ", ".join(filter(None, facts)))

@@ -22,10 +22,7 @@ class SavingWords:
 
 
 def saving_words(
-    saving: RunSaving | None,
-    step: Saving | None,
-    run: RunAccount | None,
-    which: str = "each step",
+    saving: RunSaving | None, step: Saving | None, run: RunAccount | None, which: str = "each step"
 ) -> SavingWords | None:
     """Return what a change saves of the run, or of each step of it; None where a report of the step says all.
 

@@ -103,11 +103,7 @@ def section(run: RunAccount | None) -> RunSection | None:
     what = "run" if run.whole else "traced window"
     taken_ms = _from_each_to_the_next(run)
     between = f"; {duration(taken_ms)} with the phases between them" if taken_ms else ""
-    all_steps = (
-        f" (all steps: {duration(steps)}, {share(steps / whole)} of the {what}{between})"
-        if steps
-        else ""
-    )
+    all_steps = f" (all steps: {duration(steps)}, {share(steps / whole)} of the {what}{between})" if steps else ""
     return RunSection(
         account=run,
         title=f"The {what} {'in time order' if run.segments else 'by phase'}, {duration(run.total_ms)}",
@@ -176,11 +172,7 @@ def _from_each_to_the_next(run: RunAccount) -> float:
 def _between_steps(run: RunAccount, taken_ms: float) -> str:
     """Return which part of that the phase of steps has, and the phase that has most of the rest."""
     trains = [segment for segment in run.segments if segment.phase is Phase.STEPS]
-    inner = [
-        one
-        for one in run.segments
-        if trains and trains[0].start_ms < one.start_ms < trains[-1].start_ms
-    ]
+    inner = [one for one in run.segments if trains and trains[0].start_ms < one.start_ms < trains[-1].start_ms]
     parts = [
         (sum(one.end_ms - one.start_ms for one in inner if one.phase is row.phase), noun(row))
         for row in run.rows

@@ -8,15 +8,7 @@ from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
 from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.run.words import amount, is_known, noun, times, whole_ms
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import (
-    about_duration,
-    counted,
-    duration,
-    factor,
-    milliseconds,
-    number,
-    share,
-)
+from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, number, share
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound
 
@@ -88,9 +80,7 @@ def untraced_steps(run: RunAccount, why: str) -> str:
         two = f"The two training steps{loop} take {taken} together; their parts are"
         return f"{one if run.steps == 1 else two} unknown{reason}."
     if run.steps and is_known(run.step_median_ms):
-        each = (
-            f"Each of {run.steps:,} training steps{loop} takes {milliseconds(run.step_median_ms)}"
-        )
+        each = f"Each of {run.steps:,} training steps{loop} takes {milliseconds(run.step_median_ms)}"
         return f"{each} (median); its parts are unknown{reason}."
     return f"What a training step consists of is unknown{reason}." if run.of(Phase.STEPS) else ""
 
@@ -113,9 +103,7 @@ def steps_will_matter(run: RunAccount) -> bool:
     return times * run.of(Phase.STEPS) >= MATTERS * planned_ms > 0
 
 
-def change(
-    run: RunAccount, together: RunTogether | None, findings: Sequence[Result], changes: int
-) -> str:
+def change(run: RunAccount, together: RunTogether | None, findings: Sequence[Result], changes: int) -> str:
     """Return what all changes save of the run, or the largest saving; "" where no saving of the run is known."""
     if together and is_known(together.total.value) and 0 < together.total.value < run.total_ms:
         after = run.total_ms - together.total.value
@@ -140,9 +128,7 @@ LITTLE = 0.05
 """Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is."""
 
 
-def _reduced(
-    run: RunAccount, together: RunTogether, after: float, changes: int, counts: str
-) -> str:
+def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int, counts: str) -> str:
     named, epochs = counted(changes, "change").capitalize(), counted(run.for_epochs or 0, "epoch")
     known = is_known(together.extrapolated) and run.for_epochs
     if together.share < LITTLE:

@@ -91,26 +91,18 @@ class Budget:
         return tuple(chosen.values())
 
 
-def _table(
-    value: object, where: str, known: tuple[str, ...] | Mapping[str, object]
-) -> dict[str, object]:
+def _table(value: object, where: str, known: tuple[str, ...] | Mapping[str, object]) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise ConfigError(
-            f"{where} must be a table, such as {{ step-ms = 20 }}, not {shown(value)}."
-        )
+        raise ConfigError(f"{where} must be a table, such as {{ step-ms = 20 }}, not {shown(value)}.")
     if not value:
-        raise ConfigError(
-            f"{where} is empty: set at least one of {', '.join(BUDGET_KEYS)}, or remove the table."
-        )
+        raise ConfigError(f"{where} is empty: set at least one of {', '.join(BUDGET_KEYS)}, or remove the table.")
     for key in value:
         if key not in known:
             raise ConfigError(f"{where}: unknown key {key[:LONGEST]!r}: {hint(key, known)}")
     return value
 
 
-def _limits(
-    table: Mapping[str, object], where: str, device: DeviceKind | None = None
-) -> Iterator[BudgetLimit]:
+def _limits(table: Mapping[str, object], where: str, device: DeviceKind | None = None) -> Iterator[BudgetLimit]:
     for key, value in table.items():
         yield BudgetLimit(key, BUDGET_KEYS[key].read(value, f"{where}.{key}"), device)
 
@@ -169,20 +161,14 @@ BUDGET_KEYS: Mapping[str, BudgetKey] = {
         "most memory in 10^9 bytes: on a GPU or TPU what TensorFlow's allocator hands out on one device, on a CPU "
         "the resident memory of the run",
     ),
-    "run-s": BudgetKey(
-        _seconds,
-        "600",
-        "most seconds of the whole run, from the start of the process to its end",
-    ),
+    "run-s": BudgetKey(_seconds, "600", "most seconds of the whole run, from the start of the process to its end"),
     "run-start-s": BudgetKey(
         _seconds,
         "15",
         "most seconds of the run until the script's own work begins: the interpreter's start and imports",
     ),
     "run-preparation-s": BudgetKey(
-        _seconds,
-        "30",
-        "most seconds of the run in which it prepares data, outside of training steps and epochs",
+        _seconds, "30", "most seconds of the run in which it prepares data, outside of training steps and epochs"
     ),
     "epoch-boundary-s": BudgetKey(
         _seconds,

@@ -36,9 +36,7 @@ def _known(chosen: RuleNames, rules: Sequence[Rule]) -> None:
     names = {ALL, *Topic, *(rule.name for rule in rules)}
     for name in chosen.names:
         if name not in names:
-            raise ConfigError(
-                f"{chosen.place}: unknown rule or topic {name[:60]!r}: {_lead(name, names)}"
-            )
+            raise ConfigError(f"{chosen.place}: unknown rule or topic {name[:60]!r}: {_lead(name, names)}")
 
 
 def _lead(name: str, names: Iterable[str]) -> str:
@@ -65,9 +63,7 @@ def _limited(config: Config, rules: Sequence[Rule]) -> Mapping[str, Rule]:
     known = {rule.name: rule for rule in rules}
     for name in config.limits:
         if name not in known:
-            raise ConfigError(
-                f"{config.by}: limits: unknown rule {name[:60]!r}: {_lead(name, known)}"
-            )
+            raise ConfigError(f"{config.by}: limits: unknown rule {name[:60]!r}: {_lead(name, known)}")
     return {name: _set(known[name], values, config.by) for name, values in config.limits.items()}
 
 
@@ -88,9 +84,7 @@ def _within(limit: Field[Any], value: float, where: str) -> None:
     if value < least:
         raise ConfigError(f"{where} must be at least {least:g}, not {value:g}.")
     if value > most:
-        raise ConfigError(
-            f"{where} must be at most {most:g}, not {value:g}; use `ignore` to switch the rule off."
-        )
+        raise ConfigError(f"{where} must be at most {most:g}, not {value:g}; use `ignore` to switch the rule off.")
 
 
 def _changed(rule: Rule, by: str) -> list[LimitSet]:

@@ -18,11 +18,7 @@ OWN_FILE, PROJECT_FILE = "tfdoctor.toml", "pyproject.toml"
 TABLE = "[tool.tfdoctor]"
 
 
-def find(
-    start: Path,
-    note: Callable[[str], object] = lambda _: None,
-    reads: Iterable[str | Path] = (),
-) -> Config:
+def find(start: Path, note: Callable[[str], object] = lambda _: None, reads: Iterable[str | Path] = ()) -> Config:
     """Return the settings of the nearest folder that has any, from ``start`` upward; defaults without.
 
     tfdoctor.toml wins over pyproject.toml in the same folder; a pyproject.toml without our table is skipped. What
@@ -39,9 +35,7 @@ def find(
         own, project = folder / OWN_FILE, folder / PROJECT_FILE
         if any(map(folder.is_relative_to, recorded)) or traces(folder):
             for file in filter(Path.is_file, (own, project)):
-                note(
-                    f"{file} came with a recording and sets nothing: name it by --config if it is yours"
-                )
+                note(f"{file} came with a recording and sets nothing: name it by --config if it is yours")
             continue
         table = None
         if own.is_file():
@@ -52,9 +46,7 @@ def find(
             continue
         config = _located(Config.parse(table, project, _shown(project, here)))
         if config.rules and any(is_below(project, _folder(Path(path))) for path in reads):
-            note(
-                f"the rules of {project}, which lies in what is read, are not loaded: name it by --config"
-            )
+            note(f"the rules of {project}, which lies in what is read, are not loaded: name it by --config")
             return replace(config, rules=())
         return config
     return Config()

@@ -59,11 +59,7 @@ class Config:
             if key not in KEYS:
                 raise ConfigError(f"{where}: unknown key {key[:LONGEST]!r}: {hint(key, KEYS)}")
         values = {key: KEYS[key].read(table[key], f"{where}: {key}") for key in table}
-        chosen = {
-            key: RuleNames(values[key], path.name, key)
-            for key in ("select", "ignore")
-            if key in table
-        }
+        chosen = {key: RuleNames(values[key], path.name, key) for key in ("select", "ignore") if key in table}
         return cls(
             by=path.name,
             **chosen,
@@ -78,17 +74,13 @@ class Config:
 
 def _names(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(
-            f'{where} must be a list of names, such as ["input-bound"], not {shown(value)}.'
-        )
+        raise ConfigError(f'{where} must be a list of names, such as ["input-bound"], not {shown(value)}.')
     return tuple(value)
 
 
 def _folders(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(
-            f'{where} must be a list of folders, such as ["lint"], not {shown(value)}.'
-        )
+        raise ConfigError(f'{where} must be a list of folders, such as ["lint"], not {shown(value)}.')
     if any("\0" in folder for folder in value):
         raise ConfigError(f"{where} contains an invalid folder name.")
     return tuple(value)
@@ -117,9 +109,7 @@ def _limits(value: object, where: str) -> Mapping[str, Mapping[str, float]]:
 
 def _of_rule(value: object, where: str) -> Mapping[str, float]:
     if not isinstance(value, dict):
-        raise ConfigError(
-            f"{where} must be a table of limits, such as {{ share = 0.1 }}, not {shown(value)}."
-        )
+        raise ConfigError(f"{where} must be a table of limits, such as {{ share = 0.1 }}, not {shown(value)}.")
     return {name: number(limit, f"{where}.{key_name(name)}") for name, limit in value.items()}
 
 
@@ -164,8 +154,6 @@ KEYS: Mapping[str, Key] = {
         "what a step may take and must reach, see [budgets](#budgets): exit with 3 if one is exceeded or cannot be "
         "measured",
     ),
-    "limits": Key(
-        _limits, "{}", "limits of rules: a table for each rule, with a number for each limit"
-    ),
+    "limits": Key(_limits, "{}", "limits of rules: a table for each rule, with a number for each limit"),
 }
 """Every key."""

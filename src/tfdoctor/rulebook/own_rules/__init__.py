@@ -39,9 +39,7 @@ def load(folders: Iterable[Path], taken: Collection[str]) -> tuple[Rule, ...]:
             kind = "a topic" if rule.name in set(Topic) else "a built-in rule"
             raise ConfigError(f"{path}: {rule.name} is the name of {kind}: rename the file.")
         if rule.name in rules:
-            raise ConfigError(
-                f"{path}: another rule is named {rule.name}: rename one of the files."
-            )
+            raise ConfigError(f"{path}: another rule is named {rule.name}: rename one of the files.")
         rules[rule.name] = rule
     return tuple(rules[name] for name in sorted(rules))
 
@@ -51,17 +49,13 @@ def _modules(folder: Path) -> list[Path]:
         raise ConfigError(f"{folder} is not a folder: name the folder with your rules.")
     modules = sorted(path for path in folder.glob("*.py") if not NO_RULE.fullmatch(path.stem))
     if not modules:
-        raise ConfigError(
-            f"{folder} contains no rule: a rule is a file such as slow_checkpoint.py."
-        )
+        raise ConfigError(f"{folder} contains no rule: a rule is a file such as slow_checkpoint.py.")
     return modules
 
 
 def _rule(path: Path) -> Rule:
     if not NAME.fullmatch(path.stem):
-        raise ConfigError(
-            f"{path}: name the file in lowercase with underscores, such as slow_checkpoint.py."
-        )
+        raise ConfigError(f"{path}: name the file in lowercase with underscores, such as slow_checkpoint.py.")
     module = _imported(path)
     for part in PARTS:
         if not hasattr(module, part):
@@ -93,9 +87,7 @@ def _imported(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         line, message = line_of(error, path), " ".join(str(error).split())
-        raise ConfigError(
-            f"{path}{line} cannot be loaded: {type(error).__name__}: {message}."
-        ) from error
+        raise ConfigError(f"{path}{line} cannot be loaded: {type(error).__name__}: {message}.") from error
     return module
 
 
@@ -107,13 +99,9 @@ def _check_parts(module: ModuleType, path: Path) -> None:
     takes = "limits" in signature(module.check).parameters
     limits = getattr(module, "Limits", None)
     if takes and limits is None:
-        raise ConfigError(
-            f"{path}: check has a parameter limits, but the module has no dataclass Limits."
-        )
+        raise ConfigError(f"{path}: check has a parameter limits, but the module has no dataclass Limits.")
     if limits is not None and not takes:
-        raise ConfigError(
-            f"{path} has Limits, but check has no parameter `limits: Limits = LIMITS`."
-        )
+        raise ConfigError(f"{path} has Limits, but check has no parameter `limits: Limits = LIMITS`.")
     if limits is not None:
         _check_limits(limits, path)
 
@@ -124,14 +112,10 @@ def _check_needs(module: ModuleType, path: Path) -> None:
         parts = (module.check, *getattr(module, "PRECONDITIONS", ()))
         wanted = {name: kind_of(kind) for part in parts for name, kind in needs(part).items()}
     except Exception as error:  # whatever an annotation does when it is evaluated
-        raise ConfigError(
-            f"{path}: the parameters of check must be annotated with facts: {error}."
-        ) from error
+        raise ConfigError(f"{path}: the parameters of check must be annotated with facts: {error}.") from error
     for name, kind in wanted.items():
         if not hasattr(kind, "measure") and not hasattr(kind, "ABSENT"):
-            raise ConfigError(
-                f"{path}: the parameters of check must be annotated with facts, but {name} is not."
-            )
+            raise ConfigError(f"{path}: the parameters of check must be annotated with facts, but {name} is not.")
 
 
 def _check_limits(limits: object, path: Path) -> None:
@@ -139,6 +123,4 @@ def _check_limits(limits: object, path: Path) -> None:
         raise ConfigError(f"{path}: Limits must be a frozen dataclass.")
     for field in fields(limits):
         if not field.metadata.get("why") or not isinstance(field.default, int | float):
-            raise ConfigError(
-                f'{path}: define Limits.{field.name} with limit(0.1, "what it limits, and why").'
-            )
+            raise ConfigError(f'{path}: define Limits.{field.name} with limit(0.1, "what it limits, and why").')

@@ -25,8 +25,7 @@ def fault(returned: object) -> str:
 def _parts(value: Any, where: str) -> str:  # noqa: ANN401 - any dataclass
     kinds = get_type_hints(type(value))
     faults = (
-        _wrong(getattr(value, field.name), kinds[field.name], f"{where}.{field.name}")
-        for field in fields(value)
+        _wrong(getattr(value, field.name), kinds[field.name], f"{where}.{field.name}") for field in fields(value)
     )
     return next(filter(None, faults), "")
 

@@ -111,9 +111,7 @@ def check(
     return expanded.joined(repeated) if isinstance(repeated, Finding) else expanded
 
 
-def _expanded(
-    products: Iterable[ExpandedProduct], operations: Operations, limits: Limits
-) -> Finding | None:
+def _expanded(products: Iterable[ExpandedProduct], operations: Operations, limits: Limits) -> Finding | None:
     """Return the expanded tensors that a matmul avoids, where they take long enough."""
     large = [one for one in products if one.times >= limits.expansion]
     rows = {row.name: row for one in large for row in one.rows}
@@ -180,9 +178,7 @@ class Cost:
         """One sentence without full stop."""
         recomputing = milliseconds(self.recomputing_ms)
         if not self.repeating_ms:
-            return (
-                f"Computing the same values for each copy of a tensor takes {recomputing} per step"
-            )
+            return f"Computing the same values for each copy of a tensor takes {recomputing} per step"
         repeating = milliseconds(self.repeating_ms)
         summary = f"Repeating small tensors in memory takes {repeating} per step"
         if not self.recomputing_ms:

@@ -81,9 +81,7 @@ def _expanded(
     for one in (program.by_name[name] for name in names):
         if one.type in SUMS | NORMS and not GRADIENT.search(one.name) and one.outputs:
             size = prod(_filled(one.outputs[0][1], program.batch_size) or (0,))
-            largest = max(
-                largest, size
-            )  # a sum in the forward pass may be larger than the operands
+            largest = max(largest, size)  # a sum in the forward pass may be larger than the operands
     return ExpandedProduct(
         row,
         shape,
@@ -180,9 +178,7 @@ def _neighbors(one: Operation, shape: Shape | None, dataflow: Dataflow) -> Itera
         if _has((*gradient.inputs, *gradient.outputs), shape):
             yield gradient
     if _has(one.outputs, shape):
-        yield from (
-            user for user in dataflow.consumers.get(one.name, ()) if user.type not in SHAPES
-        )
+        yield from (user for user in dataflow.consumers.get(one.name, ()) if user.type not in SHAPES)
     for source, (_, given) in zip(one.sources, one.inputs, strict=False):
         maker = dataflow.program.by_name.get(source)
         if given == shape and maker is not None:

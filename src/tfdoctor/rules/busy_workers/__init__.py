@@ -63,9 +63,7 @@ SINCE = "0.2.0"
 PRECONDITIONS = (
     not_on(
         *(DeviceKind.GPU, DeviceKind.TPU),
-        verdict=Healthy(
-            summary="The step computes on an accelerator, which other processes leave alone"
-        ),
+        verdict=Healthy(summary="The step computes on an accelerator, which other processes leave alone"),
     ),
     timed_steps,
 )
@@ -90,25 +88,17 @@ class Limits:
 
 
 def check(
-    processes: JobProcesses,
-    cores: Cores,
-    breakdown: Breakdown,
-    program: Program | None,
-    limits: Limits = Limits(),
+    processes: JobProcesses, cores: Cores, breakdown: Breakdown, program: Program | None, limits: Limits = Limits()
 ) -> Verdict:
     """Compare what the job's other processes take of the cores with what the job gets of them."""
     evidence = _evidence(processes, cores, limits)
     took = f"{_named(processes, program)} used {number(processes.helping)} cores"
     if processes.share < limits.share:
-        return Healthy(
-            summary=f"Other processes of the job {_little(processes)}", evidence=evidence
-        )
+        return Healthy(summary=f"Other processes of the job {_little(processes)}", evidence=evidence)
     if not cores.crowded:
         return Healthy(summary=f"{took}, but cores were free", evidence=evidence)
     if breakdown.waits_for_input:
-        return NotApplicable(
-            reason=f"{took}, and the step waits for its input, which they may make"
-        )
+        return NotApplicable(reason=f"{took}, and the step waits for its input, which they may make")
     return Finding(
         summary=f"{took}, {percent(processes.share)} of the core time that the job got, and no core was free",
         evidence=evidence,
@@ -119,9 +109,7 @@ def check(
 
 def _named(processes: JobProcesses, program: Program | None) -> str:
     of_data = program is not None and program.input_kind == PY_DATASET
-    what = (
-        ("worker process", "worker processes") if of_data else ("other process", "other processes")
-    )
+    what = ("worker process", "worker processes") if of_data else ("other process", "other processes")
     return counted(len(processes.helpers), *what)
 
 
@@ -150,9 +138,7 @@ def _evidence(processes: JobProcesses, cores: Cores, limits: Limits) -> tuple[Me
     return (
         Measure.share(label, processes.share, limits.share),
         Measure("cores that the run may use", count(cores.usable)),
-        Table.of(
-            users, ("who", lambda user: user[0]), ("cores", lambda user: count(user[1])), most=8
-        ),
+        Table.of(users, ("who", lambda user: user[0]), ("cores", lambda user: count(user[1])), most=8),
     )
 
 

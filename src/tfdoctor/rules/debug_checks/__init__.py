@@ -42,23 +42,11 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    Stage,
-    StepWork,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, Measure, Remedy, Stage, StepWork, Verdict
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
-PRECONDITIONS = (
-    found(DebugChecks, lambda checks: checks.rows, "No operation of the step only checks values"),
-)
+PRECONDITIONS = (found(DebugChecks, lambda checks: checks.rows, "No operation of the step only checks values"),)
 BY_HAND = "whether the checks in the training function are still needed is not in the file"
 
 

@@ -12,9 +12,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Location, Stage
 
-NUMERICS = frozenset(
-    ("CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2", "DebugIdentityV2")
-)
+NUMERICS = frozenset(("CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2", "DebugIdentityV2"))
 """Types of operations that look for NaN and infinity, or write tensors for TensorFlow's debugger."""
 
 ASSERTION = re.compile(r"(?:^|/)assert_\w+/")

@@ -7,9 +7,7 @@ from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.edits.values import Values
 
-AIDS = frozenset(
-    ["tensorflow.debugging.enable_check_numerics", "tensorflow.data.experimental.enable_debug_mode"]
-)
+AIDS = frozenset(["tensorflow.debugging.enable_check_numerics", "tensorflow.data.experimental.enable_debug_mode"])
 """Functions that slow every step down and change no result."""
 
 

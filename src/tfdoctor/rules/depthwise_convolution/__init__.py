@@ -68,17 +68,7 @@ from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution,
 from tfdoctor.terms.humanize import milliseconds, percent, quantity
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import Quantity, count, flop_rate, ms, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -90,12 +80,10 @@ class Limits:
     """The share of the step from which depthwise convolutions are reported."""
 
     share: float = share_limit(
-        0.005,
-        "Smallest share of the compute time in depthwise convolutions that justifies changing a model",
+        0.005, "Smallest share of the compute time in depthwise convolutions that justifies changing a model"
     )
     on_cpu: float = share_limit(
-        0.10,
-        "Like share, on a CPU, where the change often costs time: only a part that no other rule may ignore",
+        0.10, "Like share, on a CPU, where the change often costs time: only a part that no other rule may ignore"
     )
     constant: float = share_limit(
         0.02, "Like share, of constant kernels that are a column times a row: steps vary by as much"
@@ -108,10 +96,7 @@ class Limits:
 
 
 def check(
-    operations: Operations,
-    hardware: Hardware,
-    fixed: FixedKernels | None,
-    limits: Limits = Limits(),
+    operations: Operations, hardware: Hardware, fixed: FixedKernels | None, limits: Limits = Limits()
 ) -> Verdict:
     """Compare the time of depthwise convolutions with the time to move their bytes, and constant kernels alone."""
     constant = fixed.rows if fixed else ()
@@ -148,9 +133,7 @@ def _layers(
     return _finding(work, operations, hardware, promises=pays is True or not on_cpu)
 
 
-def _separable(
-    constant: Iterable[FixedConvolution], operations: Operations, limits: Limits
-) -> Finding | None:
+def _separable(constant: Iterable[FixedConvolution], operations: Operations, limits: Limits) -> Finding | None:
     """Return the constant kernels that are a column times a row, where they take long enough."""
     found = [one for one in constant if one.left <= limits.left]
     total_ms = sum(one.ms for one in found)
@@ -174,8 +157,7 @@ def _separable(
             ),
         ),
         remedies=tuple(
-            Remedy("Convolve with the column of the kernel, then with its row", TWICE, at)
-            for at in places
+            Remedy("Convolve with the column of the kernel, then with its row", TWICE, at) for at in places
         ),
         effects=tuple(row.scaled(one.left, Bound.AT_MOST) for one in found for row in one.rows),
         alike=len(places) - 1,
@@ -201,19 +183,14 @@ def _too_slow(work: Depthwise, operations: Operations, hardware: Hardware) -> He
 
 def _takes(work: Depthwise, operations: Operations) -> str:
     share = percent(work.ms / operations.total_ms)
-    return (
-        f"Depthwise convolutions take {milliseconds(work.ms)} per step, {share} of the compute time"
-    )
+    return f"Depthwise convolutions take {milliseconds(work.ms)} per step, {share} of the compute time"
 
 
-def _finding(
-    work: Depthwise, operations: Operations, hardware: Hardware, *, promises: bool
-) -> Finding:
+def _finding(work: Depthwise, operations: Operations, hardware: Hardware, *, promises: bool) -> Finding:
     """Report their time; ``promises`` says that a regular convolution may be faster on this hardware."""
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
     least_ms = {  # to move the operands once; 0 when their size or the rate is unknown
-        row.name: row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0
-        for row in work.rows
+        row.name: row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0 for row in work.rows
     }
     regular = _of_regular(work, hardware) if hardware.kind == DeviceKind.CPU else ()
     effects = [
@@ -282,9 +259,7 @@ def depthwise(time_ms: float = 12.0, end: str = "", **more: Any) -> OperationTim
     kind = f"DepthwiseConv2dNative{end}"
     shape = (32, 64, 64, 96)
     tensors = (("float32", shape), ("float32", (3, 3, 96, 1)))
-    graph = Operation(
-        name="model/depthwise", type=kind, inputs=tensors, outputs=(("float32", shape),)
-    )
+    graph = Operation(name="model/depthwise", type=kind, inputs=tensors, outputs=(("float32", shape),))
     parts: dict[str, Any] = {
         "name": graph.name, "layer": "depthwise", "at": Location("train.py", 11), "operation": graph,
         "nbytes": 1e8, "flops": 2.3e8,
@@ -292,9 +267,7 @@ def depthwise(time_ms: float = 12.0, end: str = "", **more: Any) -> OperationTim
     return OperationTime(type=kind, ms=time_ms, **(parts | more))
 
 
-def example(
-    *rows: OperationTime, hardware: Hardware = GPU, constant: tuple[FixedConvolution, ...] = ()
-) -> Verdict:
+def example(*rows: OperationTime, hardware: Hardware = GPU, constant: tuple[FixedConvolution, ...] = ()) -> Verdict:
     """A depthwise convolution takes 12 ms; a memory of 40 GB/s moves its bytes in 2.5 ms."""
     operations = Operations(rows or (depthwise(), FAST))
     return check(operations, hardware, FixedKernels(constant) if constant else None)

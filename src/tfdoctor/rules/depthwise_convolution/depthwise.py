@@ -43,17 +43,9 @@ class Depthwise(OperationRows):
         if not rows:
             raise Unavailable(operations.why_unlisted or "the step runs no depthwise convolution")
         precisions = {row.precision for row in rows}
-        alike = [
-            row
-            for row in operations.matrix
-            if row.type.startswith("Conv") and row.precision in precisions
-        ]
-        rates = [
-            rate for row in alike if row.ms > SHORTEST_MS * row.calls and (rate := _rate([row]))
-        ]
-        return cls(
-            rows, _rate(rows), _rate(operations.matrix), max(rates, default=None), _regular(rows)
-        )
+        alike = [row for row in operations.matrix if row.type.startswith("Conv") and row.precision in precisions]
+        rates = [rate for row in alike if row.ms > SHORTEST_MS * row.calls and (rate := _rate([row]))]
+        return cls(rows, _rate(rows), _rate(operations.matrix), max(rates, default=None), _regular(rows))
 
     @property
     def at(self) -> Location | None:

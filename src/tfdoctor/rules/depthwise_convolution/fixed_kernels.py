@@ -54,8 +54,7 @@ class FixedKernels:
         found = [
             _fixed(by_name[name], tuple(rows), dataflow)
             for name, rows in groups.items()
-            if name in by_name
-            and any(map(dependence.is_fixed, by_name[name].sources[KERNEL : KERNEL + 1]))
+            if name in by_name and any(map(dependence.is_fixed, by_name[name].sources[KERNEL : KERNEL + 1]))
         ]
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 
@@ -73,9 +72,7 @@ def _forward(row: OperationTime) -> str:
     return name
 
 
-def _fixed(
-    convolution: Operation, rows: tuple[OperationTime, ...], dataflow: Dataflow
-) -> FixedConvolution:
+def _fixed(convolution: Operation, rows: tuple[OperationTime, ...], dataflow: Dataflow) -> FixedConvolution:
     kernel = dataflow.source(convolution, KERNEL)
     tensors = convolution.inputs[KERNEL : KERNEL + 1]
     shape = (tensors[0][1] or ())[:2] if tensors else ()

@@ -46,15 +46,7 @@ from tfdoctor.facts.run.operation_types import CONVOLUTIONS
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules.deterministic_operations.determinism import Determinism
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.2.0"
@@ -94,10 +86,7 @@ class Limits:
 
 
 def check(
-    determinism: Determinism,
-    operations: Operations,
-    hardware: Hardware,
-    limits: Limits = Limits(),
+    determinism: Determinism, operations: Operations, hardware: Hardware, limits: Limits = Limits()
 ) -> Verdict:
     """Add up the time of operations that have slower kernels because of a setting."""
     if not determinism.how:
@@ -114,12 +103,8 @@ def check(
     return Finding(
         summary=summary,
         evidence=(*measures, layer_table(rows, most=10)),
-        remedies=(
-            Remedy("Switch deterministic operations off, and compare", code, determinism.at),
-        ),
-        effects=tuple(
-            row.scaled(min(1.0, _least_ms(row, hardware) / row.ms), Bound.AT_MOST) for row in rows
-        ),
+        remedies=(Remedy("Switch deterministic operations off, and compare", code, determinism.at),),
+        effects=tuple(row.scaled(min(1.0, _least_ms(row, hardware) / row.ms), Bound.AT_MOST) for row in rows),
     )
 
 

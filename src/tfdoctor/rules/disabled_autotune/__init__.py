@@ -143,10 +143,7 @@ def _finding(consequences: list[Consequence], options: DataOptions) -> Finding:
         evidence=tuple(item for consequence in consequences for item in consequence.evidence),
         remedies=tuple(
             Remedy(
-                f"Remove the option {option}",
-                f"# remove: options.{option} = {value}",
-                options.at,
-                "autotune-on",
+                f"Remove the option {option}", f"# remove: options.{option} = {value}", options.at, "autotune-on"
             )
             for option, value in values.items()
         ),
@@ -208,9 +205,7 @@ def _map(
     )
 
 
-def _prefetch(
-    options: DataOptions, pipeline: InputPipeline, limits: Limits
-) -> Iterator[Consequence]:
+def _prefetch(options: DataOptions, pipeline: InputPipeline, limits: Limits) -> Iterator[Consequence]:
     """Yield the consequence of a prefetch that tf.data did not add."""
     serial = pipeline.serial_ms
     if not options.no_prefetch or pipeline.prefetches or serial <= limits.serial_ms:

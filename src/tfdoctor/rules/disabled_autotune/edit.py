@@ -30,9 +30,7 @@ def autotune_on(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     if named is None:
         raise Declined("the finding does not name the option")
     statements = [
-        statement
-        for statement in module.all(cst.SimpleStatementLine)
-        if _sets(module, statement) == named[1]
+        statement for statement in module.all(cst.SimpleStatementLine) if _sets(module, statement) == named[1]
     ]
     here = [statement for statement in statements if module.covers(statement, line)]
     chosen = here or _given(module, line, statements)

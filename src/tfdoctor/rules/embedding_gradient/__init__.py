@@ -53,12 +53,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.rules.embedding_gradient.embedding_tables import (
-    DENSIFIES,
-    DenseUpdate,
-    EmbeddingTables,
-    OneHotTable,
-)
+from tfdoctor.rules.embedding_gradient.embedding_tables import DENSIFIES, DenseUpdate, EmbeddingTables, OneHotTable
 from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
 from tfdoctor.terms.humanize import milliseconds, percent
 from tfdoctor.terms.kinds import DeviceKind
@@ -132,9 +127,7 @@ def check(
 def _healthy(tables: EmbeddingTables, limits: Limits) -> Healthy:
     if sparse := _sparse(tables.dense, limits):
         spent = milliseconds(sum(update.ms for update in sparse))
-        return Healthy(
-            summary=f"Whole updates of embedding tables with few rows in use take only {spent} per step"
-        )
+        return Healthy(summary=f"Whole updates of embedding tables with few rows in use take only {spent} per step")
     if tables.dense:
         return Healthy(
             summary="Embedding tables that are updated as a whole have more than "
@@ -149,8 +142,7 @@ def _apart(tables: EmbeddingTables, summed: Iterable[TableSum]) -> list[DenseUpd
     """Return the updates of whole tables without the operations that a sum over the table explains."""
     named = {row.name for one in summed for row in (*one.rows, *one.update)}
     left = (
-        replace(update, rows=tuple(row for row in update.rows if row.name not in named))
-        for update in tables.dense
+        replace(update, rows=tuple(row for row in update.rows if row.name not in named)) for update in tables.dense
     )
     return [update for update in left if any(row.type == DENSIFIES for row in update.rows)]
 
@@ -294,6 +286,4 @@ def healthy() -> Verdict:
 
 def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> OperationTime:
     graph = Operation(name=name or f"model/table/{kind}", type=kind)
-    return OperationTime(
-        name=graph.name, type=kind, ms=ms, layer="table", operation=graph, nbytes=nbytes
-    )
+    return OperationTime(name=graph.name, type=kind, ms=ms, layer="table", operation=graph, nbytes=nbytes)

@@ -48,23 +48,17 @@ def row_lookup(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     name = module.name_of(origin, product)
     if name is None:
         raise Declined("no clear import of tensorflow precedes the line")
-    return [
-        module.replaced(product, how.format(name, module.written(table), module.written(given[0])))
-    ]
+    return [module.replaced(product, how.format(name, module.written(table), module.written(given[0])))]
 
 
-def _factors(
-    values: Values, product: cst.CSTNode
-) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+def _factors(values: Values, product: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
     """Yield both factors of a plain matmul."""
     match product:
         case cst.Call(func=func, args=[cst.Arg(keyword=None), cst.Arg(keyword=None)]):
             if values.from_tensorflow(func) in MATMULS:
                 left, right = positional(product)
                 yield left, right
-        case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right) if (
-            not product.lpar
-        ):
+        case cst.BinaryOperation(left=left, operator=cst.MatrixMultiply(), right=right) if not product.lpar:
             yield left, right
 
 

@@ -74,9 +74,7 @@ class EmbeddingTables:
     unseen: str = ""
 
     @classmethod
-    def measure(
-        cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable
-    ) -> Self:
+    def measure(cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable) -> Self:
         """Find the tables in the graph, and their time in the trace.
 
         Finding matmuls of one-hot rows needs the graph's edges: without them ``one_hot`` is empty.
@@ -121,8 +119,7 @@ def _concerned(
     return tuple(
         row
         for row in operations.rows
-        if (row.operation.name if row.operation else row.name) in names
-        or dataflow.is_gradient_of(row.name, matmul)
+        if (row.operation.name if row.operation else row.name) in names or dataflow.is_gradient_of(row.name, matmul)
     )
 
 
@@ -140,25 +137,17 @@ def _dense(operations: Operations) -> Iterator[DenseUpdate]:
             groups[table].append(row)
     for table, sums in groups.items():
         first = sums[0]
-        summed = (
-            first.operation.inputs[0][1] if first.operation and first.operation.inputs else None
-        )
+        summed = first.operation.inputs[0][1] if first.operation and first.operation.inputs else None
         if not summed or summed[0] is None or not _is_written(operations, table):
             continue
-        rows = [
-            row
-            for row in operations.rows
-            if row in sums or (row.layer == first.layer and _is_on(row, table))
-        ]
+        rows = [row for row in operations.rows if row in sums or (row.layer == first.layer and _is_on(row, table))]
         yield DenseUpdate(first.layer or first.name, first.at, table[0], summed[0], tuple(rows))
 
 
 def _is_written(operations: Operations, table: tuple[int, ...]) -> bool:
     """Say whether the step writes a variable of this shape: rows may be gathered from a result as well."""
     return any(
-        _is_on(row, table)
-        for row in operations.rows
-        if UPDATE.fullmatch(row.type) or ASSIGN.fullmatch(row.type)
+        _is_on(row, table) for row in operations.rows if UPDATE.fullmatch(row.type) or ASSIGN.fullmatch(row.type)
     )
 
 

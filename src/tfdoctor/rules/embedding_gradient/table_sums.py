@@ -187,9 +187,7 @@ def _summed(table: LookedUpTable, operations: Operations) -> TableSum | None:
     }
     update = set() if table.has_moments(connected.values()) else set(connected) - own
     layer = table.lookups[0].layer
-    regularizer = next(
-        (one for one in summing if one.origin and one.origin.kind == REGULARIZER), None
-    )
+    regularizer = next((one for one in summing if one.origin and one.origin.kind == REGULARIZER), None)
     made = table.program.layer_by_name.get(layer)
     line = next((one.at for one in summing if one.type != READ and one.at), None)
     return TableSum(
@@ -204,8 +202,4 @@ def _summed(table: LookedUpTable, operations: Operations) -> TableSum | None:
 
 
 def _rows(operations: Operations, names: set[str]) -> tuple[OperationTime, ...]:
-    return tuple(
-        row
-        for row in operations.rows
-        if (row.operation.name if row.operation else row.name) in names
-    )
+    return tuple(row for row in operations.rows if (row.operation.name if row.operation else row.name) in names)

@@ -52,16 +52,7 @@ from tfdoctor.rules.epoch_boundary.search import between_epochs, per_epoch
 from tfdoctor.terms.humanize import location, milliseconds, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, Measure, NotApplicable, Table, Verdict
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -81,14 +72,11 @@ class Limits:
         1000.0, "Shortest time in ms of such a line in the run; below a second nobody waits for it"
     )
     validation: float = limit(
-        1.0,
-        "Smallest ratio of validation to all training steps; a fifth of the data takes about 0.1",
+        1.0, "Smallest ratio of validation to all training steps; a fifth of the data takes about 0.1"
     )
 
 
-def check(
-    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()
-) -> Verdict:
+def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
     """Find what takes long between the epochs, by line."""
     if calls.epochs <= 1:
         return NotApplicable(reason="the run has not more than one epoch")
@@ -175,14 +163,10 @@ def _summary(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls
     return f"{text}; with {', '.join(location(cause.at) for cause in others)} {all_ms}"
 
 
-def _details(
-    causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls
-) -> tuple[Table, ...]:
+def _details(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls) -> tuple[Table, ...]:
     """Return the sampled lines and the calls of the causes."""
     places = {cause.at for cause in causes}
-    groups: list[LineGroup] = [
-        group for group in line_groups(phases.at(Phase.BOUNDARIES)) if group.at in places
-    ]
+    groups: list[LineGroup] = [group for group in line_groups(phases.at(Phase.BOUNDARIES)) if group.at in places]
     made = [
         call
         for kind in (RunCall.EVALUATE, RunCall.PREDICT, RunCall.SAVE)
@@ -193,11 +177,7 @@ def _details(
 
 
 FIT = Location("train.py", 40)
-PHASES = {
-    RunCall.EVALUATE: Phase.EVALUATION,
-    RunCall.PREDICT: Phase.PREDICTION,
-    RunCall.SAVE: Phase.SAVING,
-}
+PHASES = {RunCall.EVALUATE: Phase.EVALUATION, RunCall.PREDICT: Phase.PREDICTION, RunCall.SAVE: Phase.SAVING}
 
 
 def example(

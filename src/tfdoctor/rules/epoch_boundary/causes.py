@@ -69,9 +69,7 @@ class BoundaryCause:
         )
 
     @classmethod
-    def of_group(
-        cls, group: LineGroup, at: Location, usual: float, *, fits: bool
-    ) -> "BoundaryCause":
+    def of_group(cls, group: LineGroup, at: Location, usual: float, *, fits: bool) -> "BoundaryCause":
         """Return the cause of sampled lines, with the usual share of their time; unknown work may be fit's."""
         other = BoundaryWork.OF_FIT if fits else BoundaryWork.OTHER
         work = OF_WORK.get(group.work, other)
@@ -144,11 +142,7 @@ RARER = "rarer-callback"
 FEWER = "the callback works at every tenth epoch, or every 100th batch"
 
 REMEDIES = {
-    BoundaryWork.VALIDATION: (
-        "Validate every few epochs, or on fewer examples",
-        SELDOM_VALIDATION,
-        "",
-    ),
+    BoundaryWork.VALIDATION: ("Validate every few epochs, or on fewer examples", SELDOM_VALIDATION, ""),
     BoundaryWork.OFTEN: ("Validate less often", BY_STEPS, RARER),
     BoundaryWork.SMALL_BATCHES: ("Validate in larger batches", LARGE_BATCHES, ""),
     BoundaryWork.PREDICTION: ("Predict fewer examples, or not in every epoch", TENTH_EPOCH, RARER),

@@ -15,9 +15,7 @@ _CHANGES = re.compile(
 )
 """What may give another dataset each time, or make passes over one dataset alike: a cache of random images."""
 
-_LINE_RANDOM = re.compile(
-    r"\.(?:permutation|sample|choice|shuffle)\((?!\s*(?:\d|buffer_size|len\())"
-)
+_LINE_RANDOM = re.compile(r"\.(?:permutation|sample|choice|shuffle)\((?!\s*(?:\d|buffer_size|len\())")
 """Random choices that are made when the dataset is built; a dataset's own shuffle gets a number."""
 
 
@@ -31,16 +29,12 @@ def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         raise Declined("the dataset is not made at each turn of one loop")
     for written in (module.written(made.value), *_functions(module, values, made.value)):
         if found := _CHANGES.search(written) or _LINE_RANDOM.search(written):
-            raise Declined(
-                f"`{found[0].strip('.(')}` may make another dataset at each turn of the loop"
-            )
+            raise Declined(f"`{found[0].strip('.(')}` may make another dataset at each turn of the loop")
     _must_not_depend(module, made, loop)
     return _moved(module, statement, loop)
 
 
-def _made(
-    module: SyntaxTree, values: Values, line: int
-) -> tuple[cst.SimpleStatementLine, cst.Assign]:
+def _made(module: SyntaxTree, values: Values, line: int) -> tuple[cst.SimpleStatementLine, cst.Assign]:
     """Return the assignment of a dataset on a line, else that which leads to the function around the line."""
     for statement in _statements(module, values, line):
         match statement.body:
@@ -82,12 +76,7 @@ def _functions(module: SyntaxTree, values: Values, value: cst.BaseExpression) ->
 def _must_not_depend(module: SyntaxTree, made: cst.Assign, loop: cst.For | cst.While) -> None:
     """Decline where the loop gives a name in the expression, or the dataset's own, another value."""
     used = _names(module, made.value)
-    own = {
-        node.value
-        for target in made.targets
-        for node in [target.target]
-        if isinstance(node, cst.Name)
-    }
+    own = {node.value for target in made.targets for node in [target.target] if isinstance(node, cst.Name)}
     changed = [*_bound(module, loop), *_mutated(module, loop)]
     if taken := (used & set(changed)) - own:
         raise Declined(f"`{min(taken)}` changes in the loop")
@@ -125,9 +114,7 @@ def _mutated(module: SyntaxTree, loop: cst.For | cst.While) -> Iterator[str]:
                 yield from (root_name(argument.value) for argument in call.args)
 
 
-def _moved(
-    module: SyntaxTree, statement: cst.SimpleStatementLine, loop: cst.For | cst.While
-) -> list[Splice]:
+def _moved(module: SyntaxTree, statement: cst.SimpleStatementLine, loop: cst.For | cst.While) -> list[Splice]:
     """Return the splices: the lines of the statement above the loop, and nothing in their place."""
     if len(loop.body.body) == 1:
         raise Declined("the loop does nothing else")

@@ -28,11 +28,7 @@ FEWEST_FIRST = 3
 
 
 def between_epochs(
-    phases: RunPhases,
-    calls: RunCalls,
-    steps: RunSteps | None,
-    *,
-    validation: float,
+    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, *, validation: float
 ) -> list[BoundaryCause]:
     """Return all work between epochs that is known, what saves most first.
 
@@ -63,11 +59,7 @@ def _usual(phases: RunPhases, at: Location, epochs: int) -> float:
 
     All of it where the account joins the stretches of several epochs.
     """
-    times = [
-        span.end_s - span.start_s
-        for span in phases.spans
-        if span.phase is Phase.BOUNDARIES and span.at == at
-    ]
+    times = [span.end_s - span.start_s for span in phases.spans if span.phase is Phase.BOUNDARIES and span.at == at]
     *_, second, longest = (0.0, 0.0, *sorted(times))
     return 1.0 - (longest - second) / sum(times) if len(times) >= epochs - 1 and second else 1.0
 
@@ -80,13 +72,7 @@ def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Itera
         if call.at is None or call.ms < least * steps.total_ms:
             continue
         work, left = _judged(call, calls.epochs, steps)
-        yield BoundaryCause(
-            work=work,
-            at=call.at,
-            phase=Phase.EVALUATION,
-            time_ms=call.ms,
-            left=left,
-        )
+        yield BoundaryCause(work=work, at=call.at, phase=Phase.EVALUATION, time_ms=call.ms, left=left)
 
 
 def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork, float]:
@@ -102,9 +88,7 @@ def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork,
     return BoundaryWork.VALIDATION, SELDOM
 
 
-def _of_calls(
-    made: Iterable[MadeCall], work: BoundaryWork, phase: Phase
-) -> Iterator[BoundaryCause]:
+def _of_calls(made: Iterable[MadeCall], work: BoundaryWork, phase: Phase) -> Iterator[BoundaryCause]:
     for one in made:
         if one.at:
             yield BoundaryCause(work=work, at=one.at, phase=phase, time_ms=one.ms, left=RARELY)
@@ -128,6 +112,4 @@ def _filling(steps: RunSteps | None) -> Iterator[BoundaryCause]:
     if steps is None or long is None or steps.at is None or long.first < FEWEST_FIRST:
         return
     waits_ms = min(long.first_beyond_ms, long.first * long.first_median_ms)
-    yield BoundaryCause(
-        work=BoundaryWork.FILLING, at=steps.at, phase=Phase.BOUNDARIES, time_ms=waits_ms
-    )
+    yield BoundaryCause(work=BoundaryWork.FILLING, at=steps.at, phase=Phase.BOUNDARIES, time_ms=waits_ms)

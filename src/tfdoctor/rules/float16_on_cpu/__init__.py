@@ -46,11 +46,7 @@ from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplica
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
 PRECONDITIONS = (
-    not_on(
-        DeviceKind.GPU,
-        DeviceKind.TPU,
-        verdict=NotApplicable(reason="the training does not run on a CPU"),
-    ),
+    not_on(DeviceKind.GPU, DeviceKind.TPU, verdict=NotApplicable(reason="the training does not run on a CPU")),
 )
 BY_HAND = "the policy was chosen, and training in float32 or bfloat16 may need other settings"
 
@@ -60,8 +56,7 @@ class Limits:
     """The share of the compute time from which float16 is reported."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in float16 matmuls and convolutions that is reported",
+        0.05, "Smallest share of the compute time in float16 matmuls and convolutions that is reported"
     )
 
 
@@ -78,17 +73,13 @@ def check(
     if part.share < limits.share:
         return Healthy(summary=summary, evidence=measures)
     policy = "mixed_bfloat16" if hardware.sixteen_bit else "float32"
-    code = (
-        f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created'
-    )
+    code = f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created'
     at = program.first_line if program else None
     return Finding(
         summary=f"{summary}, on a CPU",
         evidence=(*measures, layer_table(rows, types=False, most=10)),
         remedies=(Remedy(f"Train in {policy}", code, at, "precision-policy"),),
-        effects=tuple(
-            row.scaled(0.0, Bound.AT_MOST) for row in operations.rows if _is_half(row) and row.ms
-        ),
+        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in operations.rows if _is_half(row) and row.ms),
     )
 
 

@@ -10,9 +10,7 @@ from tfdoctor.edits.splice import Declined, Splice
 
 POLICY = "mixed_float16"
 
-SETTERS = frozenset(
-    ["DTypePolicy", "Policy", "set_dtype_policy", "set_global_policy", "set_policy"]
-)
+SETTERS = frozenset(["DTypePolicy", "Policy", "set_dtype_policy", "set_global_policy", "set_policy"])
 """Functions and classes of Keras, old and new, that take the name of a policy."""
 
 _TARGET = re.compile(r'"(mixed_bfloat16|float32)"')

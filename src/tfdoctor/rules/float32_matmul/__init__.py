@@ -68,16 +68,7 @@ from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -179,9 +170,7 @@ def _ms_in(operations: Operations, dtype: str) -> float:
     return sum(row.ms for row in operations.matrix if row.precision == dtype)
 
 
-def _finding(
-    matmuls: Float32Work, operations: Operations, reduced: ReducedPrecision, remedy: Remedy
-) -> Finding:
+def _finding(matmuls: Float32Work, operations: Operations, reduced: ReducedPrecision, remedy: Remedy) -> Finding:
     total_ms = sum(row.ms for row in matmuls.slow)
     return Finding(
         summary=f"Float32 matmuls and convolutions take {milliseconds(total_ms)} per step; they run faster in "
@@ -266,12 +255,7 @@ with torch.autocast("xla", dtype=torch.{0}):
     loss = loss_fn(model(inputs), labels)"""
 
 
-CPU = Hardware(
-    DeviceKind.CPU,
-    "example",
-    "AVX512-BF16",
-    SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"),
-)
+CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"))
 
 
 def conv(dtype: str = "float32") -> OperationTime:

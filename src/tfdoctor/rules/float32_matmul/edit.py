@@ -16,9 +16,7 @@ from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
 from tfdoctor.rules.float32_matmul.own_layers import OwnLayers
 
-OUTPUTS = frozenset(
-    ["Activation", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "Dense", "Softmax"]
-)
+OUTPUTS = frozenset(["Activation", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "Dense", "Softmax"])
 """Layers that may be the last: each computes the input of the loss, which has to be float32."""
 
 KERAS = ("keras", "tf_keras", "tensorflow.keras")
@@ -82,9 +80,7 @@ def _must_be_plain(module: SyntaxTree, policy: str, outputs: list[cst.Call]) -> 
     for definition in module.all(cst.ClassDef):
         like = any(last_name(base.value).endswith(("Layer", "Model")) for base in definition.bases)
         if like and not values.keras_class(definition.name.value):
-            raise Declined(
-                "the file defines layers of its own, which may not support 16-bit precision"
-            )
+            raise Declined("the file defines layers of its own, which may not support 16-bit precision")
     if policy == "mixed_float16" and "GradientTape" in module.text:
         raise Declined("a custom training loop has to scale the loss for float16")
 
@@ -114,9 +110,7 @@ def _package(module: SyntaxTree) -> str:
     origins = {values.from_tensorflow(call.func) for call in module.all(cst.Call)}
     used = {name for name in KERAS if any(o.startswith(f"{name}.layers.") for o in origins)}
     if len(used) != 1:
-        raise Declined(
-            f"the file makes layers of {'more than one' if used else 'no'} Keras package"
-        )
+        raise Declined(f"the file makes layers of {'more than one' if used else 'no'} Keras package")
     return next(iter(used))
 
 
@@ -125,9 +119,7 @@ def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
     added = [
         call
         for call in module.all(cst.Call)
-        if last_name(call.func) == "add"
-        and len(call.args) == 1
-        and isinstance(call.args[0].value, cst.Call)
+        if last_name(call.func) == "add" and len(call.args) == 1 and isinstance(call.args[0].value, cst.Call)
     ]
     if added:
         return _added_last(module, model, added)
@@ -194,10 +186,7 @@ def _raw(module: SyntaxTree, model: cst.Call) -> bool:
     ]
     tensorflow = module.name_of("tensorflow", model)
     names = [dotted(call.func) for call in (*between, *within)]
-    return any(
-        name.startswith(f"{tensorflow}.") and not name.startswith(f"{tensorflow}.keras.")
-        for name in names
-    )
+    return any(name.startswith(f"{tensorflow}.") and not name.startswith(f"{tensorflow}.keras.") for name in names)
 
 
 def _same_block(module: SyntaxTree, nodes: list[cst.Call] | list[cst.CSTNode]) -> bool:

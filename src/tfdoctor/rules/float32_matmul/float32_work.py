@@ -77,19 +77,13 @@ class Float32Work:
 
     @classmethod
     def of(
-        cls,
-        operations: Operations,
-        hardware: Hardware,
-        sixteen_bit: SixteenBit,
-        program: Program | None,
+        cls, operations: Operations, hardware: Hardware, sixteen_bit: SixteenBit, program: Program | None
     ) -> Self:
         """Separate what is faster in 16-bit precision from what is not; a mixed policy keeps layers in float32."""
         kept = set[str]()
         if program and (program.settings.policy or "").startswith("mixed"):
             kept = {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
-        rows = [
-            row for row in operations.matrix if row.precision == "float32" and row.layer not in kept
-        ]
+        rows = [row for row in operations.matrix if row.precision == "float32" and row.layer not in kept]
         slow = tuple(row for row in rows if _is_faster(row, hardware))
         others = tuple(row for row in rows if row not in slow)
         return cls(slow, others, hardware, sixteen_bit, input_casts(rows, program))

@@ -30,9 +30,7 @@ class OwnLayers:
 
     def __init__(self, module: SyntaxTree) -> None:
         self.module, self.values = module, Values(module)
-        classes = [
-            node for node in module.all(cst.ClassDef) if self.values.keras_class(node.name.value)
-        ]
+        classes = [node for node in module.all(cst.ClassDef) if self.values.keras_class(node.name.value)]
         self.classes = classes
         self.layers = {name for definition in classes for name in self._made(definition)}
 
@@ -46,15 +44,9 @@ class OwnLayers:
         for call in self.module.all(cst.Call):
             around = next(self.module.around(call, cst.FunctionDef), None)
             inside = around is not None and around.name.value == "call"
-            if (
-                isinstance(call.func, cst.Attribute)
-                and last_name(call.func) in self.layers
-                and not inside
-            ):
+            if isinstance(call.func, cst.Attribute) and last_name(call.func) in self.layers and not inside:
                 line = self.module.line(call)
-                raise Declined(
-                    f"line {line} calls .{last_name(call.func)}(), whose result would have 16 bits"
-                )
+                raise Declined(f"line {line} calls .{last_name(call.func)}(), whose result would have 16 bits")
 
     def output(self) -> cst.Call:
         """Return the call that makes the last layer of the only model that the file defines as a class.
@@ -63,9 +55,7 @@ class OwnLayers:
             Declined: there are several, or call() does not end with a layer.
         """
         models = [
-            node
-            for node in self.classes
-            if self.values.from_tensorflow(node.bases[0].value).endswith(".Model")
+            node for node in self.classes if self.values.from_tensorflow(node.bases[0].value).endswith(".Model")
         ]
         if len(models) != 1:
             raise Declined(f"the file defines {'several models' if models else 'no model'}")
@@ -116,20 +106,14 @@ class OwnLayers:
     def _call(self, method: cst.FunctionDef, definition: cst.ClassDef) -> None:
         tensors = [p for p in method.params.params if p.name.value not in FLAGS]
         if len(tensors) != 1:
-            raise Declined(
-                f"call() of {definition.name.value} takes several inputs, which may differ in type"
-            )
+            raise Declined(f"call() of {definition.name.value} takes several inputs, which may differ in type")
         layers = self._made(definition)
         for call in self.module.all(cst.Call):
             if self.module.within(call, method.body) and not self._keeps(call, layers):
-                raise Declined(
-                    f"line {self.module.line(call)} may compute with two types under the policy"
-                )
+                raise Declined(f"line {self.module.line(call)} may compute with two types under the policy")
         for name in self.module.all(cst.Name):
             if self.module.within(name, method.body) and not self._has_type(name, method, layers):
-                raise Declined(
-                    f"line {self.module.line(name)} may compute with two types under the policy"
-                )
+                raise Declined(f"line {self.module.line(name)} may compute with two types under the policy")
 
     def _keeps(self, call: cst.Call, layers: dict[str, cst.BaseExpression]) -> bool:
         """Say whether a call is one of a layer, of super, or of a function that keeps the type."""
@@ -146,26 +130,20 @@ class OwnLayers:
             case cst.Name():
                 sources = self.values.sources(func)
                 return bool(sources) and all(
-                    source.each
-                    and isinstance(source.value, cst.Attribute)
-                    and last_name(source.value) in layers
+                    source.each and isinstance(source.value, cst.Attribute) and last_name(source.value) in layers
                     for source in sources
                 )
             case _:
                 return False
 
-    def _has_type(
-        self, name: cst.Name, method: cst.FunctionDef, layers: dict[str, cst.BaseExpression]
-    ) -> bool:
+    def _has_type(self, name: cst.Name, method: cst.FunctionDef, layers: dict[str, cst.BaseExpression]) -> bool:
         """Say whether a name is local, a layer, a part of Keras' names or a Python number."""
         parent = self.module.parent(name)
         if isinstance(parent, cst.Attribute) and parent.attr is name:
             own = isinstance(parent.value, cst.Name) and parent.value.value == "self"
             call = self.module.parent(parent)
             used = isinstance(call, cst.Call | cst.Arg | cst.For | cst.CompFor | cst.Subscript)
-            given = isinstance(
-                call, cst.Arg | cst.Element
-            )  # to a function, such as a shape: no operand
+            given = isinstance(call, cst.Arg | cst.Element)  # to a function, such as a shape: no operand
             return not own or (name.value in layers and used) or given
         if isinstance(parent, cst.Arg) and parent.keyword is name:
             return True

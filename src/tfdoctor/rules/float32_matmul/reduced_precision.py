@@ -60,11 +60,7 @@ class ReducedPrecision:
 
     @classmethod
     def measure(
-        cls,
-        operations: Operations,
-        hardware: Hardware,
-        norms: BatchNorms | None,
-        program: Program | None,
+        cls, operations: Operations, hardware: Hardware, norms: BatchNorms | None, program: Program | None
     ) -> Self:
         """Collect the effects on the operations of the step."""
         if hardware.kind != DeviceKind.CPU:

@@ -66,9 +66,7 @@ class Limits:
     )
 
 
-def check(
-    work: Float64Work, operations: Operations, hardware: Hardware, limits: Limits = Limits()
-) -> Verdict:
+def check(work: Float64Work, operations: Operations, hardware: Hardware, limits: Limits = Limits()) -> Verdict:
     """Price float64 operations at the time of float32 ones."""
     part = operations.part(work.ms)
     measures = part.measures("in float64 operations", limits.share)
@@ -110,10 +108,7 @@ REMEDIES = {
         'outputs = keras.layers.Dense(units, dtype="float32")(x)  # the layer casts what it is given',
     ),
     Origin.CAST: ("Cast to float32 instead of float64", "x = tf.cast(x, tf.float32)"),
-    Origin.OTHER: (
-        "Create constants and random numbers in float32",
-        "scale = tf.constant(0.5, tf.float32)",
-    ),
+    Origin.OTHER: ("Create constants and random numbers in float32", "scale = tf.constant(0.5, tf.float32)"),
     None: (
         "Create arrays, variables and constants in float32",
         'features = features.astype("float32")  # NumPy makes float64 by default',
@@ -126,9 +121,7 @@ def example(dtype: str = "float64") -> Verdict:
     tensor = (dtype, (256, 1024))
     inputs = (tensor, (dtype, (1024, 1024)))
     graph = Operation(name="model/MatMul", type="MatMul", inputs=inputs, outputs=(tensor,))
-    row = OperationTime(
-        name=graph.name, type="MatMul", ms=20.0, at=Location("train.py", 12), operation=graph
-    )
+    row = OperationTime(name=graph.name, type="MatMul", ms=20.0, at=Location("train.py", 12), operation=graph)
     wide = (row,) if dtype == "float64" else ()
     work = Float64Work(wide, (), Origin.ARGUMENT, Location("train.py", 5))
     cpu = Hardware(DeviceKind.CPU, "example", float32=FLOAT32_ON_AVX512)

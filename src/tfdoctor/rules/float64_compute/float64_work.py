@@ -50,17 +50,13 @@ class Float64Work:
     at: Location | None = None
 
     @classmethod
-    def measure(
-        cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable
-    ) -> Self:
+    def measure(cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable) -> Self:
         """Select the operations by the types that the program recorded.
 
         Raises:
             Unavailable: the program was not recorded.
         """
-        rows = tuple(
-            row for row in operations.rows if row.precision == FLOAT64 and row.type != "Cast"
-        )
+        rows = tuple(row for row in operations.rows if row.precision == FLOAT64 and row.type != "Cast")
         casts = tuple(row for row in operations.rows if _converts(row))
         if layer := _layer(rows, program):
             everywhere = program.settings.policy == FLOAT64

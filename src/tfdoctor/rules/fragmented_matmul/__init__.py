@@ -38,17 +38,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Table, Verdict
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -86,9 +76,7 @@ def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = Lim
         return NotApplicable(reason=operations.why_unnamed)
     if groups:
         longest = milliseconds(max(group.each_ms for group in groups))
-        return Healthy(
-            summary=f"The matmuls that share a tensor are large enough: up to {longest} per call"
-        )
+        return Healthy(summary=f"The matmuls that share a tensor are large enough: up to {longest} per call")
     unrecorded = UnrecordedMatmuls.measure(operations)
     repeated = unrecorded.repeated(limits.products, limits.each_ms, limits.unseen)
     if repeated:
@@ -118,9 +106,7 @@ def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> F
         ),
         remedies=(Remedy("Run one larger matmul and split its result", ONE_MATMUL, at),),
         effects=tuple(  # the time of one call remains, forward and backward
-            row.scaled(1.0 / len(group.matmuls), Bound.AT_MOST)
-            for group in small
-            for row in group.rows
+            row.scaled(1.0 / len(group.matmuls), Bound.AT_MOST) for group in small for row in group.rows
         ),
     )
 

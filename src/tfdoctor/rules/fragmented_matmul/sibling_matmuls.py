@@ -75,17 +75,11 @@ class SiblingMatmuls:
 
 
 def _siblings(
-    source: str,
-    weights: Shape,
-    members: list[Operation],
-    operations: Operations,
-    dataflow: Dataflow,
+    source: str, weights: Shape, members: list[Operation], operations: Operations, dataflow: Dataflow
 ) -> Siblings:
     """Join the matmuls to the operations that ran; a matmul may run under the name of its bias or activation."""
     names = {operation.name for operation in members}
-    matmuls = tuple(
-        row for row in operations.rows if row.operation is not None and row.operation.name in names
-    )
+    matmuls = tuple(row for row in operations.rows if row.operation is not None and row.operation.name in names)
     gradients = tuple(
         row
         for row in operations.rows

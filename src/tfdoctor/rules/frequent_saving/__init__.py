@@ -196,9 +196,7 @@ def _effects(saves: Sequence[Saves]) -> Iterator[RunEffect]:
 AT = Location("train.py", 35)
 
 
-def example(
-    *calls: MadeCall, total_ms: float = 60_000.0, epochs: int = 10, once_ms: float = 0.0
-) -> Verdict:
+def example(*calls: MadeCall, total_ms: float = 60_000.0, epochs: int = 10, once_ms: float = 0.0) -> Verdict:
     """Judge a run with these saves, whose other time is in training steps."""
     times = {Phase.SAVING: sum(call.ms for call in calls)}
     phases = replace(RunPhases.divided(total_ms, times), once_ms=once_ms)

@@ -34,13 +34,10 @@ def _intervals(module: SyntaxTree, line: int) -> Iterator[cst.BaseExpression]:
             case (
                 cst.Comparison(
                     left=cst.BinaryOperation(operator=cst.Modulo(), right=number),
-                    comparisons=[
-                        cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Integer())
-                    ],
+                    comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Integer())],
                 )
                 | cst.UnaryOperation(
-                    operator=cst.Not(),
-                    expression=cst.BinaryOperation(operator=cst.Modulo(), right=number),
+                    operator=cst.Not(), expression=cst.BinaryOperation(operator=cst.Modulo(), right=number)
                 )
             ) if condition.orelse is None:
                 yield number
@@ -95,9 +92,7 @@ def _of_parameter(module: SyntaxTree, name: cst.Name) -> cst.BaseExpression:
     named_elsewhere = [
         use
         for use in module.all(cst.Name)
-        if use.value == owner.name.value
-        and use is not owner.name
-        and not any(use is call.func for call in made)
+        if use.value == owner.name.value and use is not owner.name and not any(use is call.func for call in made)
     ]
     value = given(function, made[0], name.value, 1) if len(made) == 1 else None
     if value is None or named_elsewhere:

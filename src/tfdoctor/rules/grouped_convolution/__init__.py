@@ -74,8 +74,7 @@ class Limits:
     """Which grouped convolutions are reported."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in slow grouped convolutions that justifies changing a model",
+        0.05, "Smallest share of the compute time in slow grouped convolutions that justifies changing a model"
     )
     reached: float = share_limit(
         0.5,
@@ -85,10 +84,7 @@ class Limits:
 
 
 def check(
-    grouped: GroupedConvolutions,
-    operations: Operations,
-    hardware: Hardware,
-    limits: Limits = Limits(),
+    grouped: GroupedConvolutions, operations: Operations, hardware: Hardware, limits: Limits = Limits()
 ) -> Verdict:
     """Compare the rate of each grouped convolution with that of the fastest regular one."""
     if not grouped.rows:
@@ -150,9 +146,7 @@ def example(
 ) -> Verdict:
     """A convolution in 8 groups takes as long as a regular one of the same size."""
     grouped = convolution("conv2d_1", groups, grouped_ms)
-    operations = Operations.training(
-        total_ms, grouped, convolution("conv2d", 1, regular_ms), rest="ReluGrad"
-    )
+    operations = Operations.training(total_ms, grouped, convolution("conv2d", 1, regular_ms), rest="ReluGrad")
     hardware = Hardware(DeviceKind.GPU, "example", peak_flop_s=peak_flop_s)
     return check(GroupedConvolutions.measure(operations), operations, hardware)
 

@@ -45,12 +45,7 @@ from dataclasses import dataclass, replace
 from tfdoctor.diagnosis.preconditions import whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
-from tfdoctor.facts.growth.growing_counts import (
-    clause,
-    counts_table,
-    growing_counts,
-    makes_operations,
-)
+from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts, makes_operations
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
@@ -110,8 +105,7 @@ class Limits:
         "each step, which explains the growth",
     )
     once: float = share_limit(
-        0.5,
-        "Largest share of the run in what comes once, such as loading data, whose growth ends with it",
+        0.5, "Largest share of the run in what comes once, such as loading data, whose growth ends with it"
     )
     models: float = limit(
         3.0, "Number of models fitted one after another from which on tuning-loop judges the memory"
@@ -151,20 +145,14 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
 
 
 def _why_not(
-    phases: RunPhases,
-    growth: RunGrowth,
-    calls: RunCalls | None,
-    keeps: KeptResult | None,
-    limits: Limits,
+    phases: RunPhases, growth: RunGrowth, calls: RunCalls | None, keeps: KeptResult | None, limits: Limits
 ) -> str:
     """Return why a run shows no trend of its memory; "" where it may."""
     if growth.seconds < (limits.kept_seconds if keeps else limits.seconds):
         recorded = milliseconds(1000 * growth.seconds)
         return f"memory was recorded for {recorded} only, in which it still warms up"
     if phases.total_ms - phases.recurring_ms > limits.once * phases.total_ms:
-        return (
-            "most of the run is what comes once, such as loading data, so its memory shows no trend"
-        )
+        return "most of the run is what comes once, such as loading data, so its memory shows no trend"
     models = [call.models or 0 for call in calls.of(RunCall.FIT)] if calls else []
     if max(models, default=0) >= limits.models:
         return "models are fitted one after another, so tuning-loop judges the memory"
@@ -199,9 +187,7 @@ def _severity(
     return Severity.NOTE if kept and not memory.ran_out else memory.severity
 
 
-def _summary(
-    memory: FillingMemory, counts: tuple[Trend, ...], seconds: float, keeps: KeptResult | None
-) -> str:
+def _summary(memory: FillingMemory, counts: tuple[Trend, ...], seconds: float, keeps: KeptResult | None) -> str:
     trend = memory.trend
     grew = (
         f"{memory.name.capitalize()} grew from {quantity(nbytes(trend.first))} to "
@@ -213,9 +199,7 @@ def _summary(
     return f"{grew}{ends}{along}{adds}"
 
 
-def _evidence(
-    memory: FillingMemory, counts: tuple[Trend, ...], least: float
-) -> tuple[Evidence, ...]:
+def _evidence(memory: FillingMemory, counts: tuple[Trend, ...], least: float) -> tuple[Evidence, ...]:
     bound = (Measure("limit of the memory", nbytes(memory.limit)),) if memory.limit else ()
     return (
         Measure(f"{memory.name} at the beginning", nbytes(memory.trend.first)),

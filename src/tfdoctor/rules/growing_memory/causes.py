@@ -16,10 +16,7 @@ TENSORS = frozenset(["EagerTensor", "Tensor"])
 
 
 def remedies(
-    counts: tuple[Trend, ...],
-    calls: RunCalls | None,
-    makes: Location | None,
-    keeps: KeptResult | None = None,
+    counts: tuple[Trend, ...], calls: RunCalls | None, makes: Location | None, keeps: KeptResult | None = None
 ) -> tuple[Remedy, ...]:
     """Return what to change, the likeliest first; a line is named only where it is known to be the cause."""
     found = [*_of_counts(counts, makes, keeps)]
@@ -34,9 +31,7 @@ def remedies(
     return tuple(found)
 
 
-def _of_counts(
-    counts: tuple[Trend, ...], makes: Location | None, keeps: KeptResult | None
-) -> Iterator[Remedy]:
+def _of_counts(counts: tuple[Trend, ...], makes: Location | None, keeps: KeptResult | None) -> Iterator[Remedy]:
     kinds = {trend.what for trend in counts}
     types = {trend.name.rpartition(".")[2] for trend in counts if trend.what is Grows.OBJECTS}
     if Grows.GRAPH in kinds:

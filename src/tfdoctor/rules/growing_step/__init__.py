@@ -94,8 +94,7 @@ class Limits:
     )
     steps: float = limit(50.0, "Smallest number of steps for a trend; the first ones still warm up")
     line: float = share_limit(
-        0.5,
-        "Smallest share of the growth of a step in the lines of one function for which these are the cause",
+        0.5, "Smallest share of the growth of a step in the lines of one function for which these are the cause"
     )
     throttled: float = share_limit(
         0.1,
@@ -149,11 +148,7 @@ def _level(trend: Trend, limits: Limits) -> Healthy | NotApplicable:
 
 
 def _finding(
-    trend: Trend,
-    counts: tuple[Trend, ...],
-    causes: tuple[StepLine, ...],
-    steps: RunSteps,
-    limits: Limits,
+    trend: Trend, counts: tuple[Trend, ...], causes: tuple[StepLine, ...], steps: RunSteps, limits: Limits
 ) -> Finding:
     """State the growth and its cause; without one it has no price, since the machine may have become slower."""
     cause = next(iter(causes), None)
@@ -175,11 +170,7 @@ def _finding(
 
 
 def _evidence(
-    trend: Trend,
-    counts: tuple[Trend, ...],
-    causes: tuple[StepLine, ...],
-    steps: RunSteps,
-    limits: Limits,
+    trend: Trend, counts: tuple[Trend, ...], causes: tuple[StepLine, ...], steps: RunSteps, limits: Limits
 ) -> Iterator[Evidence]:
     """Yield what the steps take beyond the first, what grows along, and the lines that grow."""
     beyond_ms = _beyond_ms(trend, steps)
@@ -213,9 +204,7 @@ def _beyond_ms(trend: Trend, steps: RunSteps) -> float:
 def _throttled(clocks: GpuClocks | None, limits: Limits) -> str:
     """Return which GPU was slowed by heat or power, as a clause; the power cap alone is usual."""
     shares = {
-        gpu.name: max(
-            (gpu.share(reason) for reason in gpu.reasons if reason != "power-cap"), default=0.0
-        )
+        gpu.name: max((gpu.share(reason) for reason in gpu.reasons if reason != "power-cap"), default=0.0)
         for gpu in (clocks.gpus if clocks else ())
     }
     name = max(shares, key=lambda name: shares[name], default="")
@@ -225,11 +214,7 @@ def _throttled(clocks: GpuClocks | None, limits: Limits) -> str:
 
 
 def _causes(
-    lines: StepLines | None,
-    trend: Trend,
-    counts: tuple[Trend, ...],
-    steps: RunSteps,
-    limits: Limits,
+    lines: StepLines | None, trend: Trend, counts: tuple[Trend, ...], steps: RunSteps, limits: Limits
 ) -> tuple[StepLine, ...]:
     """Return the lines that are the cause, first the one to change.
 

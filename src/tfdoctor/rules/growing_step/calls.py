@@ -1,11 +1,6 @@
 """Calls of a loop that get slower where no training step does: of sessions, functions, predict and evaluate."""
 
-from tfdoctor.facts.growth.growing_counts import (
-    clause,
-    counts_table,
-    growing_counts,
-    makes_operations,
-)
+from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts, makes_operations
 from tfdoctor.facts.phases.run_growth import RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules.growing_step.causes import for_calls
@@ -13,15 +8,7 @@ from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.terms.humanize import location, number, time_span
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Location,
-    Measure,
-    Recurrence,
-    RunEffect,
-)
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Location, Measure, Recurrence, RunEffect
 
 
 def slowest(
@@ -32,9 +19,7 @@ def slowest(
     found = [
         call
         for call in (calls.calls if calls else ())
-        if call.calls >= fewest
-        and call.last_ms >= least * call.first_ms
-        and call.beyond_ms >= share * run_ms
+        if call.calls >= fewest and call.last_ms >= least * call.first_ms and call.beyond_ms >= share * run_ms
     ]
     return next(iter(found), None)
 

@@ -20,17 +20,13 @@ def remedies(
     if counts:
         holds = f"Find what keeps {named(counts[0])}, and what each step does with all of them"
         return (Remedy(holds, RUNNING),)
-    action = (
-        "Find what grows: the inputs, a list that each step processes, or the load of the machine"
-    )
+    action = "Find what grows: the inputs, a list that each step processes, or the load of the machine"
     return (Remedy(action, TELL),)
 
 
 def for_calls(call: SlowingCall, counts: tuple[Trend, ...], at: Location) -> Remedy:
     """Return what to change about calls that get slower."""
-    return _known(counts, at) or Remedy(
-        f"Find what {call.name} gets more of in each turn", TELL, at
-    )
+    return _known(counts, at) or Remedy(f"Find what {call.name} gets more of in each turn", TELL, at)
 
 
 def _known(counts: tuple[Trend, ...], at: Location | None) -> Remedy | None:

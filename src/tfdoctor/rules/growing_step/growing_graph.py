@@ -11,15 +11,7 @@ from tfdoctor.rules.growing_step.causes import remedies
 from tfdoctor.terms.humanize import counted, location, milliseconds
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Location,
-    Measure,
-    Recurrence,
-    RunEffect,
-)
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Location, Measure, Recurrence, RunEffect
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +24,7 @@ class GrowingGraph:
     longer_ms: float
 
     @classmethod
-    def of(
-        cls, counts: tuple[Trend, ...], phases: RunPhases, steps: RunSteps, share: float
-    ) -> Self | None:
+    def of(cls, counts: tuple[Trend, ...], phases: RunPhases, steps: RunSteps, share: float) -> Self | None:
         """Return None where no line is known to do so, or where it takes less than a share of the run."""
         maker = makes_operations(counts, phases)
         making_ms = sum(line.ms for line in phases.at(Phase.BUILDING) if line.at == maker)

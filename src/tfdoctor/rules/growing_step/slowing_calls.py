@@ -58,11 +58,7 @@ class SlowingCalls:
             at, trend = place(line), TrendLine.through(*np.array(calls.points, np.float64).T)
             if at and trend and trend.low > 0 and trend.steady:
                 first_ms, last_ms = trend.first, trend.last
-                found.append(
-                    SlowingCall(
-                        name=name, at=at, calls=calls.number, first_ms=first_ms, last_ms=last_ms
-                    )
-                )
+                found.append(SlowingCall(name=name, at=at, calls=calls.number, first_ms=first_ms, last_ms=last_ms))
         return cls(tuple(sorted(found, key=lambda call: -call.beyond_ms)))
 
 
@@ -86,9 +82,7 @@ class _Calls:
 def _calls(log: RunLog) -> Mapping[Made, _Calls]:
     """Return the calls that the log adds up, with their mean in each bucket, and those that it tells one by one."""
     found: dict[Made, _Calls] = defaultdict(lambda: _Calls(0, []))
-    together = {
-        str(call.id): made for call in log.calls.values() if (made := _made(call, TOGETHER))
-    }
+    together = {str(call.id): made for call in log.calls.values() if (made := _made(call, TOGETHER))}
     for bucket in log.buckets:
         for number in bucket.entered.keys() & together.keys():
             calls, ms = bucket.entered[number], bucket.calls.get(number, 0.0)

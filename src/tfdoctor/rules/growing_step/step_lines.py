@@ -70,9 +70,7 @@ class StepLines:
         steps = [_StepPart.of(bucket, recording.run) for bucket in recording.run.buckets]
         first, last = _ends([part for part in steps if part.steps])
         if not first or not last:
-            raise Unavailable(
-                "the run has too few training steps to compare the first with the last"
-            )
+            raise Unavailable("the run has too few training steps to compare the first with the last")
         before, after = _sum(first), _sum(last)
         place = Places.of(recording)
         lines = [_line(at, line, before, after) for line in after.ms if (at := place(line))]

@@ -152,9 +152,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
 ) -> Verdict:
     """Name the operations that were measured to need less, where no other finding does."""
     if not {Stage.DEVICE, Stage.HOST} & set(unexplained.parts_ms):
-        return Healthy(
-            summary="Findings and necessary work leave no large part of the device's time"
-        )
+        return Healthy(summary="Findings and necessary work leave no large part of the device's time")
     named = unexplained.subjects
     groups = [left for group in operations.groups if (left := without(group, named))]
     shares = (limits.share, limits.avoidable_share)
@@ -181,13 +179,9 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     )
 
 
-def _necessary(
-    groups: Iterable[OperationGroup], stated: Stated, limits: Limits
-) -> Iterator[PartTime]:
+def _necessary(groups: Iterable[OperationGroup], stated: Stated, limits: Limits) -> Iterator[PartTime]:
     """Yield the time of the operations that run near the rates of the hardware."""
-    near = [
-        group for group in groups if group.attained is not None and group.attained >= limits.near
-    ]
+    near = [group for group in groups if group.attained is not None and group.attained >= limits.near]
     total_ms = sum(group.ms for group in near)
     if total_ms:
         attained = sum((group.attained or 0.0) * group.ms for group in near) / total_ms
@@ -196,9 +190,7 @@ def _necessary(
         yield PartTime(Stage.DEVICE, ms(total_ms), why)
 
 
-def _finding(
-    found: list[HotWork], stated: Stated, unexplained: Unexplained, limits: Limits
-) -> Finding:
+def _finding(found: list[HotWork], stated: Stated, unexplained: Unexplained, limits: Limits) -> Finding:
     """Return the change of the one that takes most, with one time of it; the others are evidence."""
     hot = sorted(found, key=lambda one: -one.ms)
     takes = stated.ms_of(hot[0])
@@ -236,9 +228,7 @@ def _measures(hot: list[HotWork], stated: Stated, limits: Limits) -> Iterator[Me
             yield Measure(label, ms(stated.host * first.host_ms))
     elif first.departure is Departure.FAR and group.attained is not None:
         yield Measure.share("least time relative to the measured time", group.attained, limits.near)
-    yield Measure(
-        f"time that the change saves at most, {stated.per_step}", ms(_ceiling(first, stated))
-    )
+    yield Measure(f"time that the change saves at most, {stated.per_step}", ms(_ceiling(first, stated)))
     if len(hot) > 1:
         label = f"time in this and {counted(len(hot) - 1, 'more group')} of operations, "
         yield Measure(f"{label}{stated.per_step}", ms(stated.ms_of(*hot)))

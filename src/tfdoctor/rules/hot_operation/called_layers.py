@@ -36,10 +36,7 @@ def call_tables(hot: Iterable[HotWork]) -> Iterator[Table]:
     called = sorted(layers, key=lambda layer: -layer.repeated_ms)
     rows = [row for layer in called[:SHOWN_LAYERS] for row in _call_rows(layer)]
     if rows:
-        yield Table(
-            ("layer", "called at", "function called at", "calls per step", "same input"),
-            tuple(rows),
-        )
+        yield Table(("layer", "called at", "function called at", "calls per step", "same input"), tuple(rows))
 
 
 def _call_rows(layer: CalledLayer) -> Iterator[tuple[Cell, ...]]:

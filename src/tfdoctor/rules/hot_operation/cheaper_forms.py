@@ -103,9 +103,7 @@ def _singular_value(made: Operation, dataflow: Dataflow) -> Found | None:
     if not values or not uses or any(port for _, port in uses):
         return None
     matrices = prod(values[:-1])
-    chosen = all(
-        use.type in CHOOSES and _size(use.outputs, dataflow) == matrices for use, _ in uses
-    )
+    chosen = all(use.type in CHOOSES and _size(use.outputs, dataflow) == matrices for use, _ in uses)
     if values[-1] == 1 or not chosen:
         return None
     because = f"of {values[-1]} singular values one is used"
@@ -203,13 +201,7 @@ def _for_slice(made: Operation, dataflow: Dataflow) -> Found | None:
         if one.outputs[:1] == (whole,)
         for user in dataflow.users(one)
     )
-    names = (
-        made.name,
-        *(use.name for use in uses),
-        *backward,
-        *_gradients(made, dataflow),
-        *summed,
-    )
+    names = (made.name, *(use.name for use in uses), *backward, *_gradients(made, dataflow), *summed)
     return frozenset(names), f"{left:.0%} of the repeated values are used", left
 
 
@@ -228,23 +220,18 @@ def _softmax(made: Operation, dataflow: Dataflow) -> Found | None:
     return frozenset(names), f"the loss has {classes:,} classes", 0.0
 
 
-FORMS: Mapping[str, Mapping[FormKind, Callable[[Operation, Dataflow], Found | None]]] = (
-    MappingProxyType(
-        {
-            "Svd": {FormKind.LARGEST_SINGULAR_VALUE: _singular_value},
-            "TopKV2": {FormKind.FEW_OF_A_SORT: _sort},
-            "MatMul": {
-                FormKind.PAIRS_BEFORE_PRODUCT: _pairs,
-                FormKind.PRODUCT_WITH_DIAGONAL: _diagonal,
-            },
-            "BatchMatMulV2": {FormKind.PRODUCT_WITH_DIAGONAL: _diagonal},
-            "Conv2D": {FormKind.CONVOLUTION_AFTER_RESIZE: _after_resize},
-            "Tile": {FormKind.REPEATED_FOR_A_SLICE: _for_slice},
-            "SparseSoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
-            "SoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
-            "LRN": {FormKind.RESPONSE_NORMALIZATION: _response},
-        }
-    )
+FORMS: Mapping[str, Mapping[FormKind, Callable[[Operation, Dataflow], Found | None]]] = MappingProxyType(
+    {
+        "Svd": {FormKind.LARGEST_SINGULAR_VALUE: _singular_value},
+        "TopKV2": {FormKind.FEW_OF_A_SORT: _sort},
+        "MatMul": {FormKind.PAIRS_BEFORE_PRODUCT: _pairs, FormKind.PRODUCT_WITH_DIAGONAL: _diagonal},
+        "BatchMatMulV2": {FormKind.PRODUCT_WITH_DIAGONAL: _diagonal},
+        "Conv2D": {FormKind.CONVOLUTION_AFTER_RESIZE: _after_resize},
+        "Tile": {FormKind.REPEATED_FOR_A_SLICE: _for_slice},
+        "SparseSoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
+        "SoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
+        "LRN": {FormKind.RESPONSE_NORMALIZATION: _response},
+    }
 )
 """What to look at, by the type of the operation."""
 
@@ -271,9 +258,7 @@ def _uses(
         if GRADIENT.search(user.name) or user.type in SHAPES:
             continue
         ports = user.ports or (0,) * len(user.sources)
-        taken = {
-            port for source, port in zip(user.sources, ports, strict=False) if source == made.name
-        }
+        taken = {port for source, port in zip(user.sources, ports, strict=False) if source == made.name}
         if user.type in {"Identity", "Cast", *passing}:
             if user.name not in passed and len(passed) < LONGEST:
                 passed.add(user.name)
@@ -294,14 +279,10 @@ def _gradients(made: Operation, dataflow: Dataflow) -> Iterable[str]:
     beside = f"{GRADIENT_SCOPE}{scope}/{own}" if scope else f"{GRADIENT_SCOPE}{own}"
     around = dataflow.gradients.get(scope, ()) if scope else ()
     named = (one.name for one in around if one.name.startswith(beside))
-    return dict.fromkeys(
-        (*within, *named, *([beside] if beside in dataflow.program.by_name else []))
-    )
+    return dict.fromkeys((*within, *named, *([beside] if beside in dataflow.program.by_name else [])))
 
 
-def _shape(
-    tensors: Sequence[tuple[str, tuple[int | None, ...] | None]], dataflow: Dataflow
-) -> tuple[int, ...]:
+def _shape(tensors: Sequence[tuple[str, tuple[int | None, ...] | None]], dataflow: Dataflow) -> tuple[int, ...]:
     """Return the shape of the first tensor with the batch filled in; () is unknown or a scalar."""
     return (dataflow.program.shape(tensors[0][1]) or ()) if tensors else ()
 

@@ -76,9 +76,7 @@ class Least:
     step_ms: float
 
     @classmethod
-    def of_step(
-        cls, step_ms: float, share: float, avoidable_share: float, least_ms: float = 0.0
-    ) -> Self:
+    def of_step(cls, step_ms: float, share: float, avoidable_share: float, least_ms: float = 0.0) -> Self:
         """Take shares of a step, and a time that none falls below."""
         shares = (share * step_ms, avoidable_share * step_ms)
         return cls(max(least_ms, shares[0]), max(least_ms, shares[1]), step_ms)

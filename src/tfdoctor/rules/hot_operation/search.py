@@ -57,9 +57,7 @@ class Search:
         """Yield the calls of layers that compute again what an earlier call did, by the line of the last."""
         again = {call.place: call for layer in self.calls.layers for call in layer.repeated}
         for at in again:
-            layers = tuple(
-                one for one in self.calls.layers if any(call.place == at for call in one.repeated)
-            )
+            layers = tuple(one for one in self.calls.layers if any(call.place == at for call in one.repeated))
             calls = [call for one in layers for call in one.repeated if call.place == at]
             names = [name for call in calls for name in call.operations]
             yield from _of_names(groups, names, HotWork(at, (), Departure.REPEATED, layers=layers))
@@ -67,9 +65,7 @@ class Search:
     def _cheaper(self, groups: list[OperationGroup]) -> Iterator[HotWork]:
         """Yield the operations that have a cheaper form."""
         for form in self.forms.forms:
-            yield from _of_names(
-                groups, form.names, HotWork(form.at, (), Departure.CHEAPER, form=form)
-            )
+            yield from _of_names(groups, form.names, HotWork(form.at, (), Departure.CHEAPER, form=form))
 
     def _far(self, groups: list[OperationGroup]) -> Iterator[HotWork]:
         """Yield the groups of longer operations that take over twice their least time."""
@@ -129,20 +125,14 @@ def _python(groups: list[OperationGroup]) -> Iterator[HotWork]:
             yield HotWork(group.at, (group,), Departure.PYTHON, group.ms)
 
 
-def _of_names(
-    groups: list[OperationGroup], names: Iterable[str], hot: HotWork
-) -> Iterator[HotWork]:
+def _of_names(groups: list[OperationGroup], names: Iterable[str], hot: HotWork) -> Iterator[HotWork]:
     """Yield work with the operations of these names, the longest first; nothing where none is left."""
     wanted = frozenset(names)
-    picked = (
-        part_of(group, tuple(row for row in group.rows if _name(row) in wanted)) for group in groups
-    )
+    picked = (part_of(group, tuple(row for row in group.rows if _name(row) in wanted)) for group in groups)
     parts = sorted(filter(None, picked), key=lambda group: -group.ms)
     if parts:
         total_ms = sum(group.ms for group in parts)
-        yield HotWork(
-            hot.at, tuple(parts), hot.departure, total_ms, form=hot.form, layers=hot.layers
-        )
+        yield HotWork(hot.at, tuple(parts), hot.departure, total_ms, form=hot.form, layers=hot.layers)
 
 
 def _name(row: OperationTime) -> str:

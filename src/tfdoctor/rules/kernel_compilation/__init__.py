@@ -47,16 +47,7 @@ from tfdoctor.rules.kernel_compilation.start_compiling import PtxKernels, StartC
 from tfdoctor.terms.humanize import milliseconds, percent
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Measure,
-    Remedy,
-    RunEffect,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Measure, Remedy, RunEffect, Verdict
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -68,12 +59,8 @@ BY_HAND = "caches are set up outside of the file"
 class Limits:
     """When compiling is reported: both limits must be reached."""
 
-    share: float = share_limit(
-        0.05, "Smallest share of the run in compiling that is reported, as of other savings"
-    )
-    least_ms: float = limit(
-        5000.0, "Shortest time in ms of compiling; below it a cache is hardly worth its folder"
-    )
+    share: float = share_limit(0.05, "Smallest share of the run in compiling that is reported, as of other savings")
+    least_ms: float = limit(5000.0, "Shortest time in ms of compiling; below it a cache is hardly worth its folder")
 
 
 def check(compiled: StartCompiling, phases: RunPhases, limits: Limits = Limits()) -> Verdict:
@@ -115,9 +102,7 @@ def _effects(ptx: PtxKernels | None, xla_ms: float, phases: RunPhases) -> list[R
     building = min(phases.of(Phase.BUILDING), max(0.0, (ptx.ms if ptx else 0.0) - tracing))
     parts = ((Phase.TRACING, tracing), (Phase.BUILDING, building))
     return [
-        RunEffect(phase=phase, of=ms(time), subject=COMPILING, bound=Bound.AT_MOST)
-        for phase, time in parts
-        if time
+        RunEffect(phase=phase, of=ms(time), subject=COMPILING, bound=Bound.AT_MOST) for phase, time in parts if time
     ]
 
 

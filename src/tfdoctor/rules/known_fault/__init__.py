@@ -68,8 +68,7 @@ class Limits:
     """What is the sign of the fault."""
 
     share: float = share_limit(
-        0.9,
-        "Smallest share of the calls of train_on_batch that trace; the fault makes it all of them",
+        0.9, "Smallest share of the calls of train_on_batch that trace; the fault makes it all of them"
     )
     calls: float = limit(
         10.0, "Fewest calls of train_on_batch that show it; the first ones may trace for new shapes"
@@ -127,17 +126,13 @@ def _effects(tracing: BatchTracing) -> tuple[RunEffect, ...]:
 UPGRADE = "# in the shell: pip install --upgrade 'keras>=3.7'"
 
 
-def example(
-    keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms: float | None = 6_400.0
-) -> Verdict:
+def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms: float | None = 6_400.0) -> Verdict:
     """All of 60 calls of train_on_batch trace, with Keras 3.6."""
     major, minor, *_ = map(int, keras.split("."))
     texts = {"tensorflow": "2.16.1", KERAS: keras}
     versions = {"tensorflow": (2, 16), KERAS: (major, minor)}
     at = Location("train.py", 9)
-    return check(
-        BatchTracing(versions, texts, calls, tracings, again_ms, "one_step_on_iterator", at)
-    )
+    return check(BatchTracing(versions, texts, calls, tracings, again_ms, "one_step_on_iterator", at))
 
 
 sick = example

@@ -56,6 +56,4 @@ class BatchTracing:
         defined = traces.functions if traces else ()
         same = next((one for one in defined if (one.name, one.at) == (traced.name, at)), None)
         again_ms = same.again_ms if same else None
-        return cls(
-            versions, manifest.versions, traced.calls, traced.tracings, again_ms, traced.name, at
-        )
+        return cls(versions, manifest.versions, traced.calls, traced.tracings, again_ms, traced.name, at)

@@ -43,15 +43,7 @@ from tfdoctor.rules.late_gather.selected_products import SelectedProduct, Select
 from tfdoctor.terms.humanize import location, percent
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Remedy, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.2.0"
@@ -70,18 +62,14 @@ class Limits:
     """Which selections are worth a change of their order."""
 
     kept: float = share_limit(
-        0.5,
-        "Largest share of the rows that is selected: above it, most of the product is used",
+        0.5, "Largest share of the rows that is selected: above it, most of the product is used"
     )
     share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time for rows that nothing uses; below it, the change is not worth it",
+        0.05, "Smallest share of the compute time for rows that nothing uses; below it, the change is not worth it"
     )
 
 
-def check(
-    selected: SelectedProducts, operations: Operations, device: Device, limits: Limits = Limits()
-) -> Verdict:
+def check(selected: SelectedProducts, operations: Operations, device: Device, limits: Limits = Limits()) -> Verdict:
     """Add up what the rows that nothing uses take, and compare it with the compute time."""
     products = [one for one in selected.products if one.kept <= limits.kept]
     bound = Bound.EXPECTED if device.kind is DeviceKind.CPU else Bound.AT_MOST
@@ -135,23 +123,14 @@ CODE = """\
 hidden = tf.gather(hidden, positions, batch_dims=1)  # or hidden[:, -1]
 logits = dense(hidden)  # instead of tf.gather(dense(hidden), positions, batch_dims=1)"""
 
-LOGITS = OperationTime(
-    name="model/logits/MatMul", type="MatMul", ms=34.0, at=Location("train.py", 31)
-)
+LOGITS = OperationTime(name="model/logits/MatMul", type="MatMul", ms=34.0, at=Location("train.py", 31))
 GRADIENT = OperationTime(name="gradient_tape/model/logits/MatMul/MatMul_1", type="MatMul", ms=30.0)
 
 
-def example(
-    kept: float = 10 / 64,
-    *,
-    total: float = 240.0,
-    kind: DeviceKind = DeviceKind.CPU,
-) -> Verdict:
+def example(kept: float = 10 / 64, *, total: float = 240.0, kind: DeviceKind = DeviceKind.CPU) -> Verdict:
     """The logits of 64 positions are computed, and those of 10 are gathered."""
     to = (None, round(64 * kept), 16000)
-    one = SelectedProduct(
-        LOGITS, (LOGITS, GRADIENT), kept, (None, 64, 16000), to, Location("train.py", 35)
-    )
+    one = SelectedProduct(LOGITS, (LOGITS, GRADIENT), kept, (None, 64, 16000), to, Location("train.py", 35))
     device = Device(kind, visible=1, used=1)
     return check(SelectedProducts((one,)), Operations.training(total, *one.rows), device)
 

@@ -199,9 +199,7 @@ class RowSearch:
                 continue
             yield one.name, size
             for gradient in (*self._of(one.name), *self._of(one.name.rpartition("/")[0])):
-                if any(
-                    _alike(matrix[1], tensor[1]) for tensor in (*gradient.inputs, *gradient.outputs)
-                ):
+                if any(_alike(matrix[1], tensor[1]) for tensor in (*gradient.inputs, *gradient.outputs)):
                     yield gradient.name, size
 
     def _of(self, scope: str) -> tuple[Operation, ...]:
@@ -225,6 +223,4 @@ def _size(shape: Shape) -> int | None:
 
 def _alike(one: Shape | None, other: Shape | None) -> bool:
     """Say whether two matrices have the same sizes, one of them perhaps transposed."""
-    return (
-        one is not None and other is not None and sorted(map(str, one)) == sorted(map(str, other))
-    )
+    return one is not None and other is not None and sorted(map(str, one)) == sorted(map(str, other))

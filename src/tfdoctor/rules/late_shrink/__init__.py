@@ -63,11 +63,7 @@ from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules.late_shrink import full_size_finding
 from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
-from tfdoctor.rules.late_shrink.full_size_work import (
-    FullSizeOperation,
-    FullSizeWork,
-    LateShrinking,
-)
+from tfdoctor.rules.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
 from tfdoctor.terms.humanize import counted, quantity
 from tfdoctor.terms.units import count, ms, nbytes
 from tfdoctor.terms.verdict import (
@@ -144,15 +140,11 @@ def check(
         return full_size_finding.finding(costly, work.contention, held, limits.pixels)
     if late and isinstance(held, Healthy):
         spared = sum(one.spared_ms for one in late)
-        return replace(
-            held, evidence=(*held.evidence, Measure(full_size_finding.DROPPED, ms(spared)))
-        )
+        return replace(held, evidence=(*held.evidence, Measure(full_size_finding.DROPPED, ms(spared))))
     return held
 
 
-def _of_buffers(
-    buffers: Buffers | Unavailable, memory: HostMemory | None, limits: Limits
-) -> Verdict:
+def _of_buffers(buffers: Buffers | Unavailable, memory: HostMemory | None, limits: Limits) -> Verdict:
     """Compare what each buffer holds with what it would hold on the other side of a map."""
     if isinstance(buffers, Unavailable):
         return NotApplicable(reason=str(buffers))
@@ -232,9 +224,7 @@ def example(
     size = DatasetParameters(buffer_size=elements)
     shuffle = Dataset.of("Shuffle", id=1, parameters=size, at=Location("train.py", 9))
     decode = Dataset.of("ParallelMap", function="decode")
-    held = Buffer(
-        dataset=shuffle, elements=elements, each=each, least=least, by=decode, grows=grows
-    )
+    held = Buffer(dataset=shuffle, elements=elements, each=each, least=least, by=decode, grows=grows)
     return check(Buffers((held,), unknown), FullSizeWork(), memory)
 
 

@@ -91,15 +91,11 @@ class Buffers:
         return cls(tuple(known), tuple(unknown))
 
 
-def _moved(
-    buffer: Buffer, line: tuple[Dataset, ...], at: int, properties: DatasetProperties
-) -> Buffer:
+def _moved(buffer: Buffer, line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Buffer:
     """Add where its elements are smallest."""
     places = [(size, stage, True) for size, stage in _before(line, at, properties)]
     places += [(size, stage, False) for size, stage in _behind(line, at, properties)]
-    least, stage, grows = min(
-        places, key=lambda place: place[0], default=(buffer.each, None, False)
-    )
+    least, stage, grows = min(places, key=lambda place: place[0], default=(buffer.each, None, False))
     if least >= buffer.each:
         return buffer
     return replace(buffer, least=least, by=stage, grows=grows)
@@ -126,9 +122,7 @@ def _fresh(upstream: Iterable[Dataset]) -> bool:
     return False
 
 
-def _before(
-    line: tuple[Dataset, ...], at: int, properties: DatasetProperties
-) -> Iterator[tuple[int, Dataset]]:
+def _before(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[tuple[int, Dataset]]:
     """Yield the bytes of an element before each upstream stage that the buffer may move before.
 
     A shuffle before a cache would fix one order, and a cache before an expensive function would repeat the
@@ -147,9 +141,7 @@ def _before(
             yield size, stage
 
 
-def _behind(
-    line: tuple[Dataset, ...], at: int, properties: DatasetProperties
-) -> Iterator[tuple[int, Dataset]]:
+def _behind(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[tuple[int, Dataset]]:
     """Yield the bytes of an element after each downstream stage that the buffer may move behind.
 
     A cache may not move behind random stages: their draws would be the same in every epoch.

@@ -91,9 +91,7 @@ def _within(module: SyntaxTree, values: Values, call: cst.Call, first: int) -> l
     return [put, module.replaced(call, image)]
 
 
-def _must_pass(
-    module: SyntaxTree, values: Values, between: Sequence[cst.CSTNode], image: str
-) -> None:
+def _must_pass(module: SyntaxTree, values: Values, between: Sequence[cst.CSTNode], image: str) -> None:
     """Decline a statement that may need the full image, or gives it another name."""
     for part in between:
         names = [name for name in module.inside(cst.Name, part) if not is_label(module, name)]
@@ -101,9 +99,7 @@ def _must_pass(
             continue
         match part:
             case cst.SimpleStatementLine(
-                body=[
-                    cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value)
-                ]
+                body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value)]
             ) if name == image and _passes(values, value, image):
                 continue
             case _:
@@ -146,9 +142,7 @@ def _binds(module: SyntaxTree, part: cst.CSTNode) -> set[str]:
     return {name.value for name in names if name in module.bound(name)}
 
 
-def _exchanged(
-    module: SyntaxTree, values: Values, function: cst.FunctionDef, first: int
-) -> list[Splice]:
+def _exchanged(module: SyntaxTree, values: Values, function: cst.FunctionDef, first: int) -> list[Splice]:
     """Exchange ``.map(change).map(resize)``."""
     changing = next((f for f in module.all(cst.FunctionDef) if module.covers(f, first)), None)
     if changing is None or len(changing.params.params) != len(function.params.params):
@@ -172,9 +166,7 @@ def _exchanged(
     return [Splice(one.start, one.end, 0, two.text), Splice(two.start, two.end, 0, one.text)]
 
 
-def _only_resizes(
-    module: SyntaxTree, values: Values, function: cst.FunctionDef, image: str
-) -> bool:
+def _only_resizes(module: SyntaxTree, values: Values, function: cst.FunctionDef, image: str) -> bool:
     """Say whether a function resizes its first parameter, and returns the others as they are."""
     body = function.body.body if isinstance(function.body, cst.IndentedBlock) else ()
     calls = [
@@ -203,11 +195,7 @@ def _returns(line: cst.CSTNode, function: cst.FunctionDef, values: Values) -> bo
     """Say whether a statement returns the parameters in their order; the first may be changed."""
     match line:
         case cst.SimpleStatementLine(body=[cst.Return(value=value)]) if value is not None:
-            parts = (
-                [element.value for element in value.elements]
-                if isinstance(value, cst.Tuple)
-                else [value]
-            )
+            parts = [element.value for element in value.elements] if isinstance(value, cst.Tuple) else [value]
         case _:
             return False
     names = [parameter.name.value for parameter in function.params.params]
@@ -222,9 +210,7 @@ def _returns(line: cst.CSTNode, function: cst.FunctionDef, values: Values) -> bo
 def _mapped(module: SyntaxTree, function: cst.FunctionDef) -> cst.Call:
     """Return the only call of map() with a function, which is used for nothing else."""
     uses = [
-        name
-        for name in module.all(cst.Name)
-        if name.value == function.name.value and name is not function.name
+        name for name in module.all(cst.Name) if name.value == function.name.value and name is not function.name
     ]
     argument = module.parent(uses[0]) if len(uses) == 1 else None
     call = module.parent(argument) if isinstance(argument, cst.Arg) else None

@@ -31,11 +31,7 @@ def finding(
         summary=f"{_what(worst)} {milliseconds(all_ms)} of work per step on full images",
         evidence=(
             Measure(DROPPED, ms(spared)),
-            Measure(
-                "factor between the numbers of pixels",
-                count(1.0 / worst.kept),
-                count(pixels),
-            ),
+            Measure("factor between the numbers of pixels", count(1.0 / worst.kept), count(pixels)),
             table,
             *(buffers.evidence if buffers else ()),
         ),

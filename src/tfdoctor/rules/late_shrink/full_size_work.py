@@ -131,11 +131,7 @@ def _shrinks(node: MapNode) -> bool:
 
 
 def _late(
-    joined: JoinedMaps,
-    at: int,
-    stages: Mapping[int, StageTime],
-    graphs: FunctionGraphs,
-    stored: Size,
+    joined: JoinedMaps, at: int, stages: Mapping[int, StageTime], graphs: FunctionGraphs, stored: Size
 ) -> LateShrinking | None:
     """Return what comes before a shrinking and could follow it; None where a size is unknown or nothing shrinks."""
     node = joined.nodes[at]

@@ -79,11 +79,7 @@ class JoinedMaps:
     def ends(self) -> set[int]:
         """The nodes whose results no other takes: those of the last map, and assertions."""
         used = {source for node in self.nodes for source in node.sources}
-        return {
-            at
-            for at, node in enumerate(self.nodes)
-            if at not in used and node.operation.type != "Placeholder"
-        }
+        return {at for at, node in enumerate(self.nodes) if at not in used and node.operation.type != "Placeholder"}
 
 
 def size_of(tensor: TensorType) -> Size | None:
@@ -93,9 +89,7 @@ def size_of(tensor: TensorType) -> Size | None:
     return (shape[-3], shape[-2]) if shape and images else None
 
 
-def _nodes(
-    dataset: Dataset, graph: RecordedGraph, first: int, given: Sequence[int]
-) -> Iterator[MapNode]:
+def _nodes(dataset: Dataset, graph: RecordedGraph, first: int, given: Sequence[int]) -> Iterator[MapNode]:
     """Yield the nodes of a function, whose placeholders take what the map before it gives."""
     arguments = dict(zip(_arguments(graph), given, strict=False))
     for at, operation in enumerate(graph.operations):
@@ -124,7 +118,6 @@ def _fitting(nodes: Sequence[MapNode], given: Sequence[int], graph: RecordedGrap
     if len(taken) != len(made):
         return ()
     fit = all(
-        a and b and a[0][0] == b[0][0] and size_of(a[0]) == size_of(b[0])
-        for a, b in zip(taken, made, strict=True)
+        a and b and a[0][0] == b[0][0] and size_of(a[0]) == size_of(b[0]) for a, b in zip(taken, made, strict=True)
     )
     return given if fit else ()

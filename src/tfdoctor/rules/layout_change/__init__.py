@@ -45,17 +45,7 @@ from tfdoctor.rules.layout_change.layouts import Conversion, Layouts
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Cell,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Cell, Finding, Healthy, Location, NotApplicable, Remedy, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -79,9 +69,7 @@ def check(layouts: Layouts, operations: Operations, hardware: Hardware) -> Verdi
     if layouts.conversions:
         spent = milliseconds(sum(conversion.ms for conversion in layouts.conversions))
         number = counted(len(layouts.conversions), "conversion").capitalize()
-        return Healthy(
-            summary=f"{number} of the data format, in one direction only: {spent} per step"
-        )
+        return Healthy(summary=f"{number} of the data format, in one direction only: {spent} per step")
     return Healthy(summary="The step never changes the data format of images")
 
 
@@ -118,9 +106,7 @@ def _table(superfluous: tuple[Conversion, ...], inside: Inside) -> Table:
     return Table(("layer", "your line", "conversion", "time per step"), tuple(rows))
 
 
-def _remedies(
-    superfluous: list[OperationTime], inside: Inside, hardware: Hardware
-) -> Iterator[Remedy]:
+def _remedies(superfluous: list[OperationTime], inside: Inside, hardware: Hardware) -> Iterator[Remedy]:
     if superfluous:
         at = next((row.at for row in superfluous if row.at), None)
         yield Remedy("Use one data format in the whole model", ONE_FORMAT, at)
@@ -151,9 +137,7 @@ def example(*, back: bool = True) -> Verdict:
     for layer, to_last in [("permute", True), *([("permute_1", False)] if back else [])]:
         name, at = f"model/{layer}/transpose", Location("train.py", 8)
         graph = Operation(name=name, type="Transpose", layer=layer)
-        row = OperationTime(
-            name=name, type="Transpose", ms=2.0, layer=layer, at=at, operation=graph
-        )
+        row = OperationTime(name=name, type="Transpose", ms=2.0, layer=layer, at=at, operation=graph)
         conversions.append(Conversion(graph, to_last, (row,)))
     rows = [row for conversion in conversions for row in conversion.rows]
     operations = Operations.training(30.0 + 2.0 * len(rows), *rows)

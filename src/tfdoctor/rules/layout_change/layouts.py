@@ -95,9 +95,7 @@ def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Convers
     for name, to_last in directions.items():
         operation = dataflow.program.by_name[name]
         rows = tuple(
-            row
-            for row in operations.rows
-            if row.name == name or dataflow.is_gradient_of(row.name, operation)
+            row for row in operations.rows if row.name == name or dataflow.is_gradient_of(row.name, operation)
         )
         if rows and name in images:
             yield Conversion(operation, to_last, rows, name in after)
@@ -145,9 +143,7 @@ def _turned(shape: Shape, taken: int, put: int) -> Shape:
     return (*rest[:put], shape[taken], *rest[put:])
 
 
-def _near(
-    operation: Operation, neighbors: Callable[[Operation], Iterable[Operation]]
-) -> list[Operation]:
+def _near(operation: Operation, neighbors: Callable[[Operation], Iterable[Operation]]) -> list[Operation]:
     """Return the operations of the forward pass within reach in one direction, up to other transpositions."""
     frontier, reached = [operation], list[Operation]()
     for _ in range(REACH):

@@ -120,21 +120,13 @@ def _said(obstacle: Obstacle, boards: Boards) -> str:
             names = ", ".join(library.name for library in boards.libraries)
             return f"TensorFlow cannot load {names}"
         case Obstacle.UNKNOWN:
-            return (
-                "TensorFlow registers none, and neither the driver nor a missing library says why"
-            )
+            return "TensorFlow registers none, and neither the driver nor a missing library says why"
 
 
 def _loader_table(libraries: tuple[MissingLibrary, ...]) -> tuple[Table, ...]:
     if not libraries:
         return ()
-    return (
-        Table.of(
-            libraries,
-            ("library", lambda one: one.name),
-            ("message of the loader", lambda one: one.why),
-        ),
-    )
+    return (Table.of(libraries, ("library", lambda one: one.name), ("message of the loader", lambda one: one.why)),)
 
 
 AND_CUDA = """\
@@ -144,8 +136,7 @@ python -c "import tensorflow as tf; print(tf.config.list_physical_devices('GPU')
 
 REMEDIES = {
     Obstacle.VARIABLE: Remedy(
-        "Remove the variable, if the run is meant for the GPU",
-        "# in the shell: unset CUDA_VISIBLE_DEVICES",
+        "Remove the variable, if the run is meant for the GPU", "# in the shell: unset CUDA_VISIBLE_DEVICES"
     ),
     Obstacle.PROGRAM: Remedy(
         "Remove the call, if the run is meant for the GPU",
@@ -156,8 +147,7 @@ REMEDIES = {
     ),
     Obstacle.DRIVER: Remedy(
         "Give the run access to the driver of the machine",
-        "# in the shell: nvidia-smi  # has to list the GPU, in the container too\n"
-        "# docker run --gpus all ...",
+        "# in the shell: nvidia-smi  # has to list the GPU, in the container too\n# docker run --gpus all ...",
     ),
     Obstacle.LIBRARY: Remedy("Install the libraries that TensorFlow was built with", AND_CUDA),
     Obstacle.UNKNOWN: Remedy(
@@ -168,10 +158,7 @@ REMEDIES = {
 }
 
 
-CUDNN = MissingLibrary(
-    "libcudnn.so.9",
-    "libcudnn.so.9: cannot open shared object file: No such file or directory",
-)
+CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")
 
 
 def example(

@@ -62,9 +62,7 @@ class Boards:
             raise Unavailable("which GPUs TensorFlow registers was not recorded")
         access = run.gpus
         boards = {gpu.index: gpu.name for sample in recording.samples for gpu in sample.gpu}
-        usable = sum(
-            any(kind in name for kind in (DeviceKind.GPU, DeviceKind.TPU)) for name in run.devices
-        )
+        usable = sum(any(kind in name for kind in (DeviceKind.GPU, DeviceKind.TPU)) for name in run.devices)
         obstacle, detail = (None, "") if usable else _obstacle(access)
         return cls(
             names=tuple(name or "GPU" for _, name in sorted(boards.items())),

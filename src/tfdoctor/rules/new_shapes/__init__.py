@@ -66,12 +66,8 @@ BY_HAND = "which shapes may be padded to one size is not in the file"
 class Limits:
     """Thresholds of this rule."""
 
-    steps: float = limit(
-        2.0, "Smallest number of steps that search; a single one may be the first of its kind"
-    )
-    late: float = limit(
-        1.0, "Smallest number of steps that search in the second half of the traced steps"
-    )
+    steps: float = limit(2.0, "Smallest number of steps that search; a single one may be the first of its kind")
+    late: float = limit(1.0, "Smallest number of steps that search in the second half of the traced steps")
 
 
 def check(
@@ -89,9 +85,7 @@ def check(
         return Healthy(summary="No convolution searched for an algorithm in the traced steps")
     summary = f"Convolutions searched for an algorithm in {searches.steps} of {searches.of} steps"
     evidence = (
-        Measure(
-            "steps in which a convolution searched", count(searches.steps), count(limits.steps)
-        ),
+        Measure("steps in which a convolution searched", count(searches.steps), count(limits.steps)),
         Measure("traced steps", count(searches.of)),
         Measure("time of kernels that were only tried, per step", ms(searches.lost_ms)),
         Measure("step time", ms(breakdown.step_ms)),

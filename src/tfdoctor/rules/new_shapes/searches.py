@@ -58,9 +58,7 @@ class Searches:
                 times[name] = (total + spent, least + fastest)
         half = len(steps.steps) // 2
         per_step = PS_PER_MS * max(1, number)
-        rows = (
-            (name, total / per_step, least / per_step) for name, (total, least) in times.items()
-        )
+        rows = ((name, total / per_step, least / per_step) for name, (total, least) in times.items())
         ordered = tuple(sorted(rows, key=lambda row: -row[1]))
         return cls(len(searched), len(steps.steps), sum(at >= half for at in searched), ordered)
 

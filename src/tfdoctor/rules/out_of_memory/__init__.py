@@ -68,11 +68,7 @@ SINCE = "0.2.0"
 
 BY_HAND = "a smaller batch or other data change the training"
 
-ENDED = {
-    EndKind.EXIT: "by itself",
-    EndKind.EXCEPTION: "by an exception",
-    EndKind.INTERRUPT: "by an interrupt",
-}
+ENDED = {EndKind.EXIT: "by itself", EndKind.EXCEPTION: "by an exception", EndKind.INTERRUPT: "by an interrupt"}
 """How runs end that had enough memory."""
 
 WIDTHS = {"double": 8, "float64": 8, "int64": 8, "complex64": 8, "float": 4, "float32": 4, "int32": 4, "half": 2,
@@ -90,9 +86,7 @@ def check(
 ) -> Verdict:
     """Report the end of the run, if it was for lack of memory."""
     if ending.kind is EndKind.OUT_OF_MEMORY:
-        buffers = (
-            tuned if ending.killed_by_kernel else None
-        )  # the host's memory, and no single tensor
+        buffers = tuned if ending.killed_by_kernel else None  # the host's memory, and no single tensor
         return Finding(
             summary=_summary(ending),
             evidence=(*_evidence(ending, phases), *(buffers.evidence if buffers else ())),
@@ -107,9 +101,7 @@ def check(
     if ending.kind is EndKind.RUNNING:
         return NotApplicable(reason="the end of the run was not recorded")
     if ending.kind is EndKind.KILLED:
-        return NotApplicable(
-            reason="a signal killed the run, and the kernel counted no kill for lack of memory"
-        )
+        return NotApplicable(reason="a signal killed the run, and the kernel counted no kill for lack of memory")
     summary = f"The run ended {ENDED[ending.kind]}, not for lack of memory"
     if ending.peak_bytes:
         of = f" of {quantity(nbytes(ending.limit_bytes))}" if ending.limit_bytes else ""

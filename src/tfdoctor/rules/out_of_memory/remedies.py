@@ -45,9 +45,7 @@ def _of_phase(ending: RunEnding, fit: Circumstances) -> Iterator[Remedy]:
     at = ending.at
     match ending.phase:
         case Phase.PREDICTION | Phase.EVALUATION:
-            yield Remedy(
-                "Compute results in smaller batches, and keep only what is needed", PARTS, at
-            )
+            yield Remedy("Compute results in smaller batches, and keep only what is needed", PARTS, at)
         case Phase.BUILDING:
             yield Remedy("Make the layer smaller that holds most weights", SMALLER, at)
         case Phase.STEPS | Phase.TRACING | Phase.BOUNDARIES:

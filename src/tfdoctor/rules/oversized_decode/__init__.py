@@ -45,17 +45,7 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import milliseconds, number
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Table, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -73,8 +63,7 @@ class Limits:
         least=1.0,
     )
     share: float = share_limit(
-        0.2,
-        "Smallest share of the stage's work spent decoding and resizing; below it, other work limits the stage",
+        0.2, "Smallest share of the stage's work spent decoding and resizing; below it, other work limits the stage"
     )
     taken: float = share_limit(
         0.2,
@@ -119,9 +108,7 @@ def check(
 TAKEN = "time that this takes from the model's operations at most, per step"
 
 
-def _from_compute(
-    finding: Finding, taken: Measure, cores: Cores, breakdown: Breakdown
-) -> Finding | NotApplicable:
+def _from_compute(finding: Finding, taken: Measure, cores: Cores, breakdown: Breakdown) -> Finding | NotApplicable:
     """Show that the work takes cores from the model, in a step that does not wait for it."""
     if not cores.certain:
         return NotApplicable(
@@ -152,9 +139,7 @@ def _finding(
     ours = image.stage.dataset is not None and image.stage.dataset.function_at is not None
     if image.type == "DecodeJpeg" and divisor > 1 and ours and image.ratio == 1:
         action = f"Decode at 1/{divisor} of the size"
-        remedies.insert(
-            0, Remedy(action, DECODED.format(divisor), at, "decode-ratio", changes=SMALLER)
-        )
+        remedies.insert(0, Remedy(action, DECODED.format(divisor), at, "decode-ratio", changes=SMALLER))
     stage = image.stage.scaled(1.0 - image.share * (1.0 - image.kept), Bound.AT_MOST)
     return Finding(
         summary=f"{summary}: {milliseconds(image.work_ms)} per step",

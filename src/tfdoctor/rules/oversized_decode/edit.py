@@ -12,9 +12,7 @@ from tfdoctor.edits.values import Values
 
 _RATIO = re.compile(r"ratio=([248])\b")
 
-DECODERS = frozenset(
-    f"tensorflow.{package}.decode_jpeg" for package in ("image", "io", "compat.v1.image")
-)
+DECODERS = frozenset(f"tensorflow.{package}.decode_jpeg" for package in ("image", "io", "compat.v1.image"))
 
 POSITION = 2
 """Arguments of decode_jpeg() before ``ratio``: the contents and the channels."""
@@ -26,13 +24,9 @@ _SIZED = re.compile(r"crop|slice|pad|shape|^size$|extract_patches|reshape")
 def decode_ratio(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Give the ``ratio`` of the rule's example to the only decode_jpeg() on a line."""
     ratio, values = _RATIO.search(example), Values(module)
-    calls = [
-        call for call in module.on(cst.Call, line) if values.from_tensorflow(call.func) in DECODERS
-    ]
+    calls = [call for call in module.on(cst.Call, line) if values.from_tensorflow(call.func) in DECODERS]
     if ratio is None or len(calls) != 1:
-        raise Declined(
-            f"line {line} has {'several calls' if calls else 'no call'} of decode_jpeg()"
-        )
+        raise Declined(f"line {line} has {'several calls' if calls else 'no call'} of decode_jpeg()")
     function = next(module.around(calls[0], cst.FunctionDef), None)
     if function is None:
         raise Declined("the images are decoded in no function")

@@ -40,15 +40,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.rules.oversubscribed_cores.worker_threads import WorkerThreads
 from tfdoctor.terms.humanize import number
 from tfdoctor.terms.units import count
-from tfdoctor.terms.verdict import (
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
 
 TOPIC = Topic.SCALE
 SINCE = "0.2.0"
@@ -60,8 +52,7 @@ class Limits:
     """When the threads are too many."""
 
     threads: float = limit(
-        1.5,
-        "Smallest number of threads per core that is reported; some more than cores hide each other's waits",
+        1.5, "Smallest number of threads per core that is reported; some more than cores hide each other's waits"
     )
 
 
@@ -95,17 +86,14 @@ def check(workers: WorkerThreads, cores: Cores | Unavailable, limits: Limits = L
 def _remedy(workers: WorkerThreads, cores: Cores) -> Remedy:
     part = max(1, int(cores.usable / workers.workers))
     action = "Give each process its part of the cores"
-    return Remedy(
-        action, f"# in the shell: export {VARIABLE}={part}  # or bind the processes to cores"
-    )
+    return Remedy(action, f"# in the shell: export {VARIABLE}={part}  # or bind the processes to cores")
 
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
 
 def example(
-    workers: WorkerThreads = WorkerThreads(8, 64),
-    cores: Cores | Unavailable = Cores(64.0, busy=60.0),
+    workers: WorkerThreads = WorkerThreads(8, 64), cores: Cores | Unavailable = Cores(64.0, busy=60.0)
 ) -> Verdict:
     """Eight processes have 64 threads each on 64 busy cores."""
     return check(workers, cores)

@@ -62,18 +62,7 @@ from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.units import count, ms, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, Remedy, Stage, StepWork, Table, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -85,8 +74,7 @@ class Limits:
     """How much padding is reported."""
 
     padding: float = share_limit(
-        0.25,
-        "Smallest share of padding that justifies bucketing: buckets of similar length contain some as well",
+        0.25, "Smallest share of padding that justifies bucketing: buckets of similar length contain some as well"
     )
     kept: float = share_limit(
         0.5,
@@ -151,9 +139,7 @@ def _remedies(
     return own, Remedy(f"Or, for more, {ACTION[0].lower()}{ACTION[1:]}", by_length)
 
 
-def _evidence(
-    padding: SequencePadding, cut: float | None, work: LengthWork
-) -> Iterator[Measure | Table]:
+def _evidence(padding: SequencePadding, cut: float | None, work: LengthWork) -> Iterator[Measure | Table]:
     """Yield what batches of their own length use, the times that the saving counts, and the inputs.
 
     Some of these times may not depend on the length.
@@ -167,18 +153,13 @@ def _evidence(
     yield _table(padding)
 
 
-def _effects(
-    used: float, work: LengthWork, breakdown: Breakdown, edges_ms: float
-) -> tuple[Effect, ...]:
+def _effects(used: float, work: LengthWork, breakdown: Breakdown, edges_ms: float) -> tuple[Effect, ...]:
     """Shrink what takes longer with the length: once for each dimension of time, or in a loop over time.
 
     Python or TensorFlow's executor starts the operations of a loop over time, in the host's time without its
     ``edges_ms`` on the way into a call and out of it.
     """
-    shrinking = [
-        (Stage.DEVICE, used**entry.dimensions, entry.row.name, entry.row.ms)
-        for entry in work.growing
-    ]
+    shrinking = [(Stage.DEVICE, used**entry.dimensions, entry.row.name, entry.row.ms) for entry in work.growing]
     shrinking.append((Stage.TRANSFER, used, "", breakdown["transfer"] if work.growing else 0.0))
     starting_ms = work.started * (breakdown["host"] - edges_ms)
     shrinking.append((Stage.HOST, used, StepWork.SCHEDULING, starting_ms))

@@ -10,9 +10,7 @@ from tfdoctor.edits.values import Values
 
 SHAPES = "padded_shapes"
 
-FIXED = frozenset(
-    ["Flatten", "Input", "InputLayer", "Reshape", "TensorSpec", "ensure_shape", "set_shape"]
-)
+FIXED = frozenset(["Flatten", "Input", "InputLayer", "Reshape", "TensorSpec", "ensure_shape", "set_shape"])
 """Layers and functions that name the length of a sequence, or need it."""
 
 

@@ -42,11 +42,7 @@ class LengthWork:
 
     @classmethod
     def measure(
-        cls,
-        padding: SequencePadding,
-        operations: Operations,
-        loops: LoopWork | None,
-        program: Program | None,
+        cls, padding: SequencePadding, operations: Operations, loops: LoopWork | None, program: Program | None
     ) -> Self:
         """Find the operations with a tensor or a loop as long as the longest sequences."""
         worst = padding.inputs[0]
@@ -86,12 +82,7 @@ class Lengths:
 
     @classmethod
     def of(
-        cls,
-        steps: int,
-        batch: int | None,
-        operations: Operations,
-        loops: LoopWork | None,
-        program: Program | None,
+        cls, steps: int, batch: int | None, operations: Operations, loops: LoopWork | None, program: Program | None
     ) -> Self:
         """Find the loops that iterate over the positions of a sequence, and the layers that work on them."""
         least = LOOPED * steps

@@ -43,16 +43,7 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -73,15 +64,12 @@ class Limits:
     """When call overhead is called the main cost of a map."""
 
     call_ms: float = limit(
-        0.1,
-        "Longest call in ms that can be mostly overhead; the overhead is 0.01 to 0.05 ms (measured)",
+        0.1, "Longest call in ms that can be mostly overhead; the overhead is 0.01 to 0.05 ms (measured)"
     )
     working: float = share_limit(
         0.3, "Largest share of a call spent writing its outputs; above it, the work dominates"
     )
-    elements: float = limit(
-        8.0, "Elements per step up to which the calls are too few to matter", least=1.0
-    )
+    elements: float = limit(8.0, "Elements per step up to which the calls are too few to matter", least=1.0)
 
 
 def check(
@@ -102,15 +90,11 @@ def check(
         return NotApplicable(reason=str(functions))
     function = functions.by_dataset.get(stage.dataset.id) if stage.dataset else None
     if function is None:
-        return NotApplicable(
-            reason=f"the recording does not show what the function of {stage.title} computes"
-        )
+        return NotApplicable(reason=f"the recording does not show what the function of {stage.title} computes")
     return _judged(stage, function, contention, limits)
 
 
-def _judged(
-    stage: StageTime, function: MapFunction, contention: CpuContention, limits: Limits
-) -> Verdict:
+def _judged(stage: StageTime, function: MapFunction, contention: CpuContention, limits: Limits) -> Verdict:
     """Compare a call's time with what its operations need for the bytes that they write."""
     elements = stage.calls * (function.batch if stage.kind.startswith(FUSED) else 1)
     call = stage.work_ms / elements if elements else 0.0

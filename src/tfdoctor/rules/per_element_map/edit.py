@@ -35,10 +35,7 @@ def vectorized_map(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     return [
         Splice(first.start, first.end, 0, second.text),
         Splice(second.start, second.end, 0, first.text),
-        *(
-            Splice(*module.span(call.func), 0, module.written(call.func).replace(*WHOLE))
-            for call in parses
-        ),
+        *(Splice(*module.span(call.func), 0, module.written(call.func).replace(*WHOLE)) for call in parses),
         *(insert(module.span(call.args[0])[1], ", axis=-1") for call in stacks),
     ]
 

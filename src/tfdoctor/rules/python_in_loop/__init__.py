@@ -81,8 +81,7 @@ class Limits:
         0.05, "Smallest share of the step in the loop's own Python; xprof reports waits from 5 % on"
     )
     least_ms: float = limit(
-        0.5,
-        "Shortest time in ms per step; asking for a batch and calling a function take 0.1 to 0.3 ms",
+        0.5, "Shortest time in ms per step; asking for a batch and calling a function take 0.1 to 0.3 ms"
     )
     stack_samples: float = limit(5.0, "Stack samples needed in the loop's lines before they count")
 
@@ -123,9 +122,7 @@ def _matters(time_ms: float, breakdown: Breakdown, limits: Limits) -> bool:
     return time_ms >= limits.least_ms and time_ms >= limits.share * breakdown.step_ms
 
 
-def _effects(
-    lines: LoopLines, time_ms: float, single: SingleOperations | None
-) -> tuple[Effect, ...]:
+def _effects(lines: LoopLines, time_ms: float, single: SingleOperations | None) -> tuple[Effect, ...]:
     """Return what doing it every 100 steps saves: a ceiling where the next step may depend on most of it.
 
     The operations that these lines run one by one are computing: they are spared in the same proportion.

@@ -36,18 +36,14 @@ class LoopLines:
     body_ms: float
 
     @classmethod
-    def measure(
-        cls, samples: StackSamples, body: LoopBody, eager: EagerWork, slow: SlowCalls | None
-    ) -> Self:
+    def measure(cls, samples: StackSamples, body: LoopBody, eager: EagerWork, slow: SlowCalls | None) -> Self:
         """Divide the body's time by the samples.
 
         Raises:
             Unavailable: the step itself runs operation by operation in the loop.
         """
         if eager.operations_ms > eager.functions_ms:
-            raise Unavailable(
-                "the step itself runs operation by operation, so the loop has no separate work"
-            )
+            raise Unavailable("the step itself runs operation by operation, so the loop has no separate work")
         each_ms = body.host_ms / max(1, samples.sample_count)
         calls = {samples.called_at, eager.at, *(slow.places if slow else ())}
         seen: Counter[tuple[Location, bool]] = Counter()

@@ -99,12 +99,9 @@ class Limits:
         "Smallest share of the step that making a batch in Python must take, between two calls of the "
         "training function",
     )
-    stack_samples: float = limit(
-        5.0, "Stack samples needed in lines that make batches before these lines count"
-    )
+    stack_samples: float = limit(5.0, "Stack samples needed in lines that make batches before these lines count")
     line: float = share_limit(
-        0.3,
-        "Smallest share of the input's Python, by stack samples, that one function must take to be named",
+        0.3, "Smallest share of the input's Python, by stack samples, that one function must take to be named"
     )
     call_ms: float = limit(
         3.0,
@@ -210,9 +207,7 @@ def _in_the_pipeline(
     disturbed = contention.disturbance if contention else ""
     if disturbed and pipeline.work_ms < limits.explained * breakdown[Stage.INPUT]:
         work, wait = milliseconds(pipeline.work_ms), milliseconds(breakdown[Stage.INPUT])
-        return NotApplicable(
-            reason=f"the pipeline works {work} of the wait of {wait}, and {disturbed}"
-        )
+        return NotApplicable(reason=f"the pipeline works {work} of the wait of {wait}, and {disturbed}")
     finding = _finding(pipeline, stages, breakdown, lines, contention, limits)
     return replace(finding, evidence=(*measures, *finding.evidence))
 
@@ -241,9 +236,7 @@ def _contended(
     if share < limits.interpreter or not stages:
         return None
     if contention and contention.others:
-        return NotApplicable(
-            reason=f"the training loop waits in Python, and {contention.disturbance}"
-        )
+        return NotApplicable(reason=f"the training loop waits in Python, and {contention.disturbance}")
     python = _python_ms(stages)
     finding = _finding(pipeline, stages, breakdown, lines, contention, limits)
     label = "share of the step in which the training loop waits for the interpreter, estimated"
@@ -258,9 +251,7 @@ def _contended(
     )
 
 
-def _crowding(
-    lines: InputLines, breakdown: Breakdown, contention: CpuContention, limits: Limits
-) -> Finding | None:
+def _crowding(lines: InputLines, breakdown: Breakdown, contention: CpuContention, limits: Limits) -> Finding | None:
     """Return the finding where Python of the input takes more from the compute than the step waits for it."""
     work_ms = lines.threads * breakdown.step_ms
     taken_ms, heavy = contention.taken_ms(work_ms), lines.heaviest
@@ -312,12 +303,7 @@ def _finding(
         summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in {breakdown.each_step}",
         evidence=(table, _line_table(lines, python)),
         remedies=remedies_of(
-            stages,
-            slowest.at,
-            pipeline.python_kind,
-            sampled,
-            _heavy(sampled, limits),
-            crowded=crowded,
+            stages, slowest.at, pipeline.python_kind, sampled, _heavy(sampled, limits), crowded=crowded
         ),
         effects=(*map(_effect, stages), *competing),
     )
@@ -338,8 +324,7 @@ def _line_table(lines: InputLines | Unavailable, python_ms: float) -> Table:
         return ratio(lines.share(*some)), ms(lines.share(*some) * python_ms)
 
     rows: list[tuple[Cell, ...]] = [
-        (line.at, line.caller or "-", line.calls or "-", *taken(line))
-        for line in lines.lines[:MOST_LINES]
+        (line.at, line.caller or "-", line.calls or "-", *taken(line)) for line in lines.lines[:MOST_LINES]
     ]
     if others := lines.lines[MOST_LINES:]:
         rows.append((OTHERS, "-", "-", *taken(*others)))
@@ -356,19 +341,10 @@ def _effect(stage: StageTime) -> Effect:
     return stage.scaled(remaining, Bound.AT_MOST)
 
 
-LINE_COLUMNS = (
-    "your line",
-    "called at",
-    "calls",
-    "share of the samples",
-    "time per step, estimated",
-)
+LINE_COLUMNS = ("your line", "called at", "calls", "share of the samples", "time per step, estimated")
 
 
-LINES = (
-    InputLine(Location("train.py", 14), 45, calls="PIL.Image.open"),
-    InputLine(Location("train.py", 12), 5),
-)
+LINES = (InputLine(Location("train.py", 14), 45, calls="PIL.Image.open"), InputLine(Location("train.py", 12), 5))
 AUGMENT = Dataset.of("Map", id=1, function="augment", at=Location("train.py", 12))
 
 

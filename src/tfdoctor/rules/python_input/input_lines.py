@@ -32,9 +32,7 @@ class InputLine:
     seen: int
     caller: Location | None = None
     calls: str = ""  # "numpy.lib._npyio_impl.NpzFile.__getitem__"; "" is the line itself
-    certain: bool = (
-        True  # it makes input; not of the user's own threads, which may do something else
-    )
+    certain: bool = True  # it makes input; not of the user's own threads, which may do something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +48,7 @@ class InputLines:
 
     @classmethod
     def measure(
-        cls,
-        recording: Recording,
-        framework: Framework,
-        program: Program | None,
-        sampled: SampledSteps | None,
+        cls, recording: Recording, framework: Framework, program: Program | None, sampled: SampledSteps | None
     ) -> Self:
         """Read the program record; of calls that were traced for samples only, those in steady calls.
 
@@ -65,9 +59,7 @@ class InputLines:
         record = recording.program.python if recording.program else None
         record = sampled.python if sampled else record
         if record is None or record.others is None:
-            raise Unavailable(
-                f"the threads that make input were not sampled{framework.with_tfdoctor}"
-            )
+            raise Unavailable(f"the threads that make input were not sampled{framework.with_tfdoctor}")
         types = {operation.type for operation in program.operations} if program else set()
         makes = _working(record, trains_in_python=bool(types & PYTHON_OPERATIONS))
         return cls(tuple(_lines(makes, Places.of(recording))), _threads(record))
@@ -95,9 +87,7 @@ class InputLines:
         Lines of the file of ``at`` are called by their numbers alone.
         """
         heavy, path = self.heaviest, at.path if at else None
-        places = [
-            f"line {one.at.line}" if one.at.path == path else location(one.at) for one in heavy
-        ]
+        places = [f"line {one.at.line}" if one.at.path == path else location(one.at) for one in heavy]
         takes = f"takes {percent(self.share(*heavy))} of the input's Python"
         if not heavy[0].calls:
             return f": {places[0]} {takes}"

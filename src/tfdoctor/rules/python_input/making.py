@@ -12,13 +12,7 @@ from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.rules.python_input.remedies import fewer, in_place
 from tfdoctor.terms import text
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Cell,
-    Location,
-    Remedy,
-    Stage,
-    Table,
-)
+from tfdoctor.terms.verdict import Cell, Location, Remedy, Stage, Table
 
 TAKING_MS = 0.07
 """What `next()` of a tf.data iterator takes of a step whose batch is ready: 0.07 ms for one tensor, 0.09 ms for
@@ -38,9 +32,7 @@ class Making:
     converting_ms: float
     remedy: Remedy
     taking_ms: float  # what it takes to get a batch from elsewhere
-    by_model: bool = (
-        False  # the loop's own model decides what is in a batch: no pipeline can make it
-    )
+    by_model: bool = False  # the loop's own model decides what is in a batch: no pipeline can make it
 
     @classmethod
     def of(
@@ -94,8 +86,7 @@ class Making:
     def table(self) -> Table:
         """The time of each line, and of the conversions."""
         rows: list[tuple[Cell, ...]] = [
-            (at or "unknown", calls or "-", ms(time_ms))
-            for at, calls, time_ms in self.lines[:MOST_LINES]
+            (at or "unknown", calls or "-", ms(time_ms)) for at, calls, time_ms in self.lines[:MOST_LINES]
         ]
         if others := self.lines[MOST_LINES:]:
             rows.append((OTHERS, "-", ms(sum(time_ms for *_, time_ms in others))))
@@ -108,9 +99,7 @@ ALONE = 10
 """Stack samples in a line that is named without the others: with 10 its time is uncertain by a third."""
 
 
-def _by_line(
-    makers: Sequence[SampledLine], all_ms: float
-) -> tuple[tuple[Location | None, str, float], ...]:
+def _by_line(makers: Sequence[SampledLine], all_ms: float) -> tuple[tuple[Location | None, str, float], ...]:
     """Divide the time among lines; a line is sampled in several places, of which the first is the most frequent."""
     seen: Counter[Location | None] = Counter()
     calls: dict[Location | None, str] = {}

@@ -8,10 +8,7 @@ from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.tensorflow_calls import equivalents
 from tfdoctor.terms import text
 from tfdoctor.terms.kinds import InputKind
-from tfdoctor.terms.verdict import (
-    Location,
-    Remedy,
-)
+from tfdoctor.terms.verdict import Location, Remedy
 
 
 def remedies_of(
@@ -53,9 +50,7 @@ def once(takes: str, at: Location | None) -> Remedy:
     return Remedy(f"{ONCE}{takes}", PREPARED, at)
 
 
-def _in_tensorflow(
-    stages: Sequence[StageTime], python_kind: str, native: Sequence[str]
-) -> tuple[str, str]:
+def _in_tensorflow(stages: Sequence[StageTime], python_kind: str, native: Sequence[str]) -> tuple[str, str]:
     """Return the change of all stages, and its code: TensorFlow's where it is known, else its general shape."""
     generated = [s for s in stages if s.kind == GENERATOR or python_kind == InputKind.GENERATOR]
     mapped = [(stage.title, _function(stage)) for stage in stages if stage not in generated]

@@ -35,8 +35,7 @@ SMALL = 0.1
 
 
 DECODE = Equivalent(
-    "PIL.Image.open(path)",
-    "tf.io.decode_image(tf.io.read_file(path), channels=3, expand_animations=False)",
+    "PIL.Image.open(path)", "tf.io.decode_image(tf.io.read_file(path), channels=3, expand_animations=False)"
 )
 
 EQUIVALENTS = {
@@ -54,9 +53,7 @@ EQUIVALENTS = {
     "numpy.clip": Equivalent("numpy.clip(row, low, high)", "tf.clip_by_value(rows, low, high)"),
     "numpy.roll": Equivalent("numpy.roll(row, shift)", "tf.roll(rows, shift, axis=-1)"),
     "numpy.flip": Equivalent("numpy.flip(row)", "tf.reverse(rows, axis=[-1])"),
-    "numpy.pad": Equivalent(
-        "numpy.pad(row, (before, after))", "tf.pad(rows, [(0, 0), (before, after)])"
-    ),
+    "numpy.pad": Equivalent("numpy.pad(row, (before, after))", "tf.pad(rows, [(0, 0), (before, after)])"),
     "re.sub": Equivalent(
         "re.sub(pattern, new, text)",
         "tf.strings.regex_replace(texts, pattern, new)",

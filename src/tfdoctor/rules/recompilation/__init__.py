@@ -68,12 +68,9 @@ class Limits:
     """Thresholds of this rule."""
 
     steps: float = limit(
-        2.0,
-        "Smallest number of steps in which XLA compiles; a single step may be the first of its kind",
+        2.0, "Smallest number of steps in which XLA compiles; a single step may be the first of its kind"
     )
-    late: float = limit(
-        1.0, "Smallest number of steps that compile in the second half of the traced steps"
-    )
+    late: float = limit(1.0, "Smallest number of steps that compile in the second half of the traced steps")
 
 
 def check(

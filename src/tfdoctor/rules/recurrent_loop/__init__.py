@@ -184,10 +184,7 @@ def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[Pa
     loops = f"{counted(len(needed), 'loop')} of up to {longest:.0f} iterations"
     between = f"starting the operations of {loops} takes {milliseconds(host_ms)}"
     inside = f"the operations of {loops} take {milliseconds(device_ms)}"
-    times = (
-        PartTime(Stage.HOST, ms(host_ms), between),
-        PartTime(Stage.DEVICE, ms(device_ms), inside),
-    )
+    times = (PartTime(Stage.HOST, ms(host_ms), between), PartTime(Stage.DEVICE, ms(device_ms), inside))
     return times if host_ms else times[1:]
 
 
@@ -207,11 +204,7 @@ def _table(work: LoopWork) -> Table:
 
 
 def _finding(
-    summary: str,
-    evidence: tuple[Evidence, ...],
-    work: LoopWork,
-    program: Program | None,
-    host_ms: float,
+    summary: str, evidence: tuple[Evidence, ...], work: LoopWork, program: Program | None, host_ms: float
 ) -> Finding:
     """Return the finding, with what a computation without the loop saves: all but the least time of its operations.
 

@@ -34,11 +34,7 @@ _SYNTAX: tuple[Any, ...] = (
 def vectorized_fn(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Replace the only ``tf.map_fn`` of a file, or the one on a line, by ``tf.vectorized_map``."""
     values = Values(module)
-    every = [
-        call
-        for call in module.all(cst.Call)
-        if values.from_tensorflow(call.func) == "tensorflow.map_fn"
-    ]
+    every = [call for call in module.all(cst.Call) if values.from_tensorflow(call.func) == "tensorflow.map_fn"]
     found = [call for call in every if module.covers(call, line)] or every
     if len(found) != 1:
         raise Declined(f"the file has {'several calls' if found else 'no call'} of tf.map_fn")
@@ -76,28 +72,21 @@ def _is_straight(function: cst.FunctionDef) -> bool:
         isinstance(part, cst.SimpleStatementLine)
         and all(
             isinstance(one, cst.Return)
-            or (
-                isinstance(one, cst.Assign)
-                and all(isinstance(target.target, cst.Name) for target in one.targets)
-            )
+            or (isinstance(one, cst.Assign) and all(isinstance(target.target, cst.Name) for target in one.targets))
             for one in part.body
         )
         for part in function.body.body
     )
 
 
-def _must_be_known(
-    module: SyntaxTree, values: Values, body: cst.BaseExpression | cst.BaseSuite
-) -> None:
+def _must_be_known(module: SyntaxTree, values: Values, body: cst.BaseExpression | cst.BaseSuite) -> None:
     kind: Any = cst.BaseExpression  # abstract, and only asked about
     for node in module.all(kind):
         if not module.within(node, body):
             continue
         line = module.line(node)
         if not isinstance(node, _SYNTAX):
-            raise Declined(
-                f"line {line} has Python that may not be computed for all elements at once"
-            )
+            raise Declined(f"line {line} has Python that may not be computed for all elements at once")
         if isinstance(node, cst.Call) and not (
             values.from_tensorflow(node.func) and last_name(node.func) in VECTORIZED
         ):

@@ -75,12 +75,10 @@ class Limits:
     """How much repetition is worth a change."""
 
     share: float = share_limit(
-        0.03,
-        "Smallest share of the compute time in repeated work that is reported: steps vary by as much",
+        0.03, "Smallest share of the compute time in repeated work that is reported: steps vary by as much"
     )
     part: float = share_limit(
-        0.1,
-        "Smallest share of all repeated work in a pair of lines that is named: the rest is scattered",
+        0.1, "Smallest share of all repeated work in a pair of lines that is named: the rest is scattered"
     )
     least_ms: float = limit(
         0.1,
@@ -94,9 +92,7 @@ def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits
     share = work.ms / operations.total_ms if operations.total_ms else 0.0
     evidence = (
         Measure("time computing again what is known, per step", ms(work.ms)),
-        Measure.share(
-            "share of the compute time computing again what is known", share, limits.share
-        ),
+        Measure.share("share of the compute time computing again what is known", share, limits.share),
     )
     least_ms = max(limits.least_ms, limits.part * work.ms)
     repeats = [one for one in work.repeats if one.ms >= least_ms]
@@ -194,9 +190,7 @@ def _effects(repeats: Iterable[Repeat], constants: Iterable[Constant]) -> Iterat
         yield from (row.scaled(0.0, Bound.AT_MOST) for row in one.gradients)
         for added in one.sums:
             left, row = 1.0 - added.spared, added.row
-            yield Effect(
-                Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST, narrows=True
-            )
+            yield Effect(Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST, narrows=True)
     for constant in constants:
         yield from (row.scaled(0.0, Bound.AT_MOST) for row in constant.rows)
 

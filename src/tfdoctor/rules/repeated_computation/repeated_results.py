@@ -102,8 +102,7 @@ class RepeatedResults:
         repeats = tuple(_repeats(ran, dependence.flow, operations))
         constants = _constants(ran, dependence, Unassigned(dependence, operations))
         return cls(
-            tuple(sorted(repeats, key=lambda one: -one.ms)),
-            tuple(sorted(constants, key=lambda one: -one.ms)),
+            tuple(sorted(repeats, key=lambda one: -one.ms)), tuple(sorted(constants, key=lambda one: -one.ms))
         )
 
     @property
@@ -159,9 +158,7 @@ def _repeats(ran: Ran, flow: Dataflow, operations: Operations) -> Iterator[Repea
         yield Repeat(first_at, again, rows, spared, tuple(_sums(spared, flow, operations)))
 
 
-def _sums(
-    spared: Iterable[OperationTime], flow: Dataflow, operations: Operations
-) -> Iterator[GradientSum]:
+def _sums(spared: Iterable[OperationTime], flow: Dataflow, operations: Operations) -> Iterator[GradientSum]:
     """Yield the sums of which gradients that go are operands, directly or in another shape."""
     names = {row.operation.name if row.operation else row.name for row in spared}
     for row in operations.rows if names else ():

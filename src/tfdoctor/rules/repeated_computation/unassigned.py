@@ -122,9 +122,7 @@ class Unassigned:
         outside of the graphs in the traced steps, it is not known which.
         """
         program = self.dependence.flow.program
-        outside = (
-            one.name not in program.by_name for one in self.operations.rows if one.type == ASSIGN
-        )
+        outside = (one.name not in program.by_name for one in self.operations.rows if one.type == ASSIGN)
         return () if any(outside) else tuple(_writes(program))
 
     @cached_property
@@ -171,6 +169,4 @@ def _alike(one: Tensor, other: Tensor) -> bool:
     if one[0] != other[0] or one[1] is None or other[1] is None:
         return one[0] == other[0]
     same_rank = len(one[1]) == len(other[1])
-    return same_rank and all(
-        a == b or a is None or b is None for a, b in zip(one[1], other[1], strict=True)
-    )
+    return same_rank and all(a == b or a is None or b is None for a, b in zip(one[1], other[1], strict=True))

@@ -79,12 +79,10 @@ class Limits:
     """Thresholds of this rule."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the step in converting what stays the same; xprof reports waits from 5 % on",
+        0.05, "Smallest share of the step in converting what stays the same; xprof reports waits from 5 % on"
     )
     least_ms: float = limit(
-        0.2,
-        "Shortest time in ms per step; converting a number or a tiny array takes up to 0.1 ms while traced",
+        0.2, "Shortest time in ms per step; converting a number or a tiny array takes up to 0.1 ms while traced"
     )
 
 

@@ -39,9 +39,7 @@ def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     return [insert(start, "".join(lines)), *uses]
 
 
-def _call(
-    module: SyntaxTree, line: int, places: Iterable[str]
-) -> tuple[cst.Call, Mapping[str, cst.Name]]:
+def _call(module: SyntaxTree, line: int, places: Iterable[str]) -> tuple[cst.Call, Mapping[str, cst.Name]]:
     """Return the only call on a line whose arguments at these places are names, and the names."""
     calls = [call for call in module.all(cst.Call) if module.covers(call, line)]
     found = [(call, given) for call in calls if (given := _given(call, places)) is not None]
@@ -83,9 +81,7 @@ def _loop(module: SyntaxTree, call: cst.Call, names: set[str]) -> cst.For | cst.
     if not loops:
         raise Declined("no loop is around the line, in the same function")
     if chosen is None:
-        raise Declined(
-            "the loop around the line uses the arrays in other ways, which may change them"
-        )
+        raise Declined("the loop around the line uses the arrays in other ways, which may change them")
     return chosen
 
 
@@ -161,11 +157,7 @@ def _tuple(module: SyntaxTree, name: str, dtypes: Mapping[str, str], constant: s
         for at in range(count)
     ]
     rest = [] if _parts(module, name, count) else [f"*{name}[{count}:]"]
-    return (
-        f"({', '.join([*items, *rest])},)"
-        if len(items + rest) == 1
-        else f"({', '.join([*items, *rest])})"
-    )
+    return f"({', '.join([*items, *rest])},)" if len(items + rest) == 1 else f"({', '.join([*items, *rest])})"
 
 
 def _parts(module: SyntaxTree, name: str, count: int | None = None) -> list[str]:

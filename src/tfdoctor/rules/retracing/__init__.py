@@ -75,9 +75,7 @@ from tfdoctor.terms.verdict import (
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 
-BY_HAND = (
-    "whether the function may compute with a tensor instead of a Python value is not in the file"
-)
+BY_HAND = "whether the function may compute with a tensor instead of a Python value is not in the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +143,7 @@ NO_STEPS = "the run has no training steps"
 
 
 def _of_both(
-    again: RepeatedTracing,
-    retracing: Retracing,
-    retraced: Sequence[Retraced],
-    run: RunTracing | None,
+    again: RepeatedTracing, retracing: Retracing, retraced: Sequence[Retraced], run: RunTracing | None
 ) -> Finding:
     """State the run's time; where the traced steps show the same, it has a part in the typical step as well."""
     changed = {function.name: function.changed for function in (run.functions if run else ())}
@@ -183,9 +178,7 @@ def _of_window(
     )
 
 
-def _of_older(
-    run: RunTracing | None, retracing: Retracing, breakdown: Breakdown, limits: Limits
-) -> Verdict:
+def _of_older(run: RunTracing | None, retracing: Retracing, breakdown: Breakdown, limits: Limits) -> Verdict:
     """State the time of tracing over the whole run: it has no part in the typical steps that savings refer to.
 
     What counts are functions whose tracing costs enough and went on in the later half of their calls.

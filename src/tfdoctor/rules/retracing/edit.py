@@ -19,9 +19,7 @@ OPTIMIZERS = frozenset(
 
 RATES = ("learning_rate", "lr")
 
-_RECOMPILED = re.compile(
-    r"\.trainable\s*=|\.add\(|\.pop\(|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler"
-)
+_RECOMPILED = re.compile(r"\.trainable\s*=|\.add\(|\.pop\(|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler")
 """What needs a new compile, or sets the learning rate in another way, which compile resets."""
 
 
@@ -39,9 +37,7 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     changed = bound_in(module, loop) - {model.value} - _only_rates(module, loop)
     _must_be_one_model(module, values, model, loop)
     if found := _RECOMPILED.search(module.written(loop)) or _ELSEWHERE.search(module.text):
-        raise Declined(
-            f"the file has `{found[0].strip()}`, after which the model may have to be compiled again"
-        )
+        raise Declined(f"the file has `{found[0].strip()}`, after which the model may have to be compiled again")
     rate = None
     for place, argument in enumerate(call.args):
         if argument.star:
@@ -50,9 +46,7 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
             rate = _changing_rate(module, values, argument.value, changed)
         else:
             must_be_the_same(module, values, argument.value, changed)
-    instead = (
-        f"{model.value}.optimizer.learning_rate = {module.written(rate.value)}" if rate else ""
-    )
+    instead = f"{model.value}.optimizer.learning_rate = {module.written(rate.value)}" if rate else ""
     return moved_up(module, statement, loop, _without(module, call, rate), instead)
 
 
@@ -62,9 +56,7 @@ def _only_rates(module: SyntaxTree, loop: Loop) -> frozenset[str]:
     rates = {
         target.value.value
         for target in targets
-        if isinstance(target, cst.Attribute)
-        and target.attr.value in RATES
-        and isinstance(target.value, cst.Name)
+        if isinstance(target, cst.Attribute) and target.attr.value in RATES and isinstance(target.value, cst.Name)
     }
     others = {
         root_name(target)
@@ -85,12 +77,7 @@ def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStateme
         for call in module.all(cst.Call)
         if isinstance(call.func, cst.Attribute) and last_name(call.func) == "compile"
     ]
-    loops = [
-        loop
-        for kind in (cst.For, cst.While)
-        for loop in module.all(kind)
-        if module.covers(loop, line)
-    ]
+    loops = [loop for kind in (cst.For, cst.While) for loop in module.all(kind) if module.covers(loop, line)]
     innermost = max(loops, key=module.span, default=None)
     inside = [call for call in every if innermost is not None and module.within(call, innermost)]
     calls = [call for call in every if module.covers(call, line)] or inside
@@ -161,12 +148,7 @@ def _without(module: SyntaxTree, call: cst.Call, rate: cst.Arg | None) -> str:
 
 def function_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Move the definition of a tf.function, or the call that makes one, in front of its loop."""
-    loops = [
-        loop
-        for kind in (cst.For, cst.While)
-        for loop in module.all(kind)
-        if module.covers(loop, line)
-    ]
+    loops = [loop for kind in (cst.For, cst.While) for loop in module.all(kind) if module.covers(loop, line)]
     if not loops:
         raise Declined(f"line {line} is in no loop of the file")
     made = [part for loop in loops for part in loop.body.body if _function_name(module, part)]
@@ -187,12 +169,7 @@ def _function_name(module: SyntaxTree, part: cst.CSTNode) -> str:
             made = any(module.means(undecorated(each), FUNCTION) for each in decorators)
             return name.value if made else ""
         case cst.SimpleStatementLine(
-            body=[
-                cst.Assign(
-                    targets=[cst.AssignTarget(target=cst.Name() as name)],
-                    value=cst.Call(func=func),
-                )
-            ]
+            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as name)], value=cst.Call(func=func))]
         ):
             return name.value if module.means(func, FUNCTION) else ""
         case _:

@@ -83,9 +83,7 @@ def repeated(
     return tracing if enough else None
 
 
-def _is_fault(
-    function: TracedDefinition, phases: RunPhases, calls: RunCalls | None, made: float
-) -> bool:
+def _is_fault(function: TracedDefinition, phases: RunPhases, calls: RunCalls | None, made: float) -> bool:
     """Say whether it is still traced in the later half of the run after its first trace: warm-up is not.
 
     A function that is one for each of several models is judged by tuning-loop.
@@ -222,8 +220,7 @@ def _remedy(tracing: RepeatedTracing, changed: Mapping[str, tuple[str, ...]]) ->
 
 
 KEPT_OPTIMIZER = (
-    "Compile the model once, before the loop, and assign the learning rate; "
-    "the optimizer keeps its state"
+    "Compile the model once, before the loop, and assign the learning rate; the optimizer keeps its state"
 )
 
 

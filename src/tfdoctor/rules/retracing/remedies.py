@@ -26,9 +26,7 @@ def for_change(function: Retraced, at: Location | None) -> Remedy:
         return Remedy(action, code, at, "reduce-retracing")
     action = f"Leave the input shape of {function.name} open, or pad the input to a few lengths"
     lengths = bucketing(few_lengths(given.lengths), fixed=True)
-    return Remedy(
-        action, OPEN.format(given.signature, function.name, lengths), at, "reduce-retracing"
-    )
+    return Remedy(action, OPEN.format(given.signature, function.name, lengths), at, "reduce-retracing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +56,13 @@ class GivenShapes:
     @property
     def rows(self) -> str:
         """The size of the largest batch, as code."""
-        return str(
-            max(
-                (int(shape[0]) for shape in self.shapes if shape[0].isdecimal()),
-                default="batch_size",
-            )
-        )
+        return str(max((int(shape[0]) for shape in self.shapes if shape[0].isdecimal()), default="batch_size"))
 
     @property
     def signature(self) -> str:
         """A signature for all of them, as code."""
         same = {len(shape) for shape in self.shapes}
-        dimensions = [
-            values[0] if len(set(values)) == 1 else "None"
-            for values in zip(*self.shapes, strict=False)
-        ]
+        dimensions = [values[0] if len(set(values)) == 1 else "None" for values in zip(*self.shapes, strict=False)]
         shape = f"[{', '.join(dimensions)}]" if len(same) == 1 else "None"
         return f"tf.TensorSpec({', '.join(filter(None, (shape, self.dtype)))})"
 
@@ -82,9 +72,7 @@ def of_numbers(function: TracedDefinition) -> Remedy:
     numbers = [one for one in function.numbers if not one.is_text]
     if not numbers:
         first = function.numbers[0]
-        action = (
-            f"Call {function.name} with few different texts, or make a function for each of them"
-        )
+        action = f"Call {function.name} with few different texts, or make a function for each of them"
         return Remedy(action, TEXT.format(function.name, first.name), first.at or function.at)
     first, several = numbers[0], len(numbers) > 1
     tensors = "), tf.constant(".join(one.name for one in numbers)

@@ -43,9 +43,7 @@ class TracedInRun:
     @property
     def retraced(self) -> Retraced:
         """The same of a function whose calls are those of the run."""
-        return Retraced(
-            self.name, self.calls, self.tracings, self.tracings, self.changed, self.remade
-        )
+        return Retraced(self.name, self.calls, self.tracings, self.tracings, self.changed, self.remade)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,7 @@ def _must_not_need_shapes(module: SyntaxTree, function: cst.FunctionDef) -> None
         if found := _NEEDS_SHAPE.search(module.written(part)):
             line = module.line(part)
             raise Declined(f"`{found[0]}` below line {line} may need a shape that is known")
-        called = {
-            last_name(call.func) for call in module.all(cst.Call) if module.within(call, part)
-        }
+        called = {last_name(call.func) for call in module.all(cst.Call) if module.within(call, part)}
         own = [f for f in module.all(cst.FunctionDef) if f.name.value in called]
         parts += [each for each in own if each not in parts]
 
@@ -78,12 +76,8 @@ def tensor_argument(module: SyntaxTree, _: int, example: str) -> list[Splice]:
     changed = {name: passed for name, passed in floats.items() if passed}
     if len(changed) != 1:
         raise Declined("the file does not show which argument is a floating-point number of Python")
-    if other := next(
-        (n for n in _TENSORS.findall(example) if n in changing and n not in changed), ""
-    ):
-        raise Declined(
-            f"`{other}` changes too, and is no floating-point number by how it is written"
-        )
+    if other := next((n for n in _TENSORS.findall(example) if n in changing and n not in changed), ""):
+        raise Declined(f"`{other}` changes too, and is no floating-point number by how it is written")
     name, passed = next(iter(changed.items()))
     _must_only_compute(module, values, function, name)
     return [splice for value in passed for splice in _converted(module, value)]
@@ -121,16 +115,13 @@ def _is_float(values: Values, value: cst.BaseExpression) -> bool:  # noqa: C901,
         case cst.Name():
             sources = values.sources(value)
             return bool(sources) and all(
-                not source.each and source.place < 0 and _is_float(values, source.value)
-                for source in sources
+                not source.each and source.place < 0 and _is_float(values, source.value) for source in sources
             )
         case _:
             return False
 
 
-def _must_only_compute(
-    module: SyntaxTree, values: Values, function: cst.FunctionDef, name: str
-) -> None:
+def _must_only_compute(module: SyntaxTree, values: Values, function: cst.FunctionDef, name: str) -> None:
     """Decline uses of a parameter other than in arithmetic and as an operand of TensorFlow's functions."""
     for node in module.all(cst.Name):
         if node.value != name or not module.within(node, function.body):
@@ -140,12 +131,9 @@ def _must_only_compute(
             continue
         operand = isinstance(parent, cst.BinaryOperation)
         argument = isinstance(parent, cst.Arg) and parent.keyword is None
-        calls = [
-            call for call in module.around(node, cst.Call) if module.within(call, function.body)
-        ]
+        calls = [call for call in module.around(node, cst.Call) if module.within(call, function.body)]
         known = all(
-            values.from_tensorflow(call.func).startswith("tensorflow.")
-            and last_name(call.func)[:1].islower()
+            values.from_tensorflow(call.func).startswith("tensorflow.") and last_name(call.func)[:1].islower()
             for call in calls
         )
         tested = any(True for _ in module.around(node, cst.Comparison))

@@ -37,16 +37,7 @@ from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScan, WeightSca
 from tfdoctor.terms.humanize import location, milliseconds, percent
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    RunEffect,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, Measure, Remedy, RunEffect, Verdict
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -59,12 +50,9 @@ class Limits:
     """When the scans are reported: both limits must be reached."""
 
     share: float = share_limit(
-        0.02,
-        "Smallest share of the run in scans that is reported; the repair is one pair of brackets",
+        0.02, "Smallest share of the run in scans that is reported; the repair is one pair of brackets"
     )
-    least_ms: float = limit(
-        500.0, "Shortest time in ms of all scans; below half a second nobody waits for it"
-    )
+    least_ms: float = limit(500.0, "Shortest time in ms of all scans; below half a second nobody waits for it")
 
 
 def check(scans: WeightScans, phases: RunPhases, limits: Limits = Limits()) -> Verdict:
@@ -77,9 +65,7 @@ def check(scans: WeightScans, phases: RunPhases, limits: Limits = Limits()) -> V
         Measure("stack samples in scans", count(sum(line.samples for line in scans.lines))),
     )
     if not scans.lines:
-        return Healthy(
-            summary="No sample of the run shows a scan of sample weights", concern=Concern.RUN
-        )
+        return Healthy(summary="No sample of the run shows a scan of sample weights", concern=Concern.RUN)
     time = f"{milliseconds(taken)} ({percent(share)} of the run)"
     summary = f"Keras looks through sample weights one by one for {time}"
     if share < limits.share or taken < limits.least_ms:
@@ -88,9 +74,7 @@ def check(scans: WeightScans, phases: RunPhases, limits: Limits = Limits()) -> V
     return Finding(
         summary=f"{summary} at {location(first.at)}" if first.at else summary,
         evidence=evidence,
-        remedies=(
-            Remedy("Pass the weights in a list, one entry for each output", IN_A_LIST, first.at),
-        ),
+        remedies=(Remedy("Pass the weights in a list, one entry for each output", IN_A_LIST, first.at),),
         run_effects=tuple(map(_effect, scans.lines)),
         concern=Concern.RUN,
     )

@@ -45,15 +45,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -153,9 +145,7 @@ def _finding(
         ),
         remedies=_remedies(openers, reader, files),
         effects=tuple(
-            stage.scaled(1.0 / speedup, Bound.AT_MOST, spreads=spreads)
-            for stage in spread
-            if stage.work_ms
+            stage.scaled(1.0 / speedup, Bound.AT_MOST, spreads=spreads) for stage in spread if stage.work_ms
         ),
     )
 
@@ -163,16 +153,12 @@ def _finding(
 def _openers(pipeline: InputPipeline, reader: StageTime) -> list[StageTime]:
     """Return the stages that open files one after the other for a reader, the nearest first."""
     openers = [
-        stage
-        for stage in pipeline.stages
-        if feeds(reader.path, stage.path) and OPENER.fullmatch(stage.kind)
+        stage for stage in pipeline.stages if feeds(reader.path, stage.path) and OPENER.fullmatch(stage.kind)
     ]
     return sorted(openers, key=lambda stage: -len(stage.path))
 
 
-def _remedies(
-    openers: list[StageTime], reader: StageTime, files: SourceFiles | None
-) -> tuple[Remedy, ...]:
+def _remedies(openers: list[StageTime], reader: StageTime, files: SourceFiles | None) -> tuple[Remedy, ...]:
     interleave = next((stage for stage in openers if stage.kind == "Interleave"), None)
     at = (interleave or reader).at
     single = files is not None and files.count == 1

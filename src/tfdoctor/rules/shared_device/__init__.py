@@ -119,19 +119,14 @@ def _without(replicas: Replicas) -> Verdict | None:
     if replicas.count == 1:
         return NotApplicable(reason="one replica trains")
     if replicas.sharing is None:
-        return NotApplicable(
-            reason="the recording does not say on which device each replica computes"
-        )
+        return NotApplicable(reason="the recording does not say on which device each replica computes")
     if not replicas.share_a_device:
         return Healthy(summary="Each replica has a device of its own")
     return None
 
 
 def _effects(
-    replicas: Replicas,
-    breakdown: Breakdown,
-    copied: CopiedWork,
-    overhead: PythonOverhead | None,
+    replicas: Replicas, breakdown: Breakdown, copied: CopiedWork, overhead: PythonOverhead | None
 ) -> Iterator[Effect]:
     """Yield what a single replica does without; the host's time for these operations goes with them."""
     for row in copied.spared:
@@ -150,21 +145,12 @@ def _evidence(
     return (
         Measure("replicas on one device", count(replicas.sharing or 0)),
         Measure.share("share of the step for having several", share, limits.share),
-        Measure(
-            "operations per step of the further replicas", count(_calls(*further, *copied.updates))
-        ),
-        Measure(
-            "compute time of the further replicas, per step", ms(sum(row.ms for row in further))
-        ),
+        Measure("operations per step of the further replicas", count(_calls(*further, *copied.updates))),
+        Measure("compute time of the further replicas, per step", ms(sum(row.ms for row in further))),
         Measure.share(
-            "share of the further replicas' compute time on small tensors",
-            copied.fixed_share,
-            limits.fixed,
+            "share of the further replicas' compute time on small tensors", copied.fixed_share, limits.fixed
         ),
-        Measure(
-            "updates of the further replicas' variables, per step",
-            ms(sum(row.ms for row in copied.updates)),
-        ),
+        Measure("updates of the further replicas' variables, per step", ms(sum(row.ms for row in copied.updates))),
         Measure("waiting for the exchange, per step", ms(breakdown[Stage.COLLECTIVE])),
     )
 
@@ -174,9 +160,7 @@ def _calls(*rows: OperationTime) -> float:
 
 
 def _remedy(at: Location | None) -> Remedy:
-    return Remedy(
-        "Train one replica on each physical device", ONE_EACH, at, "one-replica", changes=ONE
-    )
+    return Remedy("Train one replica on each physical device", ONE_EACH, at, "one-replica", changes=ONE)
 
 
 ONE = "one replica trains on the whole batch"

@@ -7,9 +7,7 @@ from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.edits.values import Values
 
-MIRRORED = frozenset(
-    f"tensorflow.distribute.{package}MirroredStrategy" for package in ("", "experimental.")
-)
+MIRRORED = frozenset(f"tensorflow.distribute.{package}MirroredStrategy" for package in ("", "experimental."))
 
 DEFAULT = "tensorflow.distribute.get_strategy"
 

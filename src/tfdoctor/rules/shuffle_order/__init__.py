@@ -61,9 +61,7 @@ ORDER = "the examples come in another order"
 
 BATCHES = frozenset(("Batch", "ParallelBatch", "PaddedBatch"))
 
-PASSING = frozenset(
-    ("Map", "ParallelMap", "Prefetch", "Options", "Cache", "Take", "Skip", "Shard", "Filter")
-)
+PASSING = frozenset(("Map", "ParallelMap", "Prefetch", "Options", "Cache", "Take", "Skip", "Shard", "Filter"))
 """Kinds that leave the order and the grouping of elements as they are."""
 
 SOURCES = frozenset(("TensorSlice", "Range", "TFRecord", "TextLine", "FixedLengthRecord"))
@@ -86,9 +84,7 @@ def check(properties: DatasetProperties, limits: Limits = Limits()) -> Verdict:
     line = properties.line()
     shuffles = [at for at, dataset in enumerate(line) if kind_of(dataset) == "Shuffle"]
     if not shuffles:
-        return Healthy(
-            summary="No tf.data shuffle runs between the training loop and the source of the data"
-        )
+        return Healthy(summary="No tf.data shuffle runs between the training loop and the source of the data")
     if len(shuffles) > 1 or not _plain(line):
         return NotApplicable(
             reason="the pipeline has several shuffles or sources, or a library builds it: the order of its "
@@ -121,9 +117,7 @@ def _next(line: tuple[Dataset, ...], at: int, kinds: frozenset[str]) -> Dataset 
     return None
 
 
-def _after_batch(
-    properties: DatasetProperties, line: tuple[Dataset, ...], at: int
-) -> Finding | None:
+def _after_batch(properties: DatasetProperties, line: tuple[Dataset, ...], at: int) -> Finding | None:
     """Find training batches that are shuffled as a whole; a batch of batches consists of sequences."""
     batch = _next(line, at, BATCHES)
     again = any(kind_of(stage) in BATCHES for stage in line[:at])
@@ -148,9 +142,7 @@ def _after_batch(
     )
 
 
-def _after_repeat(
-    properties: DatasetProperties, line: tuple[Dataset, ...], at: int
-) -> Finding | None:
+def _after_repeat(properties: DatasetProperties, line: tuple[Dataset, ...], at: int) -> Finding | None:
     """Find epochs that overlap; a run of one pass has no second one."""
     repeat = _next(line, at, frozenset(("Repeat",)))
     times = repeat.parameters.count if repeat else None
@@ -179,9 +171,7 @@ def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Ve
     """Compare the buffer with the examples of one epoch."""
     held, examples = shuffle.parameters.buffer_size, properties.elements(shuffle)
     if held is None or held < 1 or not examples:
-        summary = (
-            f"{_name(shuffle)} comes before batch and repeat; the number of examples is unknown"
-        )
+        summary = f"{_name(shuffle)} comes before batch and repeat; the number of examples is unknown"
         return Healthy(summary=summary)
     share = min(1.0, held / examples)
     evidence = [Measure.share("share of the examples in the buffer", share, limits.share)]
@@ -210,15 +200,11 @@ dataset = order.map(lambda at: (tf.gather(features, at), tf.gather(labels, at)),
                     num_parallel_calls=tf.data.AUTOTUNE)"""
 
 
-def _finding(
-    shuffle: Dataset, summary: str, evidence: Sequence[Evidence], remedy: Remedy
-) -> Finding:
+def _finding(shuffle: Dataset, summary: str, evidence: Sequence[Evidence], remedy: Remedy) -> Finding:
     if not any(isinstance(item, Table) for item in evidence):
         where = Table.of([shuffle], ("shuffle", _name), ("your line", lambda stage: stage.at))
         evidence = (*evidence, where)
-    return Finding(
-        summary=summary, evidence=tuple(evidence), remedies=(remedy,), severity=Severity.NOTE
-    )
+    return Finding(summary=summary, evidence=tuple(evidence), remedies=(remedy,), severity=Severity.NOTE)
 
 
 def example(*stages: Dataset, passes: float | None = None) -> Verdict:

@@ -22,10 +22,7 @@ def earlier_shuffle(module: SyntaxTree, line: int, example: str) -> list[Splice]
     text = second.text
     if (buffer := _BUFFER.search(example)) is not None:
         text = _with_buffer(module, call, text, buffer[1])
-    return [
-        Splice(first.start, first.end, 0, text),
-        Splice(second.start, second.end, 0, first.text),
-    ]
+    return [Splice(first.start, first.end, 0, text), Splice(second.start, second.end, 0, first.text)]
 
 
 def _with_buffer(module: SyntaxTree, call: cst.Call, text: str, buffer: str) -> str:

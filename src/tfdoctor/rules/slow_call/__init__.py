@@ -105,19 +105,11 @@ SHOWN_ROWS = 8
 class Limits:
     """When such calls are reported: both limits must be reached."""
 
-    share: float = share_limit(
-        0.05, "Smallest share of the step in such calls; xprof reports waits from 5 % on"
-    )
-    samples: float = limit(
-        5.0, "Stack samples in such calls; with 5 their time is uncertain by 45 %"
-    )
+    share: float = share_limit(0.05, "Smallest share of the step in such calls; xprof reports waits from 5 % on")
+    samples: float = limit(5.0, "Stack samples in such calls; with 5 their time is uncertain by 45 %")
 
 
-OF_THE_RUN = {
-    SlowCall.PREDICT: RunCall.PREDICT,
-    SlowCall.EVALUATE: RunCall.EVALUATE,
-    SlowCall.SAVE: RunCall.SAVE,
-}
+OF_THE_RUN = {SlowCall.PREDICT: RunCall.PREDICT, SlowCall.EVALUATE: RunCall.EVALUATE, SlowCall.SAVE: RunCall.SAVE}
 """The calls whose time the account of the run has as a phase of its own."""
 
 
@@ -133,9 +125,7 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
 ) -> Verdict:
     """Compare the time of such calls with the step, and writes with how often they can be read."""
     if writing.often == 1:
-        slow = replace(
-            slow, lines=tuple(one for one in slow.lines if one.call is not SlowCall.WRITE)
-        )
+        slow = replace(slow, lines=tuple(one for one in slow.lines if one.call is not SlowCall.WRITE))
     sampled, many = slow, examples.calls if examples else ()
     ordered = sorted((*slow.lines, *(one.line for one in many)), key=lambda line: -line.ms)
     slow = replace(slow, lines=tuple(ordered))
@@ -208,10 +198,7 @@ def _first_of_each(lines: Sequence[SlowLine]) -> list[SlowLine]:
 
 
 def _effects(
-    slow: SlowCalls,
-    many: Sequence[SingleCall],
-    single: SingleOperations | None,
-    body: LoopBody | None,
+    slow: SlowCalls, many: Sequence[SingleCall], single: SingleOperations | None, body: LoopBody | None
 ) -> tuple[Effect, ...]:
     """Return the calls' time in each part of the step, as a ceiling.
 
@@ -219,10 +206,7 @@ def _effects(
     """
     alone_ms = single.inside_ms + single.between_ms if single and slow.lines else 0.0
     own_ms = {Stage.HOST: body.host_ms, Stage.BETWEEN: body.between_ms} if body else {}
-    times = {
-        stage: _ceiling(slow, stage, own_ms.get(stage, 0.0))
-        for stage in (Stage.HOST, Stage.BETWEEN)
-    }
+    times = {stage: _ceiling(slow, stage, own_ms.get(stage, 0.0)) for stage in (Stage.HOST, Stage.BETWEEN)}
     times[Stage.DEVICE] = max(slow.part_ms(Stage.DEVICE), alone_ms)
     for stage in times:
         times[stage] += sum(one.line.parts_ms.get(stage, 0.0) for one in many)

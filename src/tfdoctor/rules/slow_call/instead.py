@@ -37,15 +37,12 @@ INSTEAD = {
         "Call predict_on_batch, or the model in a tf.function", ON_BATCH, edit_id="calls-per-batch"
     ),
     SlowCall.EVALUATE: Remedy("Call test_on_batch, or evaluate once per epoch", TEST_ON_BATCH),
-    SlowCall.WEIGHTS: Remedy(
-        "Update the variables in place, in a tf.function", ASSIGN, edit_id="assign-weights"
-    ),
+    SlowCall.WEIGHTS: Remedy("Update the variables in place, in a tf.function", ASSIGN, edit_id="assign-weights"),
     SlowCall.CLONE: Remedy("Clone the model once, before the loop"),
     SlowCall.SAVE: Remedy("Save every 1,000 steps or once per epoch", RARELY),
     SlowCall.MODEL: Remedy("Call the model in a tf.function", CALL),
     SlowCall.SINGLE: Remedy(
-        "Stack the examples and call the function once, if no call needs the result of another",
-        STACKED,
+        "Stack the examples and call the function once, if no call needs the result of another", STACKED
     ),
     SlowCall.CLEAR: Remedy("Clear the session once, before the model is built"),
 }

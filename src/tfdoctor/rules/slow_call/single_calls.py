@@ -135,17 +135,12 @@ def _caller(record: PythonRecord, spans: Intervals, began_ps: int) -> Caller:
 
 
 def _call(
-    name: str,
-    spans: Intervals,
-    steady: SteadySteps,
-    activity: Activity,
-    caller: tuple[Caller, Places],
+    name: str, spans: Intervals, steady: SteadySteps, activity: Activity, caller: tuple[Caller, Places]
 ) -> SingleCall | None:
     """Return the calls of one function; None where they are few, mostly operations, or at no known line."""
     (line, seen), locate = caller
     counts = [  # in each steady step
-        sum(start <= begin < end for begin, _ in spans.within(start, end).spans)
-        for start, end in steady.stretches
+        sum(start <= begin < end for begin, _ in spans.within(start, end).spans) for start, end in steady.stretches
     ]
     at, calls, steps = locate(line), sum(counts) / steady.rounds, sum(map(bool, counts))
     whole_ms = steady.ms(spans)
@@ -155,9 +150,7 @@ def _call(
     if parts[Stage.DEVICE] >= USEFUL * whole_ms:
         return None
     spared = {stage: time * (1.0 - 1.0 / calls) for stage, time in parts.items() if time}
-    return SingleCall(
-        name, calls, whole_ms / calls, SlowLine(at, SlowCall.SINGLE, seen, steps, spared)
-    )
+    return SingleCall(name, calls, whole_ms / calls, SlowLine(at, SlowCall.SINGLE, seen, steps, spared))
 
 
 def _parts(spans: Intervals, steady: SteadySteps, activity: Activity) -> dict[Stage, float]:

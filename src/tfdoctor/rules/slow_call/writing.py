@@ -37,11 +37,7 @@ class Writing:
 
     @classmethod
     def measure(
-        cls,
-        slow: SlowCalls,
-        breakdown: Breakdown,
-        phases: RunPhases | None,
-        steps: RunSteps | None,
+        cls, slow: SlowCalls, breakdown: Breakdown, phases: RunPhases | None, steps: RunSteps | None
     ) -> Self:
         """Find the lines in the account of the run."""
         writes = [line for line in slow.lines if line.call is SlowCall.WRITE]

@@ -51,11 +51,7 @@ from tfdoctor.diagnosis.rule import Topic, share_limit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Layer, RecurrentArguments
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.slow_cudnn_path.recurrent_layers import (
-    CudnnObstacle,
-    LoopedLayer,
-    RecurrentLayers,
-)
+from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, LoopedLayer, RecurrentLayers
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
@@ -78,9 +74,7 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.2.0"
 PRECONDITIONS = (
     not_on(
-        DeviceKind.CPU,
-        DeviceKind.TPU,
-        verdict=NotApplicable(reason="cuDNN computes recurrent layers on GPUs only"),
+        DeviceKind.CPU, DeviceKind.TPU, verdict=NotApplicable(reason="cuDNN computes recurrent layers on GPUs only")
     ),
     figures_per_step,
 )
@@ -92,8 +86,7 @@ class Limits:
     """The share of the step from which layers are reported."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the step in recurrent layers off cuDNN that justifies changing a model",
+        0.05, "Smallest share of the step in recurrent layers off cuDNN that justifies changing a model"
     )
 
 
@@ -156,20 +149,14 @@ REMEDIES: Mapping[CudnnObstacle, tuple[str, str]] = {
         "Apply the reset gate after the product",
         "keras.layers.GRU(units, reset_after=True)",
     ),
-    CudnnObstacle.USE_CUDNN: (
-        "Let Keras use cuDNN",
-        'keras.layers.{kind}(units, use_cudnn="auto")',
-    ),
+    CudnnObstacle.USE_CUDNN: ("Let Keras use cuDNN", 'keras.layers.{kind}(units, use_cudnn="auto")'),
     CudnnObstacle.LEFT_PADDING: ("Pad the sequences on the right", PAD_RIGHT),
     CudnnObstacle.MASK: ("Check that the mask is padded on the right only", PAD_RIGHT),
     CudnnObstacle.RAGGED: (
         "Pad the ragged input on the right",
         "x = x.to_tensor()  # in the pipeline, before batches reach the model",
     ),
-    CudnnObstacle.UNKNOWN: (
-        "Look for what keeps the layer off cuDNN: the table of this rule's page",
-        "",
-    ),
+    CudnnObstacle.UNKNOWN: ("Look for what keeps the layer off cuDNN: the table of this rule's page", ""),
 }
 
 
@@ -180,10 +167,7 @@ def _remedy(one: LoopedLayer) -> Remedy:
 
 
 def example(
-    *obstacles: CudnnObstacle,
-    loop_ms: float = 6.0,
-    launching_ms: float = 20.0,
-    step_ms: float = 30.0,
+    *obstacles: CudnnObstacle, loop_ms: float = 6.0, launching_ms: float = 20.0, step_ms: float = 30.0
 ) -> Verdict:
     """An LSTM with recurrent_dropout launches hundreds of kernels; the GPU idles for 20 of 30 ms."""
     row = OperationTime(
@@ -192,9 +176,7 @@ def example(
     )  # fmt: skip
     arguments = RecurrentArguments(recurrent_dropout=0.2)
     layer = Layer(name="lstm", kind="LSTM", at=Location("train.py", 9), recurrent=arguments)
-    looped = LoopedLayer(
-        layer, (row,), obstacles or (CudnnObstacle.RECURRENT_DROPOUT,), launching_ms
-    )
+    looped = LoopedLayer(layer, (row,), obstacles or (CudnnObstacle.RECURRENT_DROPOUT,), launching_ms)
     step = Breakdown.of(host=step_ms - loop_ms, device=loop_ms)
     return check(RecurrentLayers((looped,), 1), step)
 

@@ -57,13 +57,7 @@ class RecurrentLayers:
     ran: int
 
     @classmethod
-    def measure(
-        cls,
-        operations: Operations,
-        program: Program,
-        recording: Recording,
-        gaps: IdleGaps | None,
-    ) -> Self:
+    def measure(cls, operations: Operations, program: Program, recording: Recording, gaps: IdleGaps | None) -> Self:
         """Find the layers whose operations ran in a loop or unrolled, without one of cuDNN.
 
         Raises:
@@ -83,10 +77,7 @@ class RecurrentLayers:
 
 
 def _looped(
-    layer: Layer,
-    rows: tuple[OperationTime, ...],
-    operations: Operations,
-    outside: tuple[CudnnObstacle, ...],
+    layer: Layer, rows: tuple[OperationTime, ...], operations: Operations, outside: tuple[CudnnObstacle, ...]
 ) -> LoopedLayer | None:
     """Return a layer that is off cuDNN; None where an operation of cuDNN's is its own, or may be."""
     own = (layer.name, "")
@@ -123,9 +114,7 @@ def _common(program: Program, recording: Recording) -> tuple[CudnnObstacle, ...]
     if not any(layer.masks for layer in program.layers):
         return ()
     sequences = recording.program.sequences if recording.program else None
-    return (
-        CudnnObstacle.LEFT_PADDING if any(map(_is_left, sequences or ())) else CudnnObstacle.MASK,
-    )
+    return (CudnnObstacle.LEFT_PADDING if any(map(_is_left, sequences or ())) else CudnnObstacle.MASK,)
 
 
 def _is_left(sequences: RecordedSequences) -> bool:

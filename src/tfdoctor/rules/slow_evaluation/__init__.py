@@ -51,15 +51,7 @@ from tfdoctor.facts.run_work.line_groups import line_groups
 from tfdoctor.facts.run_work.lost_time import LostTime, code_at
 from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -81,9 +73,7 @@ class Limits:
     share: float = share_limit(
         0.05, "Smallest share of the run that fewer and larger calls save, as of other savings"
     )
-    least_ms: float = limit(
-        1000.0, "Shortest time in ms that they save; below a second nobody waits for it"
-    )
+    least_ms: float = limit(1000.0, "Shortest time in ms that they save; below a second nobody waits for it")
 
 
 ALL_AT_ONCE = """\
@@ -102,14 +92,10 @@ METRICS = """\
 accuracy = np.mean(labels == predictions.argmax(axis=-1))  # all results at once, no loop over them"""
 
 
-def check(
-    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()
-) -> Verdict:
+def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
     """Find evaluations whose time goes into many calls and batches, or into Python."""
     made = [call for call in calls.of(RunCall.EVALUATE) if call.within not in WITHIN_FIT]
-    found = call_overheads(
-        calls, RunCall.EVALUATE, phases.at(Phase.EVALUATION), steps.count if steps else 0
-    )
+    found = call_overheads(calls, RunCall.EVALUATE, phases.at(Phase.EVALUATION), steps.count if steps else 0)
     lost = LostTime.of(
         phases,
         [one for one in found if one.call in made or one.kind is OverheadKind.CALL],

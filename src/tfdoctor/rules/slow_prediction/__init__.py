@@ -47,15 +47,7 @@ from tfdoctor.facts.run_work.line_groups import line_groups
 from tfdoctor.facts.run_work.lost_time import LostTime, code_at
 from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -74,9 +66,7 @@ class Limits:
     share: float = share_limit(
         0.05, "Smallest share of the run that fewer and larger calls save, as of other savings"
     )
-    least_ms: float = limit(
-        1000.0, "Shortest time in ms that they save; below a second nobody waits for it"
-    )
+    least_ms: float = limit(1000.0, "Shortest time in ms that they save; below a second nobody waits for it")
 
 
 ALL_AT_ONCE = """\
@@ -96,9 +86,7 @@ ARRAYS = """\
 classes = predictions.argmax(axis=-1)  # NumPy for all predictions, no loop over them"""
 
 
-def check(
-    phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()
-) -> Verdict:
+def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
     """Find predictions whose time goes into many calls and batches, or into Python."""
     made = calls.of(RunCall.PREDICT)
     if not made and not phases.of(Phase.PREDICTION):
@@ -107,9 +95,7 @@ def check(
         return Healthy(summary="The run makes no predictions", concern=Concern.RUN)
     lost = LostTime.of(
         phases,
-        call_overheads(
-            calls, RunCall.PREDICT, phases.at(Phase.PREDICTION), steps.count if steps else 0
-        ),
+        call_overheads(calls, RunCall.PREDICT, phases.at(Phase.PREDICTION), steps.count if steps else 0),
         line_groups(phases.at(Phase.PREDICTION)),
         max(limits.least_ms, limits.share * phases.total_ms),
     )

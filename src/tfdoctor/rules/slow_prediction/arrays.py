@@ -8,14 +8,10 @@ from tfdoctor.edits.values import Values
 METHODS = frozenset({"astype", "reshape", "copy", "to_numpy", "clip", "round", "transpose"})
 """Methods of arrays, and of tables, whose result is an array."""
 
-LISTS = frozenset(
-    {"split", "array_split", "meshgrid", "where", "nonzero", "load", "broadcast_arrays"}
-)
+LISTS = frozenset({"split", "array_split", "meshgrid", "where", "nonzero", "load", "broadcast_arrays"})
 """Functions of NumPy that return something else than one array of numbers."""
 
-SETS = frozenset(
-    {"mnist", "fashion_mnist", "cifar10", "cifar100", "california_housing", "boston_housing"}
-)
+SETS = frozenset({"mnist", "fashion_mnist", "cifar10", "cifar100", "california_housing", "boston_housing"})
 """Data sets of Keras whose examples all have one shape."""
 
 
@@ -28,8 +24,7 @@ def is_array(values: Values, value: cst.BaseExpression, seen: frozenset[int] = f
         case cst.Name():
             sources = values.sources(value)
             whole = all(
-                not source.each and source.place < 0 and is_array(values, source.value, seen)
-                for source in sources
+                not source.each and source.place < 0 and is_array(values, source.value, seen) for source in sources
             )
             return whole if sources else _is_loaded(values, value)
         case cst.Call():
@@ -60,9 +55,7 @@ def _of_objects(call: cst.Call) -> bool:
     named = {argument.keyword.value for argument in call.args if argument.keyword}
     literal = isinstance(given, cst.List | cst.ListComp)
     typed = named or len(call.args) > 1
-    return (made and not literal and not typed) or "object" in {
-        last_name(a.value) for a in call.args
-    }
+    return (made and not literal and not typed) or "object" in {last_name(a.value) for a in call.args}
 
 
 def _is_loaded(values: Values, name: cst.Name) -> bool:

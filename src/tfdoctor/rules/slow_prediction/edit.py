@@ -51,9 +51,7 @@ def _call(module: SyntaxTree, line: int) -> PredictCall:
     found = [
         call
         for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Attribute)
-        and last_name(call.func) == "predict"
-        and module.covers(call, line)
+        if isinstance(call.func, cst.Attribute) and last_name(call.func) == "predict" and module.covers(call, line)
     ]
     if len(found) != 1 or not isinstance(found[0].func, cst.Attribute):
         raise Declined(f"line {line} does not have exactly one call of predict()")
@@ -65,9 +63,7 @@ def _call(module: SyntaxTree, line: int) -> PredictCall:
     if not isinstance(model, cst.Name):
         raise Declined("the model is no plain name")
     outer = module.parent(call)
-    first = (
-        isinstance(outer, cst.Subscript) and module.written(outer) == f"{module.written(call)}[0]"
-    )
+    first = isinstance(outer, cst.Subscript) and module.written(outer) == f"{module.written(call)}[0]"
     whole = outer if first and isinstance(outer, cst.Subscript) else call
     return PredictCall(call, model.value, given[0].value, whole)
 
@@ -79,9 +75,7 @@ def _loop(module: SyntaxTree, call: cst.Call) -> cst.For | cst.ListComp:
         if isinstance(outer, cst.For | cst.ListComp):
             return outer
         outer = module.parent(outer)
-    raise Declined(
-        "the loop around predict() is not in the same function, or goes through no array"
-    )
+    raise Declined("the loop around predict() is not in the same function, or goes through no array")
 
 
 def _row_of(module: SyntaxTree, example: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -93,9 +87,9 @@ def _row_of(module: SyntaxTree, example: cst.BaseExpression) -> cst.BaseExpressi
             last_name(example.func) == "expand_dims" and module.written(axis) == "0"
         ):
             return row
-        case cst.Call(args=[cst.Arg(value=cst.List(elements=[cst.Element(value=row)]))]) if (
-            last_name(example.func) in {"array", "asarray", "stack"}
-        ):
+        case cst.Call(args=[cst.Arg(value=cst.List(elements=[cst.Element(value=row)]))]) if last_name(
+            example.func
+        ) in {"array", "asarray", "stack"}:
             return row
         case _:
             return None
@@ -156,12 +150,7 @@ def _through(module: SyntaxTree, call: PredictCall, loop: cst.For) -> Through:
         case cst.Name(value=x), cst.Name() as through if _is_row(module, call.example, x):
             return through, through.value, ""
         case (
-            cst.Tuple(
-                elements=[
-                    cst.Element(value=cst.Name(value=at)),
-                    cst.Element(value=cst.Name(value=x)),
-                ]
-            ),
+            cst.Tuple(elements=[cst.Element(value=cst.Name(value=at)), cst.Element(value=cst.Name(value=x))]),
             cst.Call(func=cst.Name(value="enumerate"), args=[cst.Arg(value=cst.Name() as through)]),
         ) if _is_row(module, call.example, x):
             return through, through.value, at
@@ -176,9 +165,7 @@ def _through(module: SyntaxTree, call: PredictCall, loop: cst.For) -> Through:
 def _counted(module: SyntaxTree, call: PredictCall, loop: cst.For) -> Through | None:
     """Return the array of which a loop counts the places: range(len(xs)), or range(n)."""
     match loop.target, loop.iter:
-        case cst.Name(value=at), cst.Call(
-            func=cst.Name(value="range"), args=[cst.Arg(value=until)]
-        ):
+        case cst.Name(value=at), cst.Call(func=cst.Name(value="range"), args=[cst.Arg(value=until)]):
             array = _array_at(module, call.example, at)
         case _:
             return None
@@ -217,9 +204,7 @@ def _must_run_each_time(module: SyntaxTree, call: PredictCall, loop: cst.For) ->
     statement = next(module.around(call.call, cst.SimpleStatementLine), None)
     if statement is None or module.parent(statement) is not loop.body:
         raise Declined("the loop does not call predict() at each turn")
-    if loop.asynchronous or any(
-        module.within(node, loop) for kind in _LEAVES for node in module.all(kind)
-    ):
+    if loop.asynchronous or any(module.within(node, loop) for kind in _LEAVES for node in module.all(kind)):
         raise Declined("the loop may end, or skip examples, before it has predicted all of them")
 
 

@@ -86,9 +86,7 @@ class Limits:
     share: float = share_limit(
         0.05, "Smallest share of the run in one loop that prepares data, as of other savings"
     )
-    least_ms: float = limit(
-        1000.0, "Shortest time in ms of such a loop; below a second nobody waits for it"
-    )
+    least_ms: float = limit(1000.0, "Shortest time in ms of such a loop; below a second nobody waits for it")
 
 
 def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) -> Verdict:
@@ -114,9 +112,7 @@ def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) 
     )
 
 
-def _tables(
-    slow: Sequence[SlowPlace], phases: RunPhases, calls: RunCalls | None
-) -> tuple[Table, ...]:
+def _tables(slow: Sequence[SlowPlace], phases: RunPhases, calls: RunCalls | None) -> tuple[Table, ...]:
     """Return the sampled lines of loops, and the calls of adapt."""
     groups = [place.group for place in slow if place.group]
     timed = {place.at for place in slow if not place.group}
@@ -146,9 +142,7 @@ def _summary(slow: Sequence[SlowPlace], phases: RunPhases) -> str:
     return f"{text}; with {more} {milliseconds(all_ms)}"
 
 
-def example(
-    *lines: RunLine, total_ms: float = 131_000.0, calls: tuple[MadeCall, ...] = ()
-) -> Verdict:
+def example(*lines: RunLine, total_ms: float = 131_000.0, calls: tuple[MadeCall, ...] = ()) -> Verdict:
     """Judge a run that prepares data at these lines and in these calls, and trains otherwise."""
     preparing = sum(line.ms for line in lines) + sum(call.ms for call in calls)
     phases = RunPhases.divided(total_ms, {Phase.PREPARING: preparing}, *lines)
@@ -158,12 +152,8 @@ def example(
 def sick() -> Verdict:
     """A table of 100,000 rows is read by iterrows: 21 of 131 s."""
     at, calls = Location("prepare.py", 33), "pandas.core.frame.DataFrame.iterrows"
-    saved = RunLine.of(
-        Phase.PREPARING, Location("prepare.py", 60), 400.0, "numpy.save", repeats=False
-    )
-    return example(
-        RunLine.of(Phase.PREPARING, at, 21_000.0, calls, samples=420, function="load_table"), saved
-    )
+    saved = RunLine.of(Phase.PREPARING, Location("prepare.py", 60), 400.0, "numpy.save", repeats=False)
+    return example(RunLine.of(Phase.PREPARING, at, 21_000.0, calls, samples=420, function="load_table"), saved)
 
 
 def healthy() -> Verdict:

@@ -69,11 +69,7 @@ class SlowPlace:
     def effect(self) -> RunEffect:
         """Its time, which comes once."""
         return RunEffect(
-            phase=Phase.PREPARING,
-            of=ms(self.ms),
-            subject=location(self.at),
-            scales=self.left,
-            bound=Bound.AT_MOST,
+            phase=Phase.PREPARING, of=ms(self.ms), subject=location(self.at), scales=self.left, bound=Bound.AT_MOST
         )
 
 
@@ -81,9 +77,7 @@ def slow_places(phases: RunPhases, calls: RunCalls | None) -> tuple[SlowPlace, .
     """Return all such places, those that take most first."""
     adapted = call_overheads(calls, RunCall.ADAPT) if calls else ()
     groups = line_groups(phases.at(Phase.PREPARING))
-    loops = (
-        SlowPlace.of_loop(group, ADVICE[group.work]) for group in groups if group.work in ADVICE
-    )
+    loops = (SlowPlace.of_loop(group, ADVICE[group.work]) for group in groups if group.work in ADVICE)
     found = [*filter(None, loops), *map(SlowPlace.of_adapt, adapted)]
     return tuple(sorted(found, key=lambda place: -place.ms))
 

@@ -95,16 +95,13 @@ class Limits:
         0.05, "Smallest share of the run that a line of the start takes, as of other savings"
     )
     least_ms: float = limit(
-        2000.0,
-        "Shortest time in ms of a module's import, and of a line that builds; most take less than 1 s",
+        2000.0, "Shortest time in ms of a module's import, and of a line that builds; most take less than 1 s"
     )
     tensorflow_ms: float = limit(
         15_000.0, "Longest usual time in ms of TensorFlow's import; 2 to 10 s from a local disk"
     )
     loads: float = limit(
-        10.0,
-        "Fewest loads at one line that are one model again; ensembles and folds have up to ten",
-        least=2.0,
+        10.0, "Fewest loads at one line that are one model again; ensembles and folds have up to ten", least=2.0
     )
     unrolled: float = limit(
         10.0,

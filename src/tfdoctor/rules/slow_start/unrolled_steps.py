@@ -31,9 +31,7 @@ class UnrolledSteps:
         lines = Counter(one.at for one in operations if one.at)
         for function in traces.functions:
             begins = function.defined
-            own = [
-                at for at in lines if begins and at.path == begins.path and at.line > begins.line
-            ]
+            own = [at for at in lines if begins and at.path == begins.path and at.line > begins.line]
             steps = _writes(operations)
             inside = [at for at in own if lines[at] >= steps]
             if inside and steps:
@@ -45,9 +43,7 @@ class UnrolledSteps:
 def _writes(operations: tuple[Operation, ...]) -> int:
     """Return how often most variables are written in a graph: a function that is traced again has several."""
     writes = Counter(
-        (one.graph, one.sources[0])
-        for one in operations
-        if one.type.startswith(WRITES) and one.sources
+        (one.graph, one.sources[0]) for one in operations if one.type.startswith(WRITES) and one.sources
     )
     often = Counter(writes.values()).most_common(1)
     return often[0][0] if often else 0

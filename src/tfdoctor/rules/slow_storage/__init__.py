@@ -87,16 +87,11 @@ LITTLE_MORE = 1.2
 class Limits:
     """When the storage is what limits the pipeline."""
 
-    share: float = share_limit(
-        0.5, "Smallest share of the pipeline's slowest segment that reading must take"
-    )
+    share: float = share_limit(0.5, "Smallest share of the pipeline's slowest segment that reading must take")
     waiting: float = share_limit(
-        0.5,
-        "Smallest share of the threads in reads for which no core was busy; the others may compute",
+        0.5, "Smallest share of the threads in reads for which no core was busy; the others may compute"
     )
-    threads: float = limit(
-        1.2, "Average number of threads in reads up to which files are read one at a time"
-    )
+    threads: float = limit(1.2, "Average number of threads in reads up to which files are read one at a time")
 
 
 def check(
@@ -113,9 +108,7 @@ def check(
     if isinstance(files, Unavailable) or not files.remote:
         return _not_remote(files)
     reads = Reads.of(pipeline, breakdown)
-    summary = (
-        f"Reading from {files.network} takes {percent(reads.share)} of the pipeline's slowest part"
-    )
+    summary = f"Reading from {files.network} takes {percent(reads.share)} of the pipeline's slowest part"
     if reads.share < limits.share:
         return Healthy(summary=summary)
     if reads.threads <= limits.threads:
@@ -126,9 +119,7 @@ def check(
     return _judged(reads, files, cores, rate, limits)
 
 
-def _judged(
-    reads: "Reads", files: SourceFiles, cores: Cores, rate: ReadRate | None, limits: Limits
-) -> Verdict:
+def _judged(reads: "Reads", files: SourceFiles, cores: Cores, rate: ReadRate | None, limits: Limits) -> Verdict:
     """Compare the threads in reads with the cores that are busy."""
     waiting = max(0.0, 1.0 - cores.busy / reads.at_once) if reads.at_once else 0.0
     evidence = (
@@ -179,9 +170,7 @@ class Reads:
             share=min(1.0, wall / total) if total else 0.0,
             threads=work / wall if wall else 0.0,
             at_once=work / breakdown.step_ms if breakdown.step_ms else 0.0,
-            opener=next(
-                (one for one in openers if any(feeds(s.path, one.path) for s in stages)), None
-            ),
+            opener=next((one for one in openers if any(feeds(s.path, one.path) for s in stages)), None),
         )
 
     @property
@@ -216,9 +205,7 @@ def _speedup(reads: Reads, files: SourceFiles) -> float:
     return most if most >= LITTLE_MORE else float("inf")
 
 
-def _evidence(
-    reads: Reads, files: SourceFiles, rate: ReadRate | None, limits: Limits
-) -> tuple[Measure, ...]:
+def _evidence(reads: Reads, files: SourceFiles, rate: ReadRate | None, limits: Limits) -> tuple[Measure, ...]:
     mounted = rate if "://" not in files.network else None
     share = "share of the pipeline's slowest part spent reading"
     return (
@@ -275,9 +262,7 @@ def example(
     """Eight threads are in reads for 40 ms of each step of 42 ms, and the run keeps 1.5 cores busy."""
     opener = "Root::Prefetch::ParallelInterleaveV4"
     reader = StageTime.of(f"{opener}::TFRecord", work, threads, calls=256.0)
-    pipeline = InputPipeline.of(
-        StageTime.of("Root::Prefetch"), *(stages or (StageTime.of(opener), reader))
-    )
+    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (StageTime.of(opener), reader)))
     return check(pipeline, Breakdown.of(input=wait, device=12.0), files, cores, rate)
 
 

@@ -85,9 +85,7 @@ STEPS_PER_CALL, FEWEST_PER_CALL = 20, 5
 
 TOO_FEW = "one or two traced steps do not show whether that repeats; trace more steps (--steps 20)"
 
-NOTHING_LEFT = (
-    "one call holds several steps already, and a larger batch may not fit into the device's memory"
-)
+NOTHING_LEFT = "one call holds several steps already, and a larger batch may not fit into the device's memory"
 
 ENOUGH = 64
 """Examples in a batch, as the remedy for a small one proposes: twice the default of Keras' fit."""
@@ -126,8 +124,7 @@ class Limits:
         "of 64 units a matmul took 3 to 9 us with 2 examples and 8 to 17 us with 64",
     )
     memory: float = share_limit(
-        0.7,
-        "Largest share of the device's memory in use; above it a batch twice as large may not fit",
+        0.7, "Largest share of the device's memory in use; above it a batch twice as large may not fit"
     )
 
 
@@ -153,10 +150,7 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the overhead, and all facts that
     starting = starting_operations(breakdown, overhead) if small else ()
     overhead = without_conversions(overhead, conversions)
     call = call_on_cpu(overhead) if on_cpu else wait_of_accelerator(breakdown, compiling)
-    fixed_ms, least_ms = (
-        sum(part.ms for part in (*call, *starting)),
-        limits.share * breakdown.step_ms,
-    )
+    fixed_ms, least_ms = (sum(part.ms for part in (*call, *starting)), limits.share * breakdown.step_ms)
     evidence = _evidence(fixed_ms, breakdown.step_ms, program, memory, limits)
     summary = _summary(fixed_ms, breakdown, small, on_cpu=on_cpu)
     if fixed_ms < least_ms:
@@ -241,11 +235,7 @@ def _entry(parts: tuple[FixedPart, ...], limits: Limits) -> tuple[PartTime, ...]
 
 
 def _evidence(
-    fixed_ms: float,
-    step_ms: float,
-    program: Program | None,
-    memory: DeviceMemory | None,
-    limits: Limits,
+    fixed_ms: float, step_ms: float, program: Program | None, memory: DeviceMemory | None, limits: Limits
 ) -> tuple[Measure, ...]:
     label = "share of the step that is fixed overhead"
     measures = [Measure.share(label, fixed_ms / step_ms, limits.share)]

@@ -31,9 +31,7 @@ def starting_operations(breakdown: Breakdown, overhead: PythonOverhead) -> tuple
     return (FixedPart(Stage.HOST, StepWork.SCHEDULING, max(0.0, rest)),)
 
 
-def small_operations(
-    operations: Operations | None, values: float, each_ms: float
-) -> list[FixedPart]:
+def small_operations(operations: Operations | None, values: float, each_ms: float) -> list[FixedPart]:
     """Return the operations on small tensors, which take hardly longer on larger ones (see ``is_small``)."""
     return [
         FixedPart(Stage.DEVICE, row.name, row.ms)
@@ -42,9 +40,7 @@ def small_operations(
     ]
 
 
-def without_conversions(
-    overhead: PythonOverhead, conversions: Conversions | None
-) -> PythonOverhead:
+def without_conversions(overhead: PythonOverhead, conversions: Conversions | None) -> PythonOverhead:
     """Leave out the conversion of the arrays that a call is given: one call of several steps is given all."""
     given_ms = conversions.host_ms if conversions else 0.0
     return replace(overhead, edges_ms=max(0.0, overhead.edges_ms - given_ms))
@@ -62,9 +58,7 @@ def call_on_cpu(overhead: PythonOverhead) -> tuple[FixedPart, ...]:
     )
 
 
-def wait_of_accelerator(
-    breakdown: Breakdown, compiling: CompileTime | None
-) -> tuple[FixedPart, ...]:
+def wait_of_accelerator(breakdown: Breakdown, compiling: CompileTime | None) -> tuple[FixedPart, ...]:
     """Return the device's wait for the host, without compiling, which recompilation reports."""
     compile_ms = compiling.host_ms if compiling else 0.0
     wait_ms = max(0.0, breakdown[Stage.HOST] - compile_ms)

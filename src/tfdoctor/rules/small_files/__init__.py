@@ -45,15 +45,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
 from tfdoctor.terms.humanize import milliseconds, number, quantity
 from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -100,19 +92,13 @@ def check(
         return _judged(stages, measure, listed[0], functions, limits)
     if isinstance(sizes, Unavailable):
         reading = milliseconds(sum(stage.reading_ms for stage in stages))
-        return NotApplicable(
-            reason=f"each step reads {number(reads)} files in {reading}, but {sizes}"
-        )
+        return NotApplicable(reason=f"each step reads {number(reads)} files in {reading}, but {sizes}")
     read = FileList(nbytes=round(sizes.most))
     return _judged(stages, measure, read, functions, limits)
 
 
 def _judged(
-    stages: list[StageTime],
-    reads: Measure,
-    files: FileList,
-    functions: MapFunctions | None,
-    limits: Limits,
+    stages: list[StageTime], reads: Measure, files: FileList, functions: MapFunctions | None, limits: Limits
 ) -> Verdict:
     """Tell small files and files across a network from large local ones."""
     size, scheme = files.nbytes, files.scheme
@@ -122,16 +108,12 @@ def _judged(
     evidence = (reads, Measure("reading time per step", reading), *sized)
     amount = number(reads.value.value)
     if scheme:
-        return _finding(
-            f"Each step opens {amount} files from {scheme}://", stages, evidence, functions, files
-        )
+        return _finding(f"Each step opens {amount} files from {scheme}://", stages, evidence, functions, files)
     if size is None or size > limits.size:
         kind = "files of unknown size" if size is None else "files, which are not small"
         return Healthy(summary=f"Each step reads {amount} {kind}", evidence=evidence)
     about = f" of {'about' if files.count else 'at most'} {quantity(nbytes(size))}"
-    return _finding(
-        f"Each step opens {amount} small files{about}", stages, evidence, functions, files
-    )
+    return _finding(f"Each step opens {amount} small files{about}", stages, evidence, functions, files)
 
 
 def _finding(
@@ -156,9 +138,7 @@ def _finding(
     return Finding(
         summary=summary,
         evidence=evidence,
-        remedies=(
-            Remedy("Write the examples into a few large files", _records(files), stages[0].at),
-        ),
+        remedies=(Remedy("Write the examples into a few large files", _records(files), stages[0].at),),
         effects=tuple(effects),
     )
 

@@ -40,23 +40,12 @@ from tfdoctor.facts.run.program import Zeros
 from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Table, Verdict
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 PRECONDITIONS = (
-    found(
-        SparseOperands, lambda operands: operands.operands, "No large constant matrix is multiplied"
-    ),
+    found(SparseOperands, lambda operands: operands.operands, "No large constant matrix is multiplied"),
 )
 BY_HAND = "every product with the matrix has to be written for a sparse one"
 
@@ -71,16 +60,13 @@ class Limits:
         "1.3 times as long as a dense one on a Xeon with AMX",
     )
     share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in such products that justifies another format of the matrix",
+        0.05, "Smallest share of the compute time in such products that justifies another format of the matrix"
     )
 
 
 def check(operands: SparseOperands, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Find the matrices of zeros, and add up the products with them."""
-    sparse = [
-        one for one in operands.operands if one.zeros.fullest and one.density <= limits.density
-    ]
+    sparse = [one for one in operands.operands if one.zeros.fullest and one.density <= limits.density]
     total_ms = sum(one.ms for one in sparse)
     share = total_ms / operations.total_ms
     evidence = (
@@ -121,9 +107,7 @@ SPARSE = """\
 matrix = tf.sparse.from_dense(matrix)  # once, or tf.sparse.SparseTensor(indices, values, shape)
 y = tf.sparse.sparse_dense_matmul(matrix, x)"""
 
-DIAGONAL = (
-    "y = tf.linalg.diag_part(matrix)[:, None] * x  # the diagonal taken once, before the loop"
-)
+DIAGONAL = "y = tf.linalg.diag_part(matrix)[:, None] * x  # the diagonal taken once, before the loop"
 
 GATHER = """\
 index = tf.argmax(matrix, axis=1)  # once, where all ones are 1.0
@@ -131,11 +115,7 @@ y = tf.gather(x, index)"""
 
 
 def example(
-    time_ms: float = 95.0,
-    density: float = 0.002,
-    fullest: int | None = None,
-    *,
-    diagonal: bool = False,
+    time_ms: float = 95.0, density: float = 0.002, fullest: int | None = None, *, diagonal: bool = False
 ) -> Verdict:
     """An adjacency matrix with 0.2 % of values takes 95 of 110 ms of compute."""
     row = OperationTime(name="gcn/MatMul", type="MatMul", ms=time_ms, at=Location("train.py", 31))

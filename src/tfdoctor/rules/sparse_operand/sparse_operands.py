@@ -49,9 +49,7 @@ class SparseOperands:
             Unavailable: the recording does not say what captured matrices hold.
         """
         if not program.zeros_recorded:
-            raise Unavailable(
-                "the recording does not say how many zeros matrices hold; record again"
-            )
+            raise Unavailable("the recording does not say how many zeros matrices hold; record again")
         groups: dict[str, list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
             matrix = _captured(row, dataflow) if row.type in MATMULS else None

@@ -98,8 +98,7 @@ class Limits:
     )
     throttled: float = share_limit(
         0.05,
-        "Smallest share of time throttled by the control group's quota at which the quota is named as the "
-        "cause",
+        "Smallest share of time throttled by the control group's quota at which the quota is named as the cause",
     )
 
 
@@ -157,14 +156,10 @@ def _images(critical: StageTime | None, limits: Limits) -> float:
     return critical.image_ms
 
 
-OVERSIZED = (
-    "decoding images that are larger than used takes most of the core time; see oversized-decode"
-)
+OVERSIZED = "decoding images that are larger than used takes most of the core time; see oversized-decode"
 
 
-def _doubt(
-    critical: StageTime | None, cores: Cores, decodes: DecodedImages | None, limits: Limits
-) -> str:
+def _doubt(critical: StageTime | None, cores: Cores, decodes: DecodedImages | None, limits: Limits) -> str:
     """Return why busy stages do not prove busy cores, or are not the fault to name; "" when they are."""
     if critical and critical.python_ms > critical.work_ms / 2:
         return f"{critical.title} runs Python, which uses one core at a time; see python-input"
@@ -190,9 +185,7 @@ def _throttled(pressure: CpuPressure | None, limits: Limits) -> bool:
     return bool(pressure and pressure.throttled and pressure.throttled >= limits.throttled)
 
 
-def _evidence(
-    share: float, cores: Cores, pressure: CpuPressure | None, limits: Limits
-) -> tuple[Evidence, ...]:
+def _evidence(share: float, cores: Cores, pressure: CpuPressure | None, limits: Limits) -> tuple[Evidence, ...]:
     measures = [
         Measure.share("share of core time taken by the input", share, limits.needed),
         Measure.share("share of usable cores that are busy", cores.share, limits.busy),

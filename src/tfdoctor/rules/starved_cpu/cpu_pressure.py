@@ -62,9 +62,7 @@ def _around_window(recording: Recording) -> list[MachineSample]:
     return [row for row in rows if start <= row.unix_ns <= stop]
 
 
-def _share(
-    rows: Sequence[MachineSample], counter: Callable[[HostSample], float | None]
-) -> float | None:
+def _share(rows: Sequence[MachineSample], counter: Callable[[HostSample], float | None]) -> float | None:
     """Return how fast a counter of microseconds ran, per microsecond that passed."""
     counts = [(row.unix_ns, counter(row.host)) for row in rows if row.host]
     known = [(unix_ns, count) for unix_ns, count in counts if count is not None]

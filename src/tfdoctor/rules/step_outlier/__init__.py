@@ -107,16 +107,12 @@ class Limits:
         "Smallest number of separate occasions on which the same part is long; one may be chance, and "
         "adjacent long steps are one occasion, since other programs' work lasts longer than a step",
     )
-    samples: float = limit(
-        5.0, "Stack samples in long steps to name a line; with 5 its share is uncertain by 45 %"
-    )
+    samples: float = limit(5.0, "Stack samples in long steps to name a line; with 5 its share is uncertain by 45 %")
     least_ms: float = limit(
-        1000.0,
-        "Shortest time in ms of lines in long steps of the whole run; below a second nobody waits for it",
+        1000.0, "Shortest time in ms of lines in long steps of the whole run; below a second nobody waits for it"
     )
     steps: float = limit(
-        6.0,
-        "Smallest number of traced steps; at most one in three may be long, or no step counts as steady",
+        6.0, "Smallest number of traced steps; at most one in three may be long, or no step counts as steady"
     )
 
 
@@ -174,11 +170,7 @@ BEYOND = "share of the untraced time added by the first steps of passes"
 
 
 def _of_callback(
-    steps: Steps,
-    breakdown: Breakdown,
-    lines: LongStepLines,
-    pace: UntracedPace | None,
-    limits: Limits,
+    steps: Steps, breakdown: Breakdown, lines: LongStepLines, pace: UntracedPace | None, limits: Limits
 ) -> Verdict | None:
     """Judge the steps that a callback makes long, which need not be outliers; None where they are no pattern."""
     known = (one for one in lines.callbacks if one.line.seen >= limits.samples)
@@ -231,9 +223,7 @@ def _others(cores: Cores) -> str:
     return f", while other programs used {used}, which may be the cause: record on an idle machine"
 
 
-OUTSIDE = (
-    ", but the account of the run has few such steps: the time between them is that between epochs"
-)
+OUTSIDE = ", but the account of the run has few such steps: the time between them is that between epochs"
 
 
 def _why_not(steps: Steps, long: list[int], compiling: CompileTime | None, limits: Limits) -> str:
@@ -279,9 +269,7 @@ def _found(
 ) -> Verdict:
     """Report a pattern, unless the untraced steps contradict it."""
     if pace is not None and pace.contradicts(pattern.share):
-        return NotApplicable(
-            reason=f"{pattern.summary}, but the untraced steps lack such long ones"
-        )
+        return NotApplicable(reason=f"{pattern.summary}, but the untraced steps lack such long ones")
     label = "share of the traced time added by long steps"
     return Finding(
         concern=Concern.LONG_STEPS,
@@ -351,8 +339,7 @@ PREFETCH = "dataset.prefetch(tf.data.AUTOTUNE)  # prepares batches ahead of a sl
 
 REMEDIES = {
     Stage.INPUT: Remedy(
-        "Find why some batches take longer, such as a buffer that fills or a file that is opened",
-        PREFETCH,
+        "Find why some batches take longer, such as a buffer that fills or a file that is opened", PREFETCH
     ),
     Stage.TRANSFER: Remedy("Find what else is copied in these steps"),
     Stage.HOST: Remedy("Check whether a function is traced or a program compiled in these steps"),
@@ -368,16 +355,12 @@ IN_PYTHON = Remedy("Find what Python does in these steps and not in the others")
 """Of a loop that runs operation by operation, which traces and compiles nothing."""
 
 
-SAVE = LongStepLine(
-    Location("train.py", 30), 40, "keras.Model.save_weights", "Save.on_train_batch_end"
-)
+SAVE = LongStepLine(Location("train.py", 30), 40, "keras.Model.save_weights", "Save.on_train_batch_end")
 SAVES = LongStepLines({Stage.BETWEEN: (SAVE,)})
 
 
 def example(  # noqa: PLR0913 - the rule's own
-    extra: Mapping[int, tuple[str, float]] = MappingProxyType(
-        dict.fromkeys((5, 15, 25), (Stage.BETWEEN, 100.0))
-    ),
+    extra: Mapping[int, tuple[str, float]] = MappingProxyType(dict.fromkeys((5, 15, 25), (Stage.BETWEEN, 100.0))),
     *,
     count: int = 30,
     compiling: CompileTime | None = None,

@@ -32,9 +32,7 @@ class EpochEnds:
             raise Unavailable("the run does not call Keras' fit, or its line was not recorded")
         epochs = program.settings.epochs
         if epochs is None or epochs <= 1:
-            raise Unavailable(
-                "fit is not called for several epochs, or their number was not recorded"
-            )
+            raise Unavailable("fit is not called for several epochs, or their number was not recorded")
         steps = program.settings.steps_per_epoch
         return cls(fit_at, int(epochs), int(steps) if steps else None)
 

@@ -14,17 +14,7 @@ from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.terms.humanize import counted, duration, location, percent
 from tfdoctor.terms.kinds import Phase, RunWork
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Location,
-    Measure,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    Table,
-)
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Location, Measure, Recurrence, Remedy, RunEffect, Table
 
 OWN_WORK = (RunWork.OTHER, RunWork.MODEL, RunWork.SAVING)
 """What a line does that makes a step long by itself; rules for input, tracing and building report the rest."""

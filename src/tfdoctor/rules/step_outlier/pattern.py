@@ -12,9 +12,7 @@ from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine
 from tfdoctor.facts.step_time.slow_calls import SlowCall
 from tfdoctor.facts.steps.steps import Step, Steps
 from tfdoctor.terms.humanize import counted, location, milliseconds, percent
-from tfdoctor.terms.verdict import (
-    Stage,
-)
+from tfdoctor.terms.verdict import Stage
 
 MINORITY = 3
 """At most one step in three is long: steady steps are at least two in three."""
@@ -81,9 +79,7 @@ class Pattern:
         if least_ms <= 0.0 or len(beyond) * MINORITY > len(times):
             return None
         found = (
-            OutlierStep(
-                steps.steps[at].number, steps.steps[at].total_ms, one.part, more, is_main=True
-            )
+            OutlierStep(steps.steps[at].number, steps.steps[at].total_ms, one.part, more, is_main=True)
             for at, more in beyond.items()
         )
         others = (step.total_ms for at, step in enumerate(steps.steps) if at not in beyond)

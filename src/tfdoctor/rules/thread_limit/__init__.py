@@ -46,16 +46,7 @@ from tfdoctor.rules.thread_limit.setting import LimitOrigin, ThreadSetting
 from tfdoctor.terms.humanize import number, percent
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.2.0"
@@ -74,27 +65,19 @@ class Limits:
     """When a limit on threads is a loss."""
 
     share: float = share_limit(
-        0.1,
-        "Smallest share of the step that more threads can save at most; they need more to start",
+        0.1, "Smallest share of the step that more threads can save at most; they need more to start"
     )
     idle: float = limit(
-        0.5,
-        "Smallest number of cores that must be idle meanwhile; as other programs may use without disturbing",
+        0.5, "Smallest number of cores that must be idle meanwhile; as other programs may use without disturbing"
     )
 
 
 def check(
-    setting: ThreadSetting,
-    work: DivisibleWork,
-    cores: Cores,
-    breakdown: Breakdown,
-    limits: Limits = Limits(),
+    setting: ThreadSetting, work: DivisibleWork, cores: Cores, breakdown: Breakdown, limits: Limits = Limits()
 ) -> Verdict:
     """Look for idle cores beside operations that would use them."""
     if setting.origin is None:
-        return Healthy(
-            summary=f"No setting keeps operations from the {number(setting.offered)} cores"
-        )
+        return Healthy(summary=f"No setting keeps operations from the {number(setting.offered)} cores")
     if not cores.certain:
         return NotApplicable(reason=_disturbed(setting, cores))
     idle = max(0.0, setting.offered - cores.busy - cores.others)
@@ -114,9 +97,7 @@ def check(
     )
 
 
-def _evidence(
-    setting: ThreadSetting, work: DivisibleWork, idle: float, limits: Limits
-) -> tuple[Measure, ...]:
+def _evidence(setting: ThreadSetting, work: DivisibleWork, idle: float, limits: Limits) -> tuple[Measure, ...]:
     return (
         Measure("threads or cores that the setting allows", count(setting.limit)),
         Measure("idle cores", count(idle), count(limits.idle)),
@@ -141,9 +122,7 @@ def _disturbed(setting: ThreadSetting, cores: Cores) -> str:
     )
 
 
-def _why_healthy(
-    setting: ThreadSetting, cores: Cores, idle: float, share: float, limits: Limits
-) -> str:
+def _why_healthy(setting: ThreadSetting, cores: Cores, idle: float, share: float, limits: Limits) -> str:
     """Return why the limit costs nothing; "" where it does."""
     if idle < limits.idle:
         return f"{_said(setting)}, but only {number(idle)} cores were idle"
@@ -186,9 +165,7 @@ AFFINITY = """\
 # Slurm: srun --cpus-per-task=8 python train.py"""
 
 
-MATMUL = OperationTime(
-    name="dense/MatMul", type="MatMul", ms=20.0, at=Location("train.py", 14), flops=7e8
-)
+MATMUL = OperationTime(name="dense/MatMul", type="MatMul", ms=20.0, at=Location("train.py", 14), flops=7e8)
 
 
 def example(

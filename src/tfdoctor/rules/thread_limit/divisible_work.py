@@ -40,11 +40,7 @@ class DivisibleWork:
         size, label = len(work.labels), work.label[inside]
         own = np.bincount(label, (work.end_ps - work.start_ps)[inside], size)
         wall = np.bincount(label, work.attributed_ps()[inside], size)
-        beside = {
-            ran: float(own[at] / wall[at])
-            for at, (_, _, ran) in enumerate(work.labels)
-            if wall[at] > 0
-        }
+        beside = {ran: float(own[at] / wall[at]) for at, (_, _, ran) in enumerate(work.labels) if wall[at] > 0}
         rows = tuple(row for row in operations.rows if is_divisible(row))
         return cls(rows, {row.name: max(beside.get(ran, 1.0) for ran in row.ran) for row in rows})
 

@@ -35,9 +35,7 @@ class ThreadSetting:
     at: Location | None = None  # the line that sets it
 
     @classmethod
-    def measure(
-        cls, recording: Recording, program: Program, framework: Framework
-    ) -> "ThreadSetting":
+    def measure(cls, recording: Recording, program: Program, framework: Framework) -> "ThreadSetting":
         """Compare all limits with what each of them is set on.
 
         Raises:
@@ -61,9 +59,7 @@ class ThreadSetting:
         found = next(_below(limits), cls(quota, quota))
         if found.origin is not LimitOrigin.PROGRAM:
             return found
-        return cls(
-            found.limit, quota, LimitOrigin.PROGRAM, Places.of(recording)(settings.intra_op_at)
-        )
+        return cls(found.limit, quota, LimitOrigin.PROGRAM, Places.of(recording)(settings.intra_op_at))
 
 
 def _below(limits: tuple[ThreadSetting, ...]) -> Iterator[ThreadSetting]:

@@ -80,24 +80,20 @@ class Limits:
     """Thresholds of this rule."""
 
     models: float = limit(
-        3.0,
-        "Smallest number of different models that fit trains; two are a model and its fine-tuned copy",
+        3.0, "Smallest number of different models that fit trains; two are a model and its fine-tuned copy"
     )
     each: float = limit(
-        8e6,
-        "Smallest growth of memory for each model, in bytes; allocators keep some megabytes of each training",
+        8e6, "Smallest growth of memory for each model, in bytes; allocators keep some megabytes of each training"
     )
     growth: float = limit(
-        64e6,
-        "Smallest growth of memory over all models, in bytes; less is within what allocators keep",
+        64e6, "Smallest growth of memory over all models, in bytes; less is within what allocators keep"
     )
     few: float = limit(
         100.0,
         "Number of further models that must fit into memory, or it is critical; random searches try some hundred",
     )
     many: float = limit(
-        1000.0,
-        "Number of further models that must fit into memory, or it is a warning; few searches try more",
+        1000.0, "Number of further models that must fit into memory, or it is a warning; few searches try more"
     )
     tracing: float = share_limit(
         0.10,
@@ -202,9 +198,7 @@ class ModelLoop:
 def _grown(memory: MemoryTrends | None, models: int, limits: Limits) -> FillingMemory | None:
     """Return the memory that grows with the models, the worst."""
     least = max(limits.growth, models * limits.each)
-    found = [
-        one for one in (memory.memories if memory else ()) if one.trend.grows and one.grown >= least
-    ]
+    found = [one for one in (memory.memories if memory else ()) if one.trend.grows and one.grown >= least]
     return max(found, key=lambda one: one.severity, default=None)
 
 
@@ -293,9 +287,7 @@ def _remedies(
         what = "its History, which holds the model" if history else "the model"
         yield Remedy(f"Keep numbers of each model, not {what}", SCORES, keeps.at)
     if loop.grown and not loop.cleared:
-        action = (
-            "Forget each model before the next one is built, and see whether memory still grows"
-        )
+        action = "Forget each model before the next one is built, and see whether memory still grows"
         yield Remedy(action, CLEAR, at, "clear-session")
     if loop.grown:
         action = "Train each model in a process of its own, which gives all memory back"
@@ -336,12 +328,8 @@ FIT = MadeCall.of(
 RESIDENT = Trend(
     what=Grows.RESIDENT, first=0.9e9, last=2.0e9, slope=1.8e7, low=1.7e7, high=1.9e7, steady=True, points=60
 )  # fmt: skip
-STEP = TracedDefinition(
-    name="one_step_on_iterator", at=FIT.at, tracings=12, ms=6e3, first_ms=500.0, made=12
-)
-PHASES = RunPhases(
-    total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACING: 6e3, Phase.IMPORTS: 14e3}
-)
+STEP = TracedDefinition(name="one_step_on_iterator", at=FIT.at, tracings=12, ms=6e3, first_ms=500.0, made=12)
+PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACING: 6e3, Phase.IMPORTS: 14e3})
 
 
 def example(  # noqa: PLR0913 - what the verdict depends on

@@ -10,9 +10,7 @@ from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
 
-CLEAR = tuple(
-    f"{package}.backend.clear_session" for package in ("keras", "tensorflow.keras", "tf_keras")
-)
+CLEAR = tuple(f"{package}.backend.clear_session" for package in ("keras", "tensorflow.keras", "tf_keras"))
 
 KEEPERS = frozenset(["add", "append", "appendleft", "extend", "insert", "put", "setdefault"])
 """Methods that keep what they are given."""
@@ -53,9 +51,7 @@ def _made(module: SyntaxTree, values: Values, line: int) -> tuple[cst.Name, cst.
     models = [
         call.func.value
         for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Attribute)
-        and last_name(call.func) == "fit"
-        and module.covers(call, line)
+        if isinstance(call.func, cst.Attribute) and last_name(call.func) == "fit" and module.covers(call, line)
     ]
     model = models[0] if len(models) == 1 else None
     if not isinstance(model, cst.Name):

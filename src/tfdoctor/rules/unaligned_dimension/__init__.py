@@ -57,14 +57,7 @@ from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.rules.unaligned_dimension.beside_padded import beside_slow, elsewhere
 from tfdoctor.rules.unaligned_dimension.layer_matmuls import heads
-from tfdoctor.rules.unaligned_dimension.padded_widths import (
-    Padded,
-    WidthMarks,
-    of_layers,
-    pads,
-    sized,
-    width_of,
-)
+from tfdoctor.rules.unaligned_dimension.padded_widths import Padded, WidthMarks, of_layers, pads, sized, width_of
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, ms, ratio
@@ -94,9 +87,7 @@ class Limits:
     waste: float = share_limit(
         0.10, "Smallest padded share of an operation's work that justifies a different width"
     )
-    worth: float = share_limit(
-        0.005, "Smallest share of the compute time in padding that is reported"
-    )
+    worth: float = share_limit(0.005, "Smallest share of the compute time in padding that is reported")
     free: float = share_limit(
         0.02,
         "Smallest share of the compute time in padding that is reported when the only remedy is a wider "
@@ -136,10 +127,7 @@ class Limits:
 
 
 def check(
-    operations: Operations,
-    hardware: Hardware,
-    aligned: AlignedTimes | None,
-    limits: Limits = Limits(),
+    operations: Operations, hardware: Hardware, aligned: AlignedTimes | None, limits: Limits = Limits()
 ) -> Verdict:
     """Weigh each matmul's padding by its time."""
     tile = hardware.tile
@@ -171,21 +159,15 @@ def _why_unsized(operations: Operations, hardware: Hardware) -> str:
     if not matmuls:
         return operations.why_unlisted or "the step runs no matmul or convolution"
     if on_gpu and not any(row.precision in HALVES for row in matmuls):
-        return (
-            "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"
-        )
+        return "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"
     if hardware.kind == DeviceKind.CPU and not any(pads(row, hardware) for row in matmuls):
         return "oneDNN pads convolutions (and on AMX matmuls in bfloat16), and the step runs none"
     if hardware.tile and any(width_of(row, hardware) for row in matmuls):
-        return (
-            f"the widths are far below {hardware.tile.multiple}, as the data or the model dictates"
-        )
+        return f"the widths are far below {hardware.tile.multiple}, as the data or the model dictates"
     return "the trace contains no shapes of matmuls and convolutions: record the run with `tfdoctor profile`"
 
 
-def _finding(
-    wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: tuple[Effect, ...]
-) -> Finding:
+def _finding(wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: tuple[Effect, ...]) -> Finding:
     effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
     summary, lost = _lost(wasteful, tile, lost_ms)
     layers = _one_per_layer(wasteful)
@@ -220,10 +202,7 @@ def _lost(wasteful: list[Padded], tile: Tile, lost_ms: float) -> tuple[str, tupl
         taken = f"takes {most}{milliseconds(lost_ms)} per step in {layers}"
         label = f"time spent on padding per step{', at most' if most else ''}"
         return f"Padding to multiples of {tile.multiple} {taken}", (Measure(label, ms(lost_ms)),)
-    slow_ms, least_ms = (
-        sum(padded.row.ms for padded in slow),
-        sum(padded.least_ms or 0.0 for padded in slow),
-    )
+    slow_ms, least_ms = (sum(padded.row.ms for padded in slow), sum(padded.least_ms or 0.0 for padded in slow))
     summary = (
         f"Kernels for widths that are not multiples of {tile.multiple} take {milliseconds(slow_ms)} per step; "
         f"those for aligned widths need at least {milliseconds(least_ms)}"
@@ -284,9 +263,7 @@ def conv(channels: int = 33) -> OperationTime:
 CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
 
 
-def example(
-    *rows: OperationTime, hardware: Hardware = CPU, aligned: AlignedTimes | None = None
-) -> Verdict:
+def example(*rows: OperationTime, hardware: Hardware = CPU, aligned: AlignedTimes | None = None) -> Verdict:
     """A convolution has 33 channels where the hardware pads to 16."""
     return check(Operations(rows or (conv(),)), hardware, aligned)
 

@@ -34,9 +34,7 @@ class AlignedTimes:
     cleared_ms: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def measure(
-        cls, operations: Operations, hardware: Hardware, activity: Activity, steps: Steps
-    ) -> Self:
+    def measure(cls, operations: Operations, hardware: Hardware, activity: Activity, steps: Steps) -> Self:
         """Compare the operations with the rates of the GPU.
 
         Raises:

@@ -14,9 +14,7 @@ from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 
-def elsewhere(
-    wasteful: list[Padded], operations: Operations, hardware: Hardware
-) -> tuple[Effect, ...]:
+def elsewhere(wasteful: list[Padded], operations: Operations, hardware: Hardware) -> tuple[Effect, ...]:
     """Return what a TPU's other operations on tensors of these widths gain from the narrower ones."""
     if hardware.kind != DeviceKind.TPU:
         return ()
@@ -29,9 +27,7 @@ def elsewhere(
     )
 
 
-def beside_slow(
-    slow: list[Padded], operations: Operations, aligned: AlignedTimes
-) -> Iterator[Effect]:
+def beside_slow(slow: list[Padded], operations: Operations, aligned: AlignedTimes) -> Iterator[Effect]:
     """Yield what a GPU gains beside the slow kernels: their buffers, and other kernels of these widths.
 
     Loads of whole vectors need aligned rows too, in any type.

@@ -109,15 +109,9 @@ class Padded:
         time, bound = ms(self.row.ms), self.tile.bound
         if self.is_slow:
             return (Effect(Stage.DEVICE, self.useful, self.row.name, time, bound=Bound.AT_MOST),)
-        scales = prod(
-            self._target(w) / _padded(w, self.tile) for w in self.chosen if self._target(w) < w
-        )
+        scales = prod(self._target(w) / _padded(w, self.tile) for w in self.chosen if self._target(w) < w)
         if scales < 1.0:
-            return (
-                Effect(
-                    Stage.DEVICE, scales, self.row.name, time, bound=bound, narrows=self.in_memory
-                ),
-            )
+            return (Effect(Stage.DEVICE, scales, self.row.name, time, bound=bound, narrows=self.in_memory),)
         if self.tile.faster_above:
             return (Effect(Stage.DEVICE, self.useful, self.row.name, time, bound=Bound.AT_MOST),)
         return ()
@@ -128,9 +122,7 @@ def _padded(width: int, tile: Tile) -> int:
     return ceil(width / tile.multiple) * tile.multiple
 
 
-def sized(
-    operations: Operations, hardware: Hardware, tile: Tile, marks: WidthMarks
-) -> list[Padded]:
+def sized(operations: Operations, hardware: Hardware, tile: Tile, marks: WidthMarks) -> list[Padded]:
     """Return the operations whose width is known, padded, and not far below the tile."""
     widths = [(row, width_of(row, hardware)) for row in operations.matrix if pads(row, hardware)]
     least = marks.smallest * tile.multiple

@@ -62,22 +62,10 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.rules.uncached_preprocessing.caches import Caches
-from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
-    RepeatablePrefix,
-    RepeatablePrefixes,
-)
+from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.terms.humanize import milliseconds, number, percent, quantity
 from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Severity,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, Measure, NotApplicable, Severity, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -89,8 +77,7 @@ class Limits:
     """When a cache pays, and how large it may be."""
 
     passes: float = limit(
-        2.0,
-        "Smallest number of passes over the data for which a cache is useful; the first pass only fills it",
+        2.0, "Smallest number of passes over the data for which a cache is useful; the first pass only fills it"
     )
     memory: float = share_limit(
         0.5,
@@ -154,11 +141,7 @@ LITTLE = 0.05
 
 
 def _not_waiting(
-    pipeline: InputPipeline,
-    breakdown: Breakdown,
-    work_ms: float,
-    contention: CpuContention,
-    limits: Limits,
+    pipeline: InputPipeline, breakdown: Breakdown, work_ms: float, contention: CpuContention, limits: Limits
 ) -> Verdict:
     """Judge a step that does not wait: a CPU's compute may still lose cores to the input."""
     if pipeline.why_idle:
@@ -242,9 +225,7 @@ def _judged(
         return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_PASSES}")
     if passes < limits.passes:
         amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
-        return Healthy(
-            summary=f"The run makes {amount} over its data, so a cache would not be read"
-        )
+        return Healthy(summary=f"The run makes {amount} over its data, so a cache would not be read")
     size = sum(known for known in sizes if known is not None)
     if None in sizes:
         return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_SIZE}")
@@ -260,9 +241,7 @@ def _judged(
     if size <= budget.value:
         return caches.finding(measures, properties)
     most = f"the {quantity(budget)} of memory that a cache may take"
-    return Healthy(
-        summary=f"{caches.recomputes}, but {taken} do not fit into {most}", evidence=measures
-    )
+    return Healthy(summary=f"{caches.recomputes}, but {taken} do not fit into {most}", evidence=measures)
 
 
 UNKNOWN_PASSES = "the number of passes over the data is unknown; let the run finish"

@@ -9,18 +9,10 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import (
-    RepeatablePrefix,
-)
+from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefix
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Measure,
-    Remedy,
-    Table,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Measure, Remedy, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +131,13 @@ def _behind_library(part: CacheablePart, maker: str, properties: DatasetProperti
         action = f"Cache the dataset that {maker}() returns"
         return Remedy(action, f"dataset = {maker}(...)\n{CACHE}", part.last.at, "cache")
     action = f"Let {maker}() return single examples; cache them, then shuffle and batch"
-    return Remedy(
-        action, f"dataset = {maker}(..., batch_size=None)\n{CACHE}\n{BATCHES}", part.last.at
-    )
+    return Remedy(action, f"dataset = {maker}(..., batch_size=None)\n{CACHE}\n{BATCHES}", part.last.at)
 
 
 def _later(part: CacheablePart, properties: DatasetProperties) -> list[Dataset]:
     """Return what the same line does with the part's elements, the last first."""
     return [
-        stage
-        for stage in properties.chain
-        if stage.at == part.last.at and part.last in properties.upstream(stage)
+        stage for stage in properties.chain if stage.at == part.last.at and part.last in properties.upstream(stage)
     ]
 
 

@@ -53,9 +53,7 @@ class RepeatablePrefixes:
     prefixes: tuple[RepeatablePrefix, ...] = ()
 
     @classmethod
-    def measure(
-        cls, cacheable: Cacheable, pipeline: InputPipeline, graphs: FunctionGraphs | Unavailable
-    ) -> Self:
+    def measure(cls, cacheable: Cacheable, pipeline: InputPipeline, graphs: FunctionGraphs | Unavailable) -> Self:
         """Follow the data from the random operations of each function; what they do not reach is repeatable."""
         if isinstance(graphs, Unavailable):
             return cls()
@@ -119,9 +117,7 @@ def _passed_on(operations: Sequence[RecordedOperation], reached: Sequence[bool])
     by_random: set[int] = set()
     for operation, random in zip(operations, reached, strict=True):
         sources = {at for at in operation.sources if at is not None}
-        varies.append(
-            operation.type == ARGUMENT or any(varies[at] for at in sources if at < len(varies))
-        )
+        varies.append(operation.type == ARGUMENT or any(varies[at] for at in sources if at < len(varies)))
         taken |= sources
         by_random |= sources if random else set()
     sizes = [

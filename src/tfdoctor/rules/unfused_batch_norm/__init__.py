@@ -67,8 +67,7 @@ TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 PRECONDITIONS = (
     not_on(
-        DeviceKind.TPU,
-        verdict=Healthy(summary="XLA compiles everything on a TPU, batch normalization included"),
+        DeviceKind.TPU, verdict=Healthy(summary="XLA compiles everything on a TPU, batch normalization included")
     ),
 )
 
@@ -115,13 +114,9 @@ def check(norms: BatchNorms, hardware: Hardware, limits: Limits = Limits()) -> V
     return NotApplicable(reason=UNSEEN)
 
 
-UNALIGNED = (
-    "would run slower as oneDNN's fused operation: align the channels to a multiple of 16 first"
-)
+UNALIGNED = "would run slower as oneDNN's fused operation: align the channels to a multiple of 16 first"
 
-NO_IMAGES = (
-    "cannot be fused: TensorFlow's fused operation takes only images (rank 4, channels last)"
-)
+NO_IMAGES = "cannot be fused: TensorFlow's fused operation takes only images (rank 4, channels last)"
 
 UNSEEN = (
     "the trace contains no operation of a batch normalization layer: XLA compiled the layers, or they ran eagerly, "
@@ -136,9 +131,7 @@ def _is_fusible(norm: BatchNorm, hardware: Hardware, limits: Limits) -> bool:
     return norm.of_images and (norm.channels or 0) % limits.half_speed == 0
 
 
-def _finding(
-    fusible: list[BatchNorm], norms: BatchNorms, hardware: Hardware, limits: Limits
-) -> Finding:
+def _finding(fusible: list[BatchNorm], norms: BatchNorms, hardware: Hardware, limits: Limits) -> Finding:
     def fused(norm: BatchNorm) -> Cell | None:
         if not _is_fusible(norm, hardware, limits):
             return "slower: align the channels first" if norm.of_images else "not for this rank"
@@ -168,9 +161,7 @@ def _finding(
     )
 
 
-def _fused_ms(
-    norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits
-) -> float | None:
+def _fused_ms(norm: BatchNorm, norms: BatchNorms, hardware: Hardware, limits: Limits) -> float | None:
     """Return the time of the fused operation: its passes over the activation at this run's rate."""
     full_speed_ms = norms.passes_ms(norm, FUSED_PASSES)
     if not full_speed_ms or hardware.kind != DeviceKind.CPU or norm.channels is None:

@@ -51,13 +51,9 @@ def _other_uses(module: SyntaxTree, calls: list[cst.Call]) -> str:
     return ""
 
 
-def _definition(
-    module: SyntaxTree, calls: list[cst.Call], example: str, header: re.Match[str]
-) -> Splice:
+def _definition(module: SyntaxTree, calls: list[cst.Call], example: str, header: re.Match[str]) -> Splice:
     """Insert the class, with the names that the file has for Keras and TensorFlow."""
-    first = next(
-        node for node in module.tree.body if any(module.within(call, node) for call in calls)
-    )
+    first = next(node for node in module.tree.body if any(module.within(call, node) for call in calls))
     imports, below = imports_above(module, first)
     if imports is None:
         raise Declined("no import precedes the first layer")

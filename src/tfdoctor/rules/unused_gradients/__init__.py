@@ -141,9 +141,7 @@ def _evidence(unused: UnusedWork, share: float, limits: Limits) -> Iterator[Evid
         ("operation for unused gradients", "calls", "time in a step before tracing"),
         tuple((kind, count(calls), ms(time_ms)) for kind, calls, time_ms in unused.types),
     )
-    yield Table(
-        ("variable whose gradient no operation uses",), tuple((name,) for name in unused.names)
-    )
+    yield Table(("variable whose gradient no operation uses",), tuple((name,) for name in unused.names))
 
 
 BEFORE = """\

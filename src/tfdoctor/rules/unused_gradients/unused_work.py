@@ -42,9 +42,7 @@ class UnusedWork:
     host_ms: float = 0.0
 
     @classmethod
-    def measure(
-        cls, recording: Recording, eager: EagerWork, breakdown: Breakdown, device: Device
-    ) -> Self:
+    def measure(cls, recording: Recording, eager: EagerWork, breakdown: Breakdown, device: Device) -> Self:
         """Convert the times of a few steps before the window into those of the traced steps, by their operations.
 
         Raises:
@@ -62,9 +60,7 @@ class UnusedWork:
         places = Places.of(recording)
         unknown = (line for line in lines if line.traced and not (line.followed and line.is_timed))
         unfollowed = next((Unfollowed(places(line.at), line.too_few) for line in unknown), None)
-        rows = [
-            Scaled.of(line, line.traced / steps, eager, breakdown, kernels_ms) for line in lines
-        ]
+        rows = [Scaled.of(line, line.traced / steps, eager, breakdown, kernels_ms) for line in lines]
         rows = [row for row in rows if row.total_ms]
         if not rows:
             return cls(calls, unfollowed)
@@ -95,12 +91,7 @@ class Scaled:
 
     @classmethod
     def of(
-        cls,
-        taken: GradientsTaken,
-        calls: float,
-        eager: EagerWork,
-        breakdown: Breakdown,
-        all_kernels_ms: float,
+        cls, taken: GradientsTaken, calls: float, eager: EagerWork, breakdown: Breakdown, all_kernels_ms: float
     ) -> Self:
         """Scale by the time of an operation with Python's before it, which differs between traced and other steps.
 

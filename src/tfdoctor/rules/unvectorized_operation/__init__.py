@@ -95,9 +95,7 @@ def check(
     taken = sum(effect.of.value * (1.0 - effect.scales) for effect in seen if effect.of)
     share = breakdown.share(taken)
     names = ", ".join(dict.fromkeys(loop.type for loop in found.loops))
-    summary = (
-        f"vectorized_map runs {names} once for each element, in {counted(len(found.loops), 'loop')}"
-    )
+    summary = f"vectorized_map runs {names} once for each element, in {counted(len(found.loops), 'loop')}"
     evidence = (
         Measure("time in such loops, per step", ms(taken)),
         Measure.share("share of the step in such loops", share, limits.share),
@@ -154,9 +152,7 @@ NAME = "loop_body/adjust_contrast"
 
 RUNNING = GraphLoop(name=f"{NAME}/pfor/while", iterations=64.0, operations=0.0, ms=0.0)
 
-IN_STEP = FallbackLoop(
-    name=NAME, type="AdjustContrastv2", at=Location("train.py", 13), loop=RUNNING
-)
+IN_STEP = FallbackLoop(name=NAME, type="AdjustContrastv2", at=Location("train.py", 13), loop=RUNNING)
 
 
 def example(

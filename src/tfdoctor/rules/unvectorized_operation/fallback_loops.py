@@ -94,19 +94,12 @@ def _of(graph: RecordedGraph, place: Places) -> Iterator[FallbackLoop]:
         replaced = types.get(found[1], "") if found else ""
         if found and replaced and replaced not in CONTROL:
             yield FallbackLoop(
-                name=found[1],
-                type=replaced,
-                at=place(one.at),
-                layer=one.layer,
-                of_data=graph.kind == DATASET,
+                name=found[1], type=replaced, at=place(one.at), layer=one.layer, of_data=graph.kind == DATASET
             )
 
 
 def _timed(
-    loop: FallbackLoop,
-    measured: Sequence[GraphLoop],
-    rows: Sequence[OperationTime],
-    stages: Sequence[StageTime],
+    loop: FallbackLoop, measured: Sequence[GraphLoop], rows: Sequence[OperationTime], stages: Sequence[StageTime]
 ) -> FallbackLoop:
     """Return the loop with what the trace shows of it; the step and the pipeline use the same names."""
     scope = f"{loop.name}/pfor/"

@@ -43,17 +43,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Table, Verdict
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -67,9 +57,7 @@ BYTES_PER_MS = 1e6
 class Limits:
     """When windows of datasets are reported."""
 
-    windows: float = limit(
-        8.0, "Windows per step up to which their overhead is too little to matter", least=1.0
-    )
+    windows: float = limit(8.0, "Windows per step up to which their overhead is too little to matter", least=1.0)
     copying: float = share_limit(
         0.3,
         "Largest share of the time per window that copying its bytes may need; above it, the data take the time",
@@ -123,17 +111,11 @@ def _judged(found: WindowJoin, contention: CpuContention, limits: Limits) -> Ver
     )
     if number <= limits.windows or copying > limits.copying:
         return Healthy(summary=f"{summary}; this takes little beside the data", evidence=measures)
-    return _finding(
-        f"{summary}, {round(number)} times per step", measures, found, copying, contention
-    )
+    return _finding(f"{summary}, {round(number)} times per step", measures, found, copying, contention)
 
 
 def _finding(
-    summary: str,
-    measures: tuple[Measure, ...],
-    found: WindowJoin,
-    copying: float,
-    contention: CpuContention,
+    summary: str, measures: tuple[Measure, ...], found: WindowJoin, copying: float, contention: CpuContention
 ) -> Finding:
     """Return the finding, with what is saved when only the copying of the windows remains."""
     stages = (found.join, *found.inner, *found.maps)

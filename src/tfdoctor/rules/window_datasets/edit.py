@@ -31,11 +31,7 @@ def sliding_windows(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         raise Declined("the windows are not of a series in memory")
     if view is None:
         raise Declined("the file does not import numpy")
-    if (
-        not size
-        or options.get("drop_remainder") != "True"
-        or not options.keys() <= {"shift", "drop_remainder"}
-    ):
+    if not size or options.get("drop_remainder") != "True" or not options.keys() <= {"shift", "drop_remainder"}:
         raise Declined("the last windows are shorter, or have a stride")
     if len(window.args) != 1 + len(options):
         raise Declined("the arguments of window() are given by place")
@@ -58,11 +54,7 @@ def _before(module: SyntaxTree, call: cst.Call, method: str) -> cst.Call:
     if isinstance(inner, cst.Name):
         line = next(module.around(call, cst.SimpleStatementLine), None)
         block = module.parent(line) if line else None
-        if (
-            line is not None
-            and rebound(line) == inner.value
-            and isinstance(block, cst.Module | cst.IndentedBlock)
-        ):
+        if line is not None and rebound(line) == inner.value and isinstance(block, cst.Module | cst.IndentedBlock):
             body = list(block.body)
             above = body[body.index(line) - 1] if line is not body[0] else None
             found = assigned(above)
@@ -99,12 +91,7 @@ def _removed(module: SyntaxTree, calls: Sequence[cst.Call]) -> list[Splice]:
         start, end = module.span(call.func.value)[1], module.span(call)[1]
         if "#" in module.text[start : module.lines.end(end)]:
             raise Declined("a comment stands beside a stage that goes")
-        if (
-            line is not None
-            and rebound(line)
-            and assigned(line) is call
-            and isinstance(call.func.value, cst.Name)
-        ):
+        if line is not None and rebound(line) and assigned(line) is call and isinstance(call.func.value, cst.Name):
             begin = module.lines.start(module.span(line)[0])
             splices.append(Splice(begin, module.lines.next(end), 0, ""))
         else:

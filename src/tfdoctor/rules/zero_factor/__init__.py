@@ -51,8 +51,7 @@ class Limits:
     """When such work is worth a change."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in results that become zero; as in zero-learning-rate",
+        0.05, "Smallest share of the compute time in results that become zero; as in zero-learning-rate"
     )
 
 

@@ -61,10 +61,7 @@ class DroppedWork:
         program = dependence.flow.program
         lines = filter(None, map(program.line_of, factors))
         return cls(
-            len(factors),
-            next(lines, None),
-            any(_is_gradient(dependence, one) for one in factors),
-            tuple(rows),
+            len(factors), next(lines, None), any(_is_gradient(dependence, one) for one in factors), tuple(rows)
         )
 
     @property
@@ -136,9 +133,9 @@ class ZeroSearch:
             known = [self._value(one, at) in zeros for at in range(len(one.sources))]
             if one.type == SEVERAL:
                 zeros.update(f"{one.name}:{at}" for at, zero in enumerate(known) if zero)
-            elif (
-                VARIABLE.search(one.type) and one.sources[:1] and one.sources[0] in averages
-            ) or _is_zero(one, known):
+            elif (VARIABLE.search(one.type) and one.sources[:1] and one.sources[0] in averages) or _is_zero(
+                one, known
+            ):
                 zeros.add(one.name)
         return frozenset(zeros)
 

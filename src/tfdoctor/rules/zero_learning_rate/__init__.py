@@ -57,8 +57,7 @@ class Limits:
     """When such an optimizer is worth a change."""
 
     share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in gradients and updates that change nothing; as in frozen-layers",
+        0.05, "Smallest share of the compute time in gradients and updates that change nothing; as in frozen-layers"
     )
 
 
@@ -68,17 +67,13 @@ def check(useless: UselessWork, operations: Operations, limits: Limits = Limits(
         return Healthy(summary="No optimizer was made with a learning rate of 0 and kept it")
     part, names = operations.part(useless.ms), ", ".join(useless.optimizers)
     evidence = (
-        Measure.share(
-            "share of the compute time for updates without effect", part.share, limits.share
-        ),
+        Measure.share("share of the compute time for updates without effect", part.share, limits.share),
         Measure("gradients that only these updates use, per step", ms(total_ms(useless.gradients))),
         Measure("updates with a learning rate of 0, per step", ms(total_ms(useless.updates))),
         Measure("operations of both per step", count(sum(row.calls for row in useless.rows))),
     )
     if part.share < limits.share:
-        return Healthy(
-            summary=f"Updates by {names}, at a rate of 0, take {part}", evidence=evidence
-        )
+        return Healthy(summary=f"Updates by {names}, at a rate of 0, take {part}", evidence=evidence)
     return Finding(
         summary=f"{names} has a learning rate of 0: its gradients and updates take {part}",
         evidence=evidence,
@@ -98,9 +93,7 @@ optimizer.apply_gradients(zip(gradients, head.trainable_variables))
 # or, before compile(): encoder.trainable = False"""
 
 
-GRADIENT = OperationTime(
-    name="gradient_tape/encoder/MatMul", type="MatMul", ms=5.0, at=Location("train.py", 12)
-)
+GRADIENT = OperationTime(name="gradient_tape/encoder/MatMul", type="MatMul", ms=5.0, at=Location("train.py", 12))
 UPDATE = OperationTime(name="adam/Mul", type="Mul", ms=2.0, at=Location("train.py", 30))
 SERVING = UselessWork(("adam",), Location("train.py", 17), (UPDATE,), (GRADIENT,))
 

@@ -35,13 +35,9 @@ class UselessWork:
         """
         manifest = recording.manifest
         if manifest is None or manifest.steps.zero_rates is None:
-            raise Unavailable(
-                "the recording does not say which learning rates are zero; record again"
-            )
+            raise Unavailable("the recording does not say which learning rates are zero; record again")
         if not manifest.finished:
-            raise Unavailable(
-                "the run was not recorded to its end, and its learning rates may rise"
-            )
+            raise Unavailable("the run was not recorded to its end, and its learning rates may rise")
         zero = manifest.steps.zero_rates
         names = frozenset(rate.name for rate in zero)
         updates = {row.name for row in operations.rows if row.layer in names}

@@ -106,9 +106,7 @@ class Earlier:
         registry = self.registry
         feeds = registry.feeds()
         unseen = {
-            "the model": any(
-                line is None and layer() is not None for layer, line in registry.layers
-            ),
+            "the model": any(line is None and layer() is not None for layer, line in registry.layers),
             "the input pipeline": feeds is not None and feeds in self.datasets,
         }
         return [part for part, is_unseen in unseen.items() if is_unseen]

@@ -66,9 +66,7 @@ def _hide_our_frames() -> None:
     """Print tracebacks as they would be without us."""
     previous = sys.excepthook
 
-    def excepthook(
-        kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> None:
+    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         clean_error(error)
         previous(kind, error, without_ours(trace))
 

@@ -95,9 +95,7 @@ def _step(original: Run, installed: Installed) -> Run:
     """Return `run` as a step of the window."""
     window, lengths, arguments = installed.window, installed.lengths, installed.arguments
 
-    def step(
-        key: Hashable, session: Foreign, fetches: object, *args: object, **kwargs: object
-    ) -> object:
+    def step(key: Hashable, session: Foreign, fetches: object, *args: object, **kwargs: object) -> object:
         feeds = args[0] if args else kwargs.get("feed_dict")
         if lengths.calls_left and window.state is WAITING:
             lengths.call(args[:1], kwargs.get("feed_dict"))
@@ -125,9 +123,7 @@ class Fetches:
 
     def __init__(self, installed: Installed) -> None:
         self.registry, self.log = installed.registry, installed.log
-        self.known: weakref.WeakKeyDictionary[Graph, dict[object, bool]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self.known: weakref.WeakKeyDictionary[Graph, dict[object, bool]] = weakref.WeakKeyDictionary()
 
     @guarded("session")
     def key(self, graph: Graph, fetches: object) -> Hashable:

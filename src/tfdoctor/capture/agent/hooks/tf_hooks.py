@@ -17,14 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..installed import Installed
     from ..loops.call_loop import CallLoops
-    from ..process.declared import (
-        ConcreteFunctionClass,
-        Foreign,
-        FunctionClass,
-        Graph,
-        IteratorClass,
-        TapeClass,
-    )
+    from ..process.declared import ConcreteFunctionClass, Foreign, FunctionClass, Graph, IteratorClass, TapeClass
     from ..process.imports import Hooks
     from ..process.marks import Marks
 
@@ -33,10 +26,7 @@ DISTRIBUTED = "tensorflow.python.distribute.input_lib"
 FUNCTIONS = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
 CONCRETE = "tensorflow.python.eager.polymorphic_function.concrete_function"
 CONCRETE_2_12 = "tensorflow.python.eager.polymorphic_function.monomorphic_function"
-FUNCTIONS_2_9, CONCRETE_2_9 = (
-    "tensorflow.python.eager.def_function",
-    "tensorflow.python.eager.function",
-)
+FUNCTIONS_2_9, CONCRETE_2_9 = ("tensorflow.python.eager.def_function", "tensorflow.python.eager.function")
 TAPES = "tensorflow.python.eager.backprop"
 
 NONE: Marks = {}

@@ -43,11 +43,7 @@ class Journal:
         self.pid: int | None = os.getpid()
         self.errors: list[dict[str, str]] = []
         self.lacking: list[dict[str, str]] = []
-        self.state: dict[str, object] = {
-            "errors": self.errors,
-            "missing": self.lacking,
-            **identity(),
-        }
+        self.state: dict[str, object] = {"errors": self.errors, "missing": self.lacking, **identity()}
 
     @property
     def out(self) -> str:
@@ -88,9 +84,7 @@ class Journal:
             try:
                 temporary = os.path.join(self.out, "agent.json.tmp")
                 if "argv" not in self.state:
-                    from .masking import (
-                        masked,
-                    )  # takes 10 ms of CPU to import, few processes need it
+                    from .masking import masked  # takes 10 ms of CPU to import, few processes need it
 
                     words = getattr(sys, "orig_argv", None) or getattr(sys, "argv", [])
                     self.state["argv"] = masked(list(words))
@@ -170,9 +164,7 @@ def guarded(
 ) -> Callable[[Callable[Concatenate[Owner, P], R]], Callable[Concatenate[Owner, P], R | None]]:
     """Make a method note its faults in its object's journal and return None instead of raising."""
 
-    def decorate(
-        method: Callable[Concatenate[Owner, P], R],
-    ) -> Callable[Concatenate[Owner, P], R | None]:
+    def decorate(method: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R | None]:
         @functools.wraps(method)
         def careful(self: Owner, /, *args: P.args, **kwargs: P.kwargs) -> R | None:
             try:

@@ -97,7 +97,5 @@ def _forked() -> None:
     _main[:] = [threads.get_ident()]
 
 
-_main.append(
-    getattr(AGENT, "MAIN_THREAD", None) or importlib.import_module("threading").main_thread().ident
-)
+_main.append(getattr(AGENT, "MAIN_THREAD", None) or importlib.import_module("threading").main_thread().ident)
 os.register_at_fork(after_in_child=_forked)

@@ -35,9 +35,7 @@ KERAS_2 = ("tf_keras.src.engine.training", "keras.src.engine.training", "keras.e
 class FitState:
     """What the local variables of a running fit say; Any is Keras's own."""
 
-    def __init__(
-        self, steps: int | None, first_epoch: int, adapter: object, datasets: tuple[Foreign, ...]
-    ) -> None:
+    def __init__(self, steps: int | None, first_epoch: int, adapter: object, datasets: tuple[Foreign, ...]) -> None:
         self.steps = steps  # of an epoch, where that is known
         self.first_epoch = first_epoch
         self.adapter = adapter

@@ -16,10 +16,7 @@ def alive(classes: Mapping[str, tuple[str, str]]) -> Mapping[str, list[Any]]:
     import gc
 
     gc.collect()  # models of an earlier cell are in cycles, and share their names with their successors
-    loaded = {
-        what: getattr(sys.modules.get(module), name, None)
-        for what, (module, name) in classes.items()
-    }
+    loaded = {what: getattr(sys.modules.get(module), name, None) for what, (module, name) in classes.items()}
     wanted = {id(kind): what for what, kind in loaded.items() if kind is not None}
     objects: dict[str, list[Any]] = collections.defaultdict(list)
     kinds: dict[int, str] = {}  # id of a class: what its objects are, "" for nothing of interest

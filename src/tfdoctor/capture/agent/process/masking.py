@@ -23,12 +23,9 @@ WORDS = "|".join(
     (
         _after_none("num max min sub pad bos eos unk mask sep cls", "token")
         + r"(?!i[sz]|s.per|s?[_-](?:dim|drop|embed|len|size|type|vocab))",
-        _after_none("mon query signature", "key")
-        + r"(?!board|frame|point|word|[_-](?:col|dim|len|size))",
+        _after_none("mon query signature", "key") + r"(?!board|frame|point|word|[_-](?:col|dim|len|size))",
         r"secret|passw|passphrase|credential|auth(?!or(?!i[sz]))|cookie(?![_-]?cutter)|pwd(?![a-z])",
-        _after_none(
-            "by com sur tres low high band single multi one two forward backward num max", "pass"
-        )
+        _after_none("by com sur tres low high band single multi one two forward backward num max", "pass")
         + r"(?![a-z])",
         r"signature(?![\w.-])|(?<![a-z])(?:pw|sig|pat|sas)(?![\w.-])",
     )

@@ -59,9 +59,7 @@ collector = Collector()
 class OtherThreads:
     """A context in which the stacks of all threads can be read."""
 
-    read = staticmethod(
-        sys._current_frames
-    )  # as it was before the script, which may put a double there
+    read = staticmethod(sys._current_frames)  # as it was before the script, which may put a double there
 
     def __init__(self) -> None:
         self.frames: dict[int, FrameType] = {}

@@ -42,9 +42,7 @@ class RunnerSettings:
         self.wanted, self.environment = variant["settings"], variant["environment"]
         self.reached = dict.fromkeys(self.wanted, 0)
         # TensorFlow is about to be imported: what the program has changed by now counts.
-        self.replaced = [
-            name for name, value in self.environment.items() if os.environ.get(name) != value
-        ]
+        self.replaced = [name for name, value in self.environment.items() if os.environ.get(name) != value]
 
     def summary(self) -> dict[str, object]:
         """Return what the trial reads: how often each setting was made, and the variables that had no effect."""

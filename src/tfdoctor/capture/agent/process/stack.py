@@ -234,9 +234,7 @@ def calls_layers(file: str) -> bool:
     return LAYER_CALL.search(file) is not None
 
 
-def traced_line(
-    trace: Traceback | None,
-) -> tuple[tuple[Line, ...], bool, Sequence[TracedFrame]]:
+def traced_line(trace: Traceback | None) -> tuple[tuple[Line, ...], bool, Sequence[TracedFrame]]:
     """Return a graph operation's two innermost user frames, whether the first calls no Keras layer, and how.
 
     A line that calls a layer did not choose the operation: the line that made the layer did. The second frame

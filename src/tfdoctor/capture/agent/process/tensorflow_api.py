@@ -47,10 +47,7 @@ def probe_dataset_number() -> int:
     Raises:
         LookupError: the serialized dataset has no name.
     """
-    from tensorflow.core.framework import (
-        dataset_metadata_pb2,
-        graph_pb2,
-    )
+    from tensorflow.core.framework import dataset_metadata_pb2, graph_pb2
     from tensorflow.python.framework import dtypes, ops
     from tensorflow.python.ops import gen_dataset_ops
 

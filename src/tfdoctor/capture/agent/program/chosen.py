@@ -24,9 +24,7 @@ class Choices:
 
     def __init__(self, log: Journal) -> None:
         self.log = log
-        self.strategies: weakref.WeakKeyDictionary[Foreign, Line | None] = (
-            weakref.WeakKeyDictionary()
-        )
+        self.strategies: weakref.WeakKeyDictionary[Foreign, Line | None] = weakref.WeakKeyDictionary()
         self.threads: Line | None = None
 
     @guarded("strategy")

@@ -11,13 +11,7 @@ from ..process.stack import here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..process.declared import (
-        CallbackClass,
-        DebugDataModule,
-        DeterminismModule,
-        EagerRunModule,
-        NumericsModule,
-    )
+    from ..process.declared import CallbackClass, DebugDataModule, DeterminismModule, EagerRunModule, NumericsModule
     from ..process.imports import Hooks
     from ..process.journal import Journal
     from ..process.stack import Line
@@ -62,9 +56,7 @@ class DebugAids:
     def describe(self) -> list[dict[str, object]]:
         """Return the aids that are on; `ms` is Python's time in checks of the whole window."""
         spent = {CHECKS: round(self.checking_ns / 1e6, 3)}
-        return [
-            {"aid": aid, "at": line, "ms": spent.get(aid, 0.0)} for aid, line in self.lines.items()
-        ]
+        return [{"aid": aid, "at": line, "ms": spent.get(aid, 0.0)} for aid, line in self.lines.items()]
 
 
 def hooks(aids: DebugAids) -> Hooks:

@@ -42,12 +42,7 @@ class Started:
     __slots__ = ("call_ns", "inputs", "outputs", "python_ns", "type")
 
     def __init__(
-        self,
-        kind: str,
-        inputs: tuple[int, ...],
-        outputs: tuple[int, ...],
-        python_ns: int,
-        call_ns: int,
+        self, kind: str, inputs: tuple[int, ...], outputs: tuple[int, ...], python_ns: int, call_ns: int
     ) -> None:
         self.type, self.inputs, self.outputs = kind, inputs, outputs
         self.python_ns = python_ns  # since the operation before it
@@ -95,9 +90,7 @@ class EagerOperations:
         for name in READS:
             self._replace(tensors, name, self._reading)
 
-    def _replace(
-        self, holder: Foreign, name: str, wrap: Callable[[Foreign], Callable[..., object]]
-    ) -> None:
+    def _replace(self, holder: Foreign, name: str, wrap: Callable[[Foreign], Callable[..., object]]) -> None:
         original = getattr(holder, "__dict__", {}).get(name)
         if original is not None:
             self.originals.append((holder, name, original))

@@ -62,11 +62,7 @@ def describe(config: Foreign) -> dict[str, object]:
         cache = kernel_cache.describe(STARTED)
         return {**described, "capabilities": list(_capabilities(config, gpus)), "cache": cache}
     files, readable = device_files()
-    absent = {
-        "files": files,
-        "readable": readable,
-        "shown": os.environ.get("CUDA_VISIBLE_DEVICES"),
-    }
+    absent = {"files": files, "readable": readable, "shown": os.environ.get("CUDA_VISIBLE_DEVICES")}
     if not build.get("is_cuda_build"):
         return {**described, **absent, "package": _package()}
     return {**described, **absent, **loading_errors(build)}
@@ -134,9 +130,7 @@ def _driver_error() -> str:
 def _load_error(name: str) -> str:
     """Return the loader's message; "" where the library is in the process, or can be loaded."""
     try:
-        ctypes.CDLL(
-            name, mode=os.RTLD_NOLOAD | os.RTLD_LAZY
-        )  # as TensorFlow has loaded it from its own folders
+        ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)  # as TensorFlow has loaded it from its own folders
     except OSError:
         try:
             ctypes.CDLL(name, mode=os.RTLD_LAZY)

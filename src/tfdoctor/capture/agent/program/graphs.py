@@ -53,9 +53,7 @@ SESSION = "session"
 """The name we give the graph of a session, which has none."""
 
 
-def describe(
-    graph: Graph, layers: Layers, dataset_graphs: Container[int], scopes: Scopes
-) -> dict[str, object]:
+def describe(graph: Graph, layers: Layers, dataset_graphs: Container[int], scopes: Scopes) -> dict[str, object]:
     """Return one graph; `scopes` are the name scopes that its layers got."""
     name = getattr(graph, "name", SESSION)
     of_data = id(graph) in dataset_graphs or name.startswith(DATASET_FUNCTIONS)
@@ -174,6 +172,4 @@ def _plain(value: object) -> object:
         return value.decode("utf-8", "replace")
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    return (
-        value if isinstance(value, (bool, int, float, str)) else getattr(value, "name", str(value))
-    )
+    return value if isinstance(value, (bool, int, float, str)) else getattr(value, "name", str(value))

@@ -72,9 +72,7 @@ def _count(sizes: Sequence[int]) -> int:
 def _values(op: GraphOperation, captured: Mapping[str, Foreign]) -> Sequence[float] | None:
     """Return the values of a captured tensor or a constant; None where they are not stored one by one."""
     if op.name in captured:
-        values: list[float] = (
-            captured[op.name]._numpy().ravel().tolist()
-        )  # no operation, which would be traced
+        values: list[float] = captured[op.name]._numpy().ravel().tolist()  # no operation, which would be traced
         return values
     content = getattr(op.get_attr("value"), "tensor_content", b"") if op.type == "Const" else b""
     is_float = op.outputs[0].dtype.name == "float32"
@@ -87,8 +85,5 @@ def _is_separable(kernel: Sequence[float], width: int) -> bool:
     row, column = kernel[at - at % width :][:width], kernel[at % width :: width]
     if not kernel[at]:
         return False
-    left = (
-        value - column[index // width] * row[index % width] / kernel[at]
-        for index, value in enumerate(kernel)
-    )
+    left = (value - column[index // width] * row[index % width] / kernel[at] for index, value in enumerate(kernel))
     return sum(one * one for one in left) <= TOLERANCE**2 * sum(one * one for one in kernel)

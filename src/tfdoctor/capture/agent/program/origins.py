@@ -18,16 +18,9 @@ if TYPE_CHECKING:
 PART = re.compile(r"keras[\\/](?:src[\\/])?(metrics|losses|optimizers|regularizers)[\\/]?")
 """Where Keras 2 and 3 and tf_keras keep these parts; single files in old versions."""
 
-KINDS = {
-    "metrics": "metric",
-    "losses": "loss",
-    "optimizers": "optimizer",
-    "regularizers": "regularizer",
-}
+KINDS = {"metrics": "metric", "losses": "loss", "optimizers": "optimizer", "regularizers": "regularizer"}
 
-SHARED = re.compile(
-    r"[\\/](metric|base_metric|reduction_metrics|loss|base_optimizer|optimizer)\.py$"
-)
+SHARED = re.compile(r"[\\/](metric|base_metric|reduction_metrics|loss|base_optimizer|optimizer)\.py$")
 """Files of the classes that all parts of a kind share: they do not say which one it is."""
 
 CLIPPING = re.compile(r"clip", re.IGNORECASE)

@@ -122,10 +122,7 @@ class ProgramFile:
             "feeds": part("feeds", lambda: datasets.id_of(registry.feeds())),
             "input_kind": INPUTS.get(adapter, adapter) if adapter else loop,
             "run": part("settings", lambda: settings.describe(registry)) or {},
-            "sequences": part(
-                "sequence lengths", lambda: registry.lengths.describe(registry.feeds())
-            )
-            or [],
+            "sequences": part("sequence lengths", lambda: registry.lengths.describe(registry.feeds())) or [],
         }
 
     def _write(self, program: dict[str, Any]) -> None:
@@ -182,11 +179,7 @@ def _metrics(registry: Registry) -> list[dict[str, object]]:
     """Return the name, classes (its own first) and line of each metric that is alive."""
     alive = ((reference(), line) for reference, line in registry.metrics)
     return [
-        {
-            "name": metric.name,
-            "classes": [kind.__name__ for kind in type(metric).__mro__],
-            "at": line,
-        }
+        {"name": metric.name, "classes": [kind.__name__ for kind in type(metric).__mro__], "at": line}
         for metric, line in alive
         if metric is not None
     ]

@@ -21,15 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
     from typing import TypedDict, TypeVar
 
-    from ..process.declared import (
-        Foreign,
-        Graph,
-        KerasLayer,
-        KerasMetric,
-        Model,
-        ScopeClass,
-        TfDataset,
-    )
+    from ..process.declared import Foreign, Graph, KerasLayer, KerasMetric, Model, ScopeClass, TfDataset
     from ..process.imports import Hook, Hooks
     from ..process.journal import Journal
     from ..process.stack import Line, Way
@@ -160,9 +152,7 @@ class Registry:
             self.scopes[graph] = {}
         self.scopes[graph][graph.get_name_scope()] = layer
 
-    def fitted(
-        self, model: Model, adapter: object, given: Iterable[Foreign], batch_size: object
-    ) -> None:
+    def fitted(self, model: Model, adapter: object, given: Iterable[Foreign], batch_size: object) -> None:
         """Keras's fit is about to begin; `given` are the datasets that may feed it."""
         self.model = weakref.ref(model)
         self.held = next((data for data in given if data in self.lines), None)
@@ -230,9 +220,7 @@ def hooks(registry: Registry) -> Hooks:
         GRAPHS: [lambda module: _after_init(module.FuncGraph, registry.graph_made)],
         DATASETS: [lambda module: _after_init(module.DatasetV2, registry.dataset_made)],
         OPTIMIZERS: [lambda module: _after_optimizer(module.BaseOptimizer, registry)],
-        STRATEGIES: [
-            lambda module: _after_init(module.StrategyBase, registry.choices.strategy_made)
-        ],
+        STRATEGIES: [lambda module: _after_init(module.StrategyBase, registry.choices.strategy_made)],
         SCOPES: [lambda module: _after_enter(module.name_scope, registry)],
     }
     for name in METRICS:

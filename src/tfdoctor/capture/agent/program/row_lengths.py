@@ -72,9 +72,7 @@ def _bytes(sizes: Iterable[int]) -> int:
     return math.prod(sizes) * 8
 
 
-def described(
-    value: Foreign, *, whole: bool, pads: Mapping[bool, int] = NONE
-) -> Iterator[Sequences]:
+def described(value: Foreign, *, whole: bool, pads: Mapping[bool, int] = NONE) -> Iterator[Sequences]:
     """Yield the lengths of the rows; nothing of what is no sequence, or too large.
 
     Whole numbers may be padded at either end, as `pad_sequences` does at the beginning: both are described.

@@ -102,7 +102,4 @@ def _replicas(strategy: Foreign, config: Foreign, registry: Registry) -> dict[st
     """Return the line and the devices of a strategy; the default one of Keras' fit has neither."""
     if strategy.num_replicas_in_sync == 1:
         return {}
-    return {
-        "strategy_at": registry.choices.strategies.get(strategy),
-        "replica_devices": homes(strategy, config),
-    }
+    return {"strategy_at": registry.choices.strategies.get(strategy), "replica_devices": homes(strategy, config)}

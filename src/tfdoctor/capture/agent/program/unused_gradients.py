@@ -59,9 +59,7 @@ class UnusedGradients:
         self.resting = True
         self.operations.release()
 
-    def taken(
-        self, take: Callable[[], object], tape: Foreign, sources: object, *, traced: bool
-    ) -> object:
+    def taken(self, take: Callable[[], object], tape: Foreign, sources: object, *, traced: bool) -> object:
         """Call ``tape.gradient``, and note what it starts; ``traced`` is whether a window is open."""
         idle = not self.wanted or (self.resting and not traced)
         call = None if idle else self._begins(tape, sources, traced=traced)
@@ -136,11 +134,7 @@ class GradientLine:
 
     def describe(self) -> dict[str, object]:
         """Return the call with the least useless work, so that what only some steps use is not called useless."""
-        entry: dict[str, object] = {
-            "at": self.at,
-            "traced": self.traced,
-            "too_few": self.calls < NEEDED,
-        }
+        entry: dict[str, object] = {"at": self.at, "traced": self.traced, "too_few": self.calls < NEEDED}
         known = [call for call in self.noted if call.followed >= AFTER and call.trains]
         if len(known) < CALLS:
             return entry
@@ -217,9 +211,7 @@ class GradientCall:
         return {
             "variables": len(self.names),
             "unused": len(names),
-            "returned": sum(
-                known is not None and known not in self.used for known, _ in self.results
-            ),
+            "returned": sum(known is not None and known not in self.used for known, _ in self.results),
             "names": names[:MOST_NAMES],
             "operations": len(self.useless),
             "types": list(_types(self.useless)),

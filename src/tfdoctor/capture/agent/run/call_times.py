@@ -118,9 +118,7 @@ class CallTimes:
         if place.kind in ALONE:
             self.tell(place, began, now, told)
 
-    def tell(
-        self, place: CallSite, began: int, ended: int, told: dict[str, object] | None = None
-    ) -> None:
+    def tell(self, place: CallSite, began: int, ended: int, told: dict[str, object] | None = None) -> None:
         """Keep a call for the file, alone."""
         self.told += 1
         few = self.told <= MOST_SPANS

@@ -102,12 +102,7 @@ class CallClock(FollowedThread):
             self.steps.apart += ended - entered[1]
 
     def _traced(
-        self,
-        function: object,
-        name: str,
-        place: CallSite,
-        args: Sequence[object],
-        kwargs: dict[str, object],
+        self, function: object, name: str, place: CallSite, args: Sequence[object], kwargs: dict[str, object]
     ) -> None:
         """Keep a call that traced a function for the file."""
         if self.told_traces >= MOST_TRACES:

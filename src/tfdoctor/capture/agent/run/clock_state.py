@@ -20,9 +20,7 @@ if TYPE_CHECKING:
         """The state of `CallClock`, times in ns."""
 
         began: int
-        now: (
-            tuple[CallSite, int] | None
-        )  # the call whose time runs, and since when; None while that changes
+        now: tuple[CallSite, int] | None  # the call whose time runs, and since when; None while that changes
         current: CallSite  # the call under way
         totals: dict[CallSite, int]
         entered: dict[CallSite, int]

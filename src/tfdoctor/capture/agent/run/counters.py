@@ -62,10 +62,7 @@ class Counters:
     def read(self, since: float = 0.0) -> dict[str, int]:
         """Return what was read last, as far as that was after a moment (s on the monotonic clock)."""
         now = time.perf_counter()
-        found: dict[str, int | None] = {
-            "graph": self.clock.graph,
-            "functions": self.clock.functions,
-        }
+        found: dict[str, int | None] = {"graph": self.clock.graph, "functions": self.clock.functions}
         for name, counter in self.paced.items():
             found[name] = counter.read(now) if counter.due <= now or counter.at >= since else None
         return {name: value for name, value in found.items() if value is not None}

@@ -83,12 +83,7 @@ class FollowedThread(CallTimes):
         """Follow a thread that traces while the one that is followed waits; None where that does not."""
         with self.following:
             followed = self.thread
-            if (
-                followed is None
-                or self.lent is not None
-                or not self.rests()
-                or not waits_now(followed)
-            ):
+            if followed is None or self.lent is not None or not self.rests() or not waits_now(followed):
                 return None
             before, trains, script = self.current, self.trains, self.places.script
             self.follow(thread)

@@ -118,12 +118,7 @@ class RunHooks:
 
     @guarded("run function")
     def function_ends(
-        self,
-        entered: Enter | None,
-        function: object,
-        name: str,
-        args: Sequence[object],
-        kwargs: dict[str, object],
+        self, entered: Enter | None, function: object, name: str, args: Sequence[object], kwargs: dict[str, object]
     ) -> None:
         """It is over."""
         self.clock.function_ends(entered, function, name, args, kwargs)
@@ -189,9 +184,7 @@ class RunHooks:
             self.clock.step_ends(outer)
 
     @guarded("run step")
-    def step_ended(
-        self, function: object, frame: FrameType, outer: CallSite | None, k: int
-    ) -> None:
+    def step_ended(self, function: object, frame: FrameType, outer: CallSite | None, k: int) -> None:
         """A step of Keras was accounted for: the next call may be like it."""
         if outer is not None:
             self.clock.repeats.learn(function, frame, outer, k=k)
@@ -282,9 +275,7 @@ class RunHooks:
         return (clock.enter(kinds.FUNCTION, "Session.run", frame) if clock.opens() else None), None
 
     @guarded("run session")
-    def session_fails(
-        self, begun: tuple[Enter | None, CallSite | None] | None, error: BaseException
-    ) -> None:
+    def session_fails(self, begun: tuple[Enter | None, CallSite | None] | None, error: BaseException) -> None:
         """An exception ends it."""
         if begun is not None:
             self.step_fails(begun[1], error, part=begun[1] is None)

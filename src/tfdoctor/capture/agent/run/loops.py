@@ -25,16 +25,7 @@ ENDS = frozenset(
 """Instructions that the next one in a function's code never follows."""
 
 ITERATES = frozenset(
-    (
-        "GET_ITER",
-        "CALL",
-        "CALL_KW",
-        "CALL_FUNCTION",
-        "CALL_METHOD",
-        "PRECALL",
-        "CACHE",
-        "EXTENDED_ARG",
-    )
+    ("GET_ITER", "CALL", "CALL_KW", "CALL_FUNCTION", "CALL_METHOD", "PRECALL", "CACHE", "EXTENDED_ARG")
 )
 """Instructions between one that makes the iterator of a loop and the loop: of `for n, x in enumerate(data)`."""
 
@@ -119,11 +110,7 @@ def iterated_by_loop_of(code: CodeType, instruction: int, line: int) -> bool:
     first = min(later, default=None)
     if first is None:
         return False
-    between = (
-        each.opname
-        for each in dis.get_instructions(code)
-        if instruction < each.offset < first[0][0]
-    )
+    between = (each.opname for each in dis.get_instructions(code) if instruction < each.offset < first[0][0])
     starts = dis.findlinestarts(code)
     return all(name in ITERATES for name in between) and any(
         number == line and holds(first, offset) for offset, number in starts

@@ -42,14 +42,9 @@ CALLS = {
         ("Checkpoint", "restore", kinds.BUILD),
         ("Checkpoint", "read", kinds.BUILD),
     ),
-    "tensorflow.python.checkpoint.checkpoint_management": (
-        ("CheckpointManager", "save", kinds.SAVE),
-    ),
+    "tensorflow.python.checkpoint.checkpoint_management": (("CheckpointManager", "save", kinds.SAVE),),
     "tensorflow.python.saved_model.save": (("", "save", kinds.SAVE),),
-    "tensorflow.python.training.saver": (
-        ("Saver", "save", kinds.SAVE),
-        ("Saver", "restore", kinds.BUILD),
-    ),
+    "tensorflow.python.training.saver": (("Saver", "save", kinds.SAVE), ("Saver", "restore", kinds.BUILD)),
     **{
         f"{package}.preprocessing.{module}": ((kind, "adapt", kinds.ADAPT),)
         for package in ("keras.src.layers", "tf_keras.src.layers")
@@ -87,12 +82,7 @@ ADAPT = ("data", "batch_size", "steps")
 INFINITE = -1
 """The cardinality of a dataset that has no end."""
 
-OLD_MODELS = {
-    "compile": kinds.COMPILE,
-    "save": kinds.SAVE,
-    "save_weights": kinds.SAVE,
-    "load_weights": kinds.BUILD,
-}
+OLD_MODELS = {"compile": kinds.COMPILE, "save": kinds.SAVE, "save_weights": kinds.SAVE, "load_weights": kinds.BUILD}
 """The same of Keras 2, whose models have them themselves."""
 
 CALLBACKS = (
@@ -119,9 +109,7 @@ class PhaseCalls:
         found: dict[str, list[Hook]] = {}
         for module, calls in CALLS.items():
             found[module] = [functools.partial(self._patch_calls, calls=calls)]
-        found[KERAS_3] = [
-            functools.partial(self._patch_model, name="TensorFlowTrainer", calls=TRAINERS)
-        ]
+        found[KERAS_3] = [functools.partial(self._patch_model, name="TensorFlowTrainer", calls=TRAINERS)]
         for backend, name in OTHER_BACKENDS.items():
             found[f"keras.src.backend.{backend}.trainer"] = [
                 functools.partial(self._patch_backend, backend=backend, name=name)
@@ -177,9 +165,7 @@ class PhaseCalls:
 
         @functools.wraps(original)
         def call(*args: object, **kwargs: object) -> object:
-            if clock.thread != threads.get_ident() and not (
-                clock.adopt() if trains else clock.follows()
-            ):
+            if clock.thread != threads.get_ident() and not (clock.adopt() if trains else clock.follows()):
                 return original(*args, **kwargs)
             entered = self.enter(kind, label, sys._getframe(UP))
             if entered is None:
@@ -215,9 +201,7 @@ class PhaseCalls:
         return told
 
     @guarded("run call")
-    def adapted(
-        self, args: Sequence[Foreign], kwargs: dict[str, Foreign]
-    ) -> dict[str, object] | None:
+    def adapted(self, args: Sequence[Foreign], kwargs: dict[str, Foreign]) -> dict[str, object] | None:
         """Return the batches and examples of the dataset that a layer is adapted to; None where unknown."""
         given: dict[str, Foreign] = {**dict(zip(ADAPT, args[1:])), **kwargs}  # noqa: B905 - Python 3.9
         data: Foreign = given.get("data")

@@ -21,9 +21,7 @@ class CallSite:
 
     __slots__ = ("at", "between", "kind", "name", "number", "parent")
 
-    def __init__(
-        self, number: int, kind: str, at: Line | None, name: str, parent: CallSite | None
-    ) -> None:
+    def __init__(self, number: int, kind: str, at: Line | None, name: str, parent: CallSite | None) -> None:
         self.number, self.kind, self.at, self.name, self.parent = number, kind, at, name, parent
         self.between: CallSite | None = None  # what follows a step within this one
 

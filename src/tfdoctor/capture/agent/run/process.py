@@ -60,11 +60,7 @@ def of_error(error: BaseException) -> dict[str, object]:
     text = clean(text)  # before it is cut: half a token has no form
     if len(text) > BEGIN + END:
         text = f"{text[:BEGIN]} … {text[-END:]}"
-    return {
-        "error": type(error).__name__,
-        "message": text,
-        "at": _line(error.__traceback__),
-    }
+    return {"error": type(error).__name__, "message": text, "at": _line(error.__traceback__)}
 
 
 def _line(trace: TracebackType | None) -> Line | None:

@@ -36,9 +36,7 @@ def snapshot(clock: ClockState, repeats: RepeatedSteps) -> tuple[dict[CallSite, 
     return totals, now
 
 
-def _until(
-    totals: dict[CallSite, int], opened: Opened | None, place: CallSite, since: int, now: int
-) -> None:
+def _until(totals: dict[CallSite, int], opened: Opened | None, place: CallSite, since: int, now: int) -> None:
     """Add the time since a moment: of what was under way, and of the call that is now."""
     if opened is not None:
         repeated, began, trains = opened

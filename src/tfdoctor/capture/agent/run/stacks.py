@@ -5,14 +5,7 @@ from __future__ import annotations
 from ..process.callbacks import callbacks_in
 from ..process.compiled_calls import compiled_call
 from ..process.other_threads import OtherThreads
-from ..process.stack import (
-    Stack,
-    function_of,
-    instructions,
-    public_name,
-    user_frame,
-    user_line,
-)
+from ..process.stack import Stack, function_of, instructions, public_name, user_frame, user_line
 from .kinds import IMPORTING, MODEL
 from .loops import loops_around, repeats
 from .switching import SwitchInterval
@@ -196,6 +189,4 @@ class Stacks:
         """Return the ms and the samples of each stack since the last time."""
         ns, samples = self.ns, self.samples
         self.ns, self.samples = {}, {}
-        return {str(n): round(t / 1e6, 2) for n, t in ns.items()}, {
-            str(n): count for n, count in samples.items()
-        }
+        return {str(n): round(t / 1e6, 2) for n, t in ns.items()}, {str(n): count for n, count in samples.items()}

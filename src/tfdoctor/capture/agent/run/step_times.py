@@ -36,9 +36,7 @@ class StepTime:
 
     __slots__ = ("apart", "began", "first", "inside", "k", "place", "took", "traced", "traces")
 
-    def __init__(
-        self, place: CallSite, began: int, k: int, apart: int, *, first: bool, traced: bool
-    ) -> None:
+    def __init__(self, place: CallSite, began: int, k: int, apart: int, *, first: bool, traced: bool) -> None:
         self.place, self.began, self.k, self.apart = place, began, k, apart
         self.first, self.traced = first, traced
         self.inside = self.took = 0
@@ -174,9 +172,7 @@ class RunStepTimes:
             at += len(part)
         self.ended.append(calls)
 
-    def _tell(
-        self, calls: Sequence[int], began: Sequence[int], k: int, loop: TimedLoop, *, first: bool
-    ) -> None:
+    def _tell(self, calls: Sequence[int], began: Sequence[int], k: int, loop: TimedLoop, *, first: bool) -> None:
         """Tell of the calls of k steps that are long."""
         for number, took in enumerate(calls):
             if not loop.is_long(took) or self.told >= MOST_LONG:

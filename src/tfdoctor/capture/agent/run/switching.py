@@ -42,8 +42,7 @@ class SwitchInterval:
     def look(self, frames: dict[int, FrameType], thread: int | None) -> None:
         """Look at the stacks of all threads: the one that is followed has to be alone."""
         if self.short and any(
-            ident not in (thread, threads.get_ident()) and not _is_ours(frame)
-            for ident, frame in frames.items()
+            ident not in (thread, threads.get_ident()) and not _is_ours(frame) for ident, frame in frames.items()
         ):
             self.alone = False
             self.end()

@@ -18,16 +18,11 @@ IMPORT_SYSTEM = "<frozen importlib"
 KERAS = r"^(tf_keras|keras)(\.src)?\."
 
 WORK = (
-    (
-        WEIGHTS,
-        re.compile(KERAS + r"engine\.training_utils$"),
-        frozenset(("handle_partial_sample_weights",)),
-    ),
+    (WEIGHTS, re.compile(KERAS + r"engine\.training_utils$"), frozenset(("handle_partial_sample_weights",))),
     (
         SAVING,
         re.compile(
-            KERAS
-            + r"(saving|models|engine)\.|\.checkpoint\.checkpoint(_management)?$|\.saved_model\.save$"
+            KERAS + r"(saving|models|engine)\.|\.checkpoint\.checkpoint(_management)?$|\.saved_model\.save$"
             r"|\.training\.saver$|\.ops\.summary_ops_v2$"
         ),
         frozenset(
@@ -50,8 +45,7 @@ WORK = (
     (
         BUILDING,
         re.compile(
-            KERAS
-            + r"(layers|models|engine|applications|optimizers|trainers|saving|initializers|metrics|losses"
+            KERAS + r"(layers|models|engine|applications|optimizers|trainers|saving|initializers|metrics|losses"
             r"|ops\.(operation|function))|\.eager\.context$|\.ops\.resource_variable_ops$|\.saved_model\.load"
             r"|\.checkpoint\.checkpoint$|\.framework\.op_def_library$|\.training\.optimizer$|\.ops\.gradients_util$"
         ),
@@ -80,9 +74,7 @@ def calls_model(frame: FrameType | None) -> FrameType | None:
     modules, names = MODEL_CALLS
     outermost = None
     while frame is not None:
-        if frame.f_code.co_name in (names or ()) and modules.search(
-            str(frame.f_globals.get("__name__", ""))
-        ):
+        if frame.f_code.co_name in (names or ()) and modules.search(str(frame.f_globals.get("__name__", ""))):
             outermost = frame.f_back
         frame = frame.f_back
     return outermost

@@ -66,8 +66,7 @@ def _sources(
         more = [
             statement
             for statement in simple
-            if statement not in chosen
-            and (_names(statement, ast.Store) | _changed(statement) & outliving) & wanted
+            if statement not in chosen and (_names(statement, ast.Store) | _changed(statement) & outliving) & wanted
         ]
         chosen += more
         wanted = wanted.union(*(_names(statement, ast.Load) for statement in more))
@@ -86,12 +85,7 @@ def _outliving(tree: ast.AST, loop: ast.AST, call: ast.stmt) -> set[str]:
         for alias in node.names
     }
     calls = [node for node in ast.walk(call) if isinstance(node, ast.Call)]
-    given = {
-        name
-        for node in calls
-        for part in (*node.args, *node.keywords)
-        for name in _names(part, ast.Load)
-    }
+    given = {name for node in calls for part in (*node.args, *node.keywords) for name in _names(part, ast.Load)}
     on = {name for node in calls for name in _names(node.func, ast.Load)} - given
     return _names(loop, ast.Load) - _names(loop, ast.Store) - modules - on
 

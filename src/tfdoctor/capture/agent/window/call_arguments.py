@@ -90,9 +90,7 @@ class CallArguments:
         self.prepared, self.begun = None, True
 
     @guarded("arguments")
-    def note(
-        self, args: Sequence[object], kwargs: Mapping[str, object], function: object = None
-    ) -> None:
+    def note(self, args: Sequence[object], kwargs: Mapping[str, object], function: object = None) -> None:
         """Note what a call is given, and at the second call whether those are new objects and values."""
         named = [*enumerate(args), *kwargs.items()]
         found = (each for place, value in named for each in _arrays(value, str(place)))
@@ -130,9 +128,7 @@ class CallArguments:
                 if isinstance(value, (list, tuple))
             ]
 
-    def _describe(
-        self, given: Sequence[tuple[str, object]], frame: FrameType | None, name: str
-    ) -> None:
+    def _describe(self, given: Sequence[tuple[str, object]], frame: FrameType | None, name: str) -> None:
         path = user_file(frame.f_code.co_filename) if frame is not None else None
         if frame is not None and path is not None:
             self.code = frame.f_code

@@ -125,9 +125,7 @@ class _Library:
         """Return the tags of the dynamic section with addresses in memory."""
         import struct
 
-        start, length = next(
-            (self.base + header[3], header[6]) for header in self.headers if header[0] == DYNAMIC
-        )
+        start, length = next((self.base + header[3], header[6]) for header in self.headers if header[0] == DYNAMIC)
         tags = dict(struct.iter_unpack("<qQ", self.bytes(start, length)))
         for tag in (STRTAB, SYMTAB, JMPREL):
             if tags[tag] < self.base:  # some linkers leave the addresses of the file there
@@ -156,9 +154,7 @@ def _library() -> _Library | None:
         loaded.append(_Library(entry.address, tuple(struct.iter_unpack(HEADER, table))))
         return 1
 
-    callback = ctypes.CFUNCTYPE(
-        ctypes.c_int, ctypes.POINTER(Info), ctypes.c_size_t, ctypes.c_void_p
-    )
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Info), ctypes.c_size_t, ctypes.c_void_p)
     ctypes.CDLL(None).dl_iterate_phdr(callback(visit), None)
     return loaded[0] if loaded else None
 

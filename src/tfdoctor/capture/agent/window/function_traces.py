@@ -137,11 +137,7 @@ class FunctionTraces:
 
     def describe(self) -> list[FunctionTraceEntry]:
         """Return the functions that were traced in several calls."""
-        return [
-            calls.describe()
-            for calls in list(self.functions.values())
-            if len(calls.traced) >= FEWEST
-        ]
+        return [calls.describe() for calls in list(self.functions.values()) if len(calls.traced) >= FEWEST]
 
 
 def _median(times_ms: list[float]) -> float | None:

@@ -173,9 +173,7 @@ class StackSampler:
         # By the code that holds the loop, and the instructions:
         self.known: dict[Instructions, tuple[Stack, str | None]] = {}
         self.alive: dict[int, CodeType] = {}  # so that no other code gets the id of one of these
-        self.places: dict[
-            Place, list[int]
-        ] = {}  # the microseconds since then at which each was seen
+        self.places: dict[Place, list[int]] = {}  # the microseconds since then at which each was seen
         self.others: dict[Stack, list[int]] = {}  # of other threads: how often each was seen
         self.makers: Sequence[Span] | None = None  # the loop's lines that make what a call is given
 
@@ -338,9 +336,7 @@ class StackSampler:
             "inside": self.inside,
             "began_unix_ns": self.began_ns,
             "places": [_plain(at, when, self.makers) for at, when in seen[:MOST_WRITTEN]],
-            "others": [
-                {**_shown(stack), "seen": count} for stack, (count,) in others[:MOST_WRITTEN]
-            ],
+            "others": [{**_shown(stack), "seen": count} for stack, (count,) in others[:MOST_WRITTEN]],
             "fed": self.arguments.noted,
             "feeds": self.arguments.feeds,
         }

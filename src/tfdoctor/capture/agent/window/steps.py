@@ -87,9 +87,7 @@ class Marking:
 
     __slots__ = ("capture", "log", "mark", "stop")
 
-    def __init__(
-        self, stop: int, mark: Callable[[int, int], Marker], capture: CallCount, log: Journal
-    ) -> None:
+    def __init__(self, stop: int, mark: Callable[[int, int], Marker], capture: CallCount, log: Journal) -> None:
         self.stop = stop  # the step at which the window closes
         self.mark, self.capture, self.log = mark, capture, log
 
@@ -190,9 +188,7 @@ class StepCounter:
         """
         if self.kind not in TAKING_TURNS:
             return False
-        others = [
-            source for source in sources if source.kind in TAKING_TURNS and source.seen >= ROUNDS
-        ]
+        others = [source for source in sources if source.kind in TAKING_TURNS and source.seen >= ROUNDS]
         outer = min(others, key=lambda source: source.seen, default=self)
         if outer.seen * 2 > self.seen or (outer, outer.seen) == (self.outer, self.outer_seen):
             self.outer = None
@@ -203,12 +199,7 @@ class StepCounter:
 
     def summary(self) -> dict[str, object]:
         """Return what the manifest says of this candidate."""
-        return {
-            "source": self.kind.value,
-            "steps": self.seen,
-            "calls": self.calls,
-            "at": self.at,
-        }
+        return {"source": self.kind.value, "steps": self.seen, "calls": self.calls, "at": self.at}
 
     def untraced(self) -> dict[str, object] | None:
         """Return the usual time of a step outside the window, or None when there was none."""
@@ -235,9 +226,7 @@ class StepCounter:
         longest = sorted(found, key=lambda one: -one[1])[:LONGEST]
         return {
             "total_ms": round(sum(ns for _, (ns, _k) in spans) / 1e6, 4),
-            "long": [
-                (number, round(ms, 4)) for number, ms in sorted(longest) if ms >= LONG * usual_ms
-            ],
+            "long": [(number, round(ms, 4)) for number, ms in sorted(longest) if ms >= LONG * usual_ms],
         }
 
 

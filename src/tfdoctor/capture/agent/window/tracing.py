@@ -41,12 +41,7 @@ WAITING, OPEN, SAMPLING, DONE = State
 """In Python 3.11, to read a member of an enumeration calls Python; each step asks for some."""
 
 
-FOLLOWING = {
-    WAITING: (OPEN, DONE),
-    OPEN: (SAMPLING, WAITING, DONE),
-    SAMPLING: (WAITING, DONE),
-    DONE: (DONE,),
-}
+FOLLOWING = {WAITING: (OPEN, DONE), OPEN: (SAMPLING, WAITING, DONE), SAMPLING: (WAITING, DONE), DONE: (DONE,)}
 """The states that may follow one; with the next recording, all begins at WAITING."""
 
 PROFILED = (OPEN, SAMPLING)
@@ -63,9 +58,7 @@ class NoWork:
 class Tracing:
     """The loops of a process and its windows, for those that open and close them."""
 
-    def __init__(
-        self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile
-    ) -> None:
+    def __init__(self, plan: AgentPlan, log: Journal, registry: Registry, program: ProgramFile) -> None:
         self.plan, self.log, self.registry, self.program = plan, log, registry, program
         self.budget = program.budget = CaptureBudget()
         self.profiler: ProfilerApi | None = None

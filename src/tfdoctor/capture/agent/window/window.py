@@ -30,10 +30,7 @@ class TraceWindow(Tracing):
     """Warm-up, then so many steps of the first loop that gets there."""
 
     def source(
-        self,
-        kind: StepKind,
-        key: Hashable = None,
-        at: Callable[[], Line | None] | None = None,
+        self, kind: StepKind, key: Hashable = None, at: Callable[[], Line | None] | None = None
     ) -> StepCounter:
         """Return the counter of one loop; `key` separates loops of a kind, `at` finds its line."""
         source = self.sources.get((kind, key))

@@ -72,9 +72,7 @@ class Answers:
         setattr(kind, name, hide(call))
 
     @guarded("without")
-    def _key(
-        self, name: str, model: object, args: Sequence[object], kwargs: dict[str, object]
-    ) -> Hashable:
+    def _key(self, name: str, model: object, args: Sequence[object], kwargs: dict[str, object]) -> Hashable:
         own = self.key(model, args, kwargs)
         return None if own is None else (name, id(model), own)
 

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from .taken_out import TakenOut
 
 KERAS_3 = "keras.src.trainers.compile_utils"
-KERAS_2 = tuple(
-    f"{package}.engine.compile_utils" for package in ("tf_keras.src", "keras.src", "keras")
-)
+KERAS_2 = tuple(f"{package}.engine.compile_utils" for package in ("tf_keras.src", "keras.src", "keras"))
 
 GRAPHS = "tensorflow.python.framework.func_graph"
 
@@ -53,11 +51,7 @@ class SilentMetrics:
 
     @guarded("without")
     def make(
-        self,
-        metrics: object,
-        update: Callable[..., object],
-        args: Sequence[object],
-        kwargs: dict[str, object],
+        self, metrics: object, update: Callable[..., object], args: Sequence[object], kwargs: dict[str, object]
     ) -> None:
         """Have metrics make their variables, which some do at the first batch, in a graph that nobody runs."""
         graphs: Foreign = sys.modules[GRAPHS]

@@ -101,9 +101,7 @@ class ReadyInput:
             return False
         line = at[1]
         here = line_number(users) == line
-        return here or (
-            isinstance(line, int) and iterated_by_loop_of(users.f_code, users.f_lasti, line)
-        )
+        return here or (isinstance(line, int) and iterated_by_loop_of(users.f_code, users.f_lasti, line))
 
 
 def batches_kept(spec: Foreign) -> int:

@@ -31,9 +31,7 @@ SAVES = {
 
 def hooks(out: TakenOut) -> Hooks:
     """Return what to patch in which module."""
-    patches = {
-        module: [functools.partial(_patch, out=out, names=names)] for module, names in SAVES.items()
-    }
+    patches = {module: [functools.partial(_patch, out=out, names=names)] for module, names in SAVES.items()}
     return missing_files.merged(patches, missing_files.hooks(out))
 
 

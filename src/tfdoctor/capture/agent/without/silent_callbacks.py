@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from ..process.imports import Hooks
     from .taken_out import TakenOut
 
-LISTS = (
-    "keras.src.callbacks.callback_list",
-    "tf_keras.src.callbacks",
-    "keras.src.callbacks",
-    "keras.callbacks",
-)
+LISTS = ("keras.src.callbacks.callback_list", "tf_keras.src.callbacks", "keras.src.callbacks", "keras.callbacks")
 """Modules that have CallbackList: of Keras 3, of tf_keras, and of Keras 2."""
 
 WHAT = ("epoch", "batch", "train_batch", "test_batch", "predict_batch", "test", "predict")
@@ -50,9 +45,7 @@ class SilentCallbacks:
         original = kind.__init__
 
         @functools.wraps(original)
-        def __init__(
-            self_: Foreign, callbacks: object = None, *args: object, **kwargs: object
-        ) -> None:
+        def __init__(self_: Foreign, callbacks: object = None, *args: object, **kwargs: object) -> None:
             self.silence(callbacks)
             original(self_, callbacks, *args, **kwargs)
 

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from ..process.imports import Hooks
     from .taken_out import TakenOut
 
-MODULE, MODULE_1 = (
-    "tensorflow.python.ops.summary_ops_v2",
-    "tensorflow.python.summary.writer.writer",
-)
+MODULE, MODULE_1 = ("tensorflow.python.ops.summary_ops_v2", "tensorflow.python.summary.writer.writer")
 
 
 def hooks(out: TakenOut) -> Hooks:

@@ -17,21 +17,10 @@ if TYPE_CHECKING:
 
 LIST, DICT, SET = "list", "dict", "set"
 
-MADE = {
-    "list": LIST,
-    "deque": LIST,
-    "set": SET,
-    "dict": DICT,
-    "OrderedDict": DICT,
-    "defaultdict": DICT,
-}
+MADE = {"list": LIST, "deque": LIST, "set": SET, "dict": DICT, "OrderedDict": DICT, "defaultdict": DICT}
 """Functions that make a container, and its kind."""
 
-LITERALS = (
-    ((ast.List, ast.ListComp), LIST),
-    ((ast.Dict, ast.DictComp), DICT),
-    ((ast.Set, ast.SetComp), SET),
-)
+LITERALS = (((ast.List, ast.ListComp), LIST), ((ast.Dict, ast.DictComp), DICT), ((ast.Set, ast.SetComp), SET))
 
 MAKERS = frozenset(["__init__", "__post_init__"])
 

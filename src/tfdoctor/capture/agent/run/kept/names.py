@@ -18,10 +18,7 @@ PASSES = 2
 """How often assignments are gone through: a name may get what a later line of the loop made."""
 
 WRAPS = frozenset(
-    (
-        *("append", "add", "bool", "enumerate", "extend", "float", "insert"),
-        *("int", "print", "round", "str", "zip"),
-    )
+    (*("append", "add", "bool", "enumerate", "extend", "float", "insert"), *("int", "print", "round", "str", "zip"))
 )
 """Functions that get the result of the call that trains, on the same line."""
 
@@ -110,11 +107,7 @@ def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
         pairs = [(node.target, node.value)]
     for target, value in pairs:
-        if (
-            isinstance(target, ast.Tuple)
-            and isinstance(value, ast.Tuple)
-            and len(target.elts) == len(value.elts)
-        ):
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             yield from zip(target.elts, value.elts)  # noqa: B905  # Python 3.9 has no strict
         else:
             yield target, value

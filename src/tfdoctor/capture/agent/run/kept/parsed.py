@@ -68,9 +68,7 @@ class Parsed:
         if (node, name.id) in self.globals:
             return self.tree
         if (node, name.id) in self.nonlocals:
-            return next(
-                (outer for outer in self._around(node) if isinstance(outer, FUNCTIONS)), None
-            )
+            return next((outer for outer in self._around(node) if isinstance(outer, FUNCTIONS)), None)
         return node
 
     def _around(self, node: ast.AST) -> Iterator[Scope]:
@@ -120,9 +118,7 @@ class Parsed:
             node = waiting.pop()
             yield node
             inner = [child for child in ast.iter_child_nodes(node) if child in self.parents]
-            waiting += reversed(
-                [child for child in inner if not isinstance(child, SCOPES) or child is scope]
-            )
+            waiting += reversed([child for child in inner if not isinstance(child, SCOPES) or child is scope])
 
     def statement(self, scope: Scope, line: int) -> ast.stmt | None:
         """Return the statement of a scope that a line is of, the smallest one."""

@@ -40,9 +40,7 @@ class UserSource(Parsed):
         if last is None or self.scope_of(last) is not scope:
             return bound
         statement = self._statement_of(last)
-        surely = isinstance(statement, (ast.Assign, ast.AnnAssign)) and self._follows(
-            name, statement
-        )
+        surely = isinstance(statement, (ast.Assign, ast.AnnAssign)) and self._follows(name, statement)
         again = any(self._comes_round(one, last, name) for one in bound)
         return [last] if surely and not again else bound
 
@@ -66,9 +64,7 @@ class UserSource(Parsed):
         while self.parents.get(node) not in {around, None}:
             node = self.parents[node]
         blocks = (getattr(around, name, ()) for name in ("body", "orelse", "finalbody"))
-        return any(
-            statement in block and node in block for block in blocks if isinstance(block, list)
-        )
+        return any(statement in block and node in block for block in blocks if isinstance(block, list))
 
     def value(self, target: ast.expr) -> ast.expr | None:
         """Return what a target of an assignment gets; None is unknown."""

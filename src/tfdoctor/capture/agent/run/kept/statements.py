@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
     Added = tuple[ast.expr, ast.expr, str]
 
-ADDS = {
-    "append": (0, LIST),
-    "appendleft": (0, LIST),
-    "extend": (0, LIST),
-    "insert": (1, LIST),
-    "add": (0, SET),
-}
+ADDS = {"append": (0, LIST), "appendleft": (0, LIST), "extend": (0, LIST), "insert": (1, LIST), "add": (0, SET)}
 """Methods that add to a container: which argument they add, and what kind of container has them."""
 
 LONGEST = 60
