@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
@@ -23,9 +24,10 @@ from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
 from scripts.quoted import account_of, figures_filled, headline_of, report_on, trial_of
 from tfdoctor.cli import FOUND, UNDECIDED, app
+from tfdoctor.diagnosis.page import by_hand, shown
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
-from tfdoctor.report.rule_page import rule_page, table
+from tfdoctor.report.rule_page import generated, table
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rulebook.config.settings import KEYS
 from tfdoctor.rules import all_rules
@@ -97,7 +99,7 @@ def pages() -> dict[Path, str]:
     """Return the text of every generated page."""
     rules = all_rules()
     return {
-        **{RULES / f"{rule.name}.md": documented(rule) for rule in rules},
+        **{path: text for rule in rules for path, text in documented(rule).items()},
         RULES / "index.md": rules_index(rules),
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "exit-codes.md": exit_codes_page(),
@@ -112,12 +114,14 @@ def pages() -> dict[Path, str]:
     }
 
 
-def documented(rule: Rule) -> str:
-    """Return the page of one rule, with a banner that names its source."""
-    module = f"src/tfdoctor/rules/{rule.name.replace('-', '_')}"
-    # Git leaves the folder of a rule that became a module, with what Python compiled in it.
-    source = f"{module}.py" if (ROOT / f"{module}.py").is_file() else f"{module}/__init__.py"
-    return f"{BANNER.format(source=source)}\n{rule_page(rule)}"
+def documented(rule: Rule) -> dict[Path, str]:
+    """Return the page file of one rule with what is generated in it, and its page in the manual."""
+    name = rule.name.replace("-", "_")
+    source = Path("src", "tfdoctor", "rules", f"{name}.md")
+    case = import_module(f"tests.rules.cases.{name}")
+    text = f"{by_hand((ROOT / source).read_text(encoding='utf-8'))}\n{generated(rule, case.sick, case.healthy)}"
+    banner = BANNER.format(source=source.as_posix())
+    return {ROOT / source: text, RULES / f"{rule.name}.md": f"{banner}\n{shown(text)}"}
 
 
 def _first_line(function: Any) -> str:  # noqa: ANN401 - any function with a docstring

@@ -1,4 +1,4 @@
-"""Begins a rule: writes its module and its test, each ready to be filled in.
+"""Begins a rule: writes its page, its module, its cases and its test, each ready to be filled in.
 
 make rule NAME=wide-rows TOPIC=input
 """
@@ -11,8 +11,8 @@ from scripts.new_module import ROOT
 from tfdoctor import __version__
 from tfdoctor.diagnosis.rule import Topic
 
-RULE = '''\
-"""TODO: one sentence that states the fault.
+PAGE = """\
+# TODO: state the fault in at most nine words
 
 ## What it checks
 
@@ -33,15 +33,18 @@ TODO: versions of TensorFlow, and hardware.
 ## Sources
 
 - [TODO: title](https://www.tensorflow.org/guide)
+
+## Code
+
+```python change
+# TODO: the change, as code
+```
 """
 
-from dataclasses import dataclass
+RULE = '''\
+from tfdoctor.diagnosis.kit import *
 
-from tfdoctor.diagnosis.preconditions import timed_steps
-from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Effect, Finding, Healthy, Measure, Remedy, Stage, Verdict
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.{topic}
 SINCE = "{since}"
@@ -65,9 +68,17 @@ def check(breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     return Finding(
         summary=f"TODO: it takes {{time:.3g}} of the step's {{step:.4g}} ms",
         evidence=evidence,
-        remedies=(Remedy("TODO: what to change", "# TODO: the change, as code"),),
+        remedies=(Remedy("TODO: what to change", CODE["change"]),),
         effects=(Effect(Stage.TRANSFER, scales=0.0, of=ms(time)),),
     )
+'''
+
+CASE = '''\
+"""The cases of {name}: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules.{module} import check
+from tfdoctor.terms.verdict import Verdict
 
 
 def example(transfer_ms: float = 10.0, device_ms: float = 20.0) -> Verdict:
@@ -86,8 +97,9 @@ def healthy() -> Verdict:
 TEST = '''\
 """{name}: both sides of each threshold."""
 
+from tests.rules.cases.{module} import example
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.rules.{module} import Limits, example
+from tfdoctor.rules.{module} import Limits
 
 LEAST = Limits().share
 
@@ -102,7 +114,7 @@ def test_a_share_below_the_limit_is_healthy() -> None:
 
 
 def main() -> None:
-    """Write both files, or say why not."""
+    """Write the files, or say why not."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", help="a noun that names the fault, such as wide-rows")
     parser.add_argument("--topic", choices=[str(topic) for topic in Topic], required=True)
@@ -112,11 +124,14 @@ def main() -> None:
 
 
 def files(name: str, topic: Topic) -> dict[Path, str]:
-    """Return the texts of a new rule's module and test."""
+    """Return the texts of a new rule's page, module, cases and test."""
     module = name.replace("-", "_")
+    rules, tests = ROOT / "src" / "tfdoctor" / "rules", ROOT / "tests" / "rules"
     return {
-        ROOT / "src" / "tfdoctor" / "rules" / f"{module}.py": RULE.format(topic=topic.name, since=__version__),
-        ROOT / "tests" / "rules" / f"test_{module}.py": TEST.format(name=name, module=module),
+        rules / f"{module}.md": PAGE,
+        rules / f"{module}.py": RULE.format(topic=topic.name, since=__version__),
+        tests / "cases" / f"{module}.py": CASE.format(name=name, module=module),
+        tests / f"test_{module}.py": TEST.format(name=name, module=module),
     }
 
 

@@ -10,13 +10,14 @@ from types import ModuleType
 import pytest
 
 from scripts import new_fact, new_module, new_rule
-from tfdoctor.diagnosis.rule import SECTIONS, Rule, Topic
+from tfdoctor.diagnosis.page import SECTIONS
+from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.verdict import Finding, Healthy
 
 TODO_CODES = {"FIX002", "TD002", "TD003"}
 """The rules of ruff that a TODO comment breaks."""
 
-MODULE, TEST = new_rule.files("late-shrink", Topic.INPUT).items()
+PAGE, MODULE, CASE, TEST = new_rule.files("late-shrink", Topic.INPUT).items()
 
 
 def load(path: Path, name: str) -> ModuleType:
@@ -30,15 +31,25 @@ def load(path: Path, name: str) -> ModuleType:
 
 @pytest.fixture
 def rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    path = tmp_path / MODULE[0].name
-    path.write_text(MODULE[1])
-    module = load(path, "tfdoctor.rules.late_shrink")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    (tmp_path / PAGE[0].name).write_text(PAGE[1])
+    module = written(tmp_path, MODULE, "tfdoctor.rules.late_shrink", monkeypatch)
+    (tmp_path / "cases").mkdir()
+    written(tmp_path / "cases", CASE, "tests.rules.cases.late_shrink", monkeypatch)
+    return module
+
+
+def written(folder: Path, file: tuple[Path, str], name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    path = folder / file[0].name
+    path.write_text(file[1])
+    module = load(path, name)
+    monkeypatch.setitem(sys.modules, name, module)
     return module
 
 
 def test_it_goes_where_rules_and_their_tests_are() -> None:
     assert MODULE[0].parts[-4:] == ("src", "tfdoctor", "rules", "late_shrink.py")
+    assert PAGE[0] == MODULE[0].with_suffix(".md")
+    assert CASE[0].parts[-4:] == ("tests", "rules", "cases", "late_shrink.py")
     assert TEST[0].parts[-3:] == ("tests", "rules", "test_late_shrink.py")
 
 
@@ -47,8 +58,9 @@ def test_it_is_a_rule(rule: ModuleType) -> None:
 
     assert (new.name, new.topic) == ("late-shrink", Topic.INPUT)
     assert tuple(new.doc.sections) == SECTIONS
-    assert isinstance(new.sick(), Finding)
-    assert isinstance(new.healthy(), Healthy)
+    case = sys.modules["tests.rules.cases.late_shrink"]
+    assert isinstance(case.sick(), Finding)
+    assert isinstance(case.healthy(), Healthy)
 
 
 def test_its_tests_pass(rule: ModuleType, tmp_path: Path) -> None:
@@ -57,7 +69,7 @@ def test_its_tests_pass(rule: ModuleType, tmp_path: Path) -> None:
 
     tests = vars(load(path, "test_late_shrink"))
 
-    assert rule.example is tests["example"]
+    assert rule.check is sys.modules["tests.rules.cases.late_shrink"].check
     for name in [name for name in tests if name.startswith("test_")]:
         tests[name]()
 
@@ -109,14 +121,14 @@ def test_a_fact_whose_name_cannot_be_used_is_refused(
 def test_what_is_written_is_formatted(name: str) -> None:
     written = new_rule.files(name, Topic.INPUT) | new_fact.files(name, "operations")
     for path, text in written.items():
-        assert ruff("format", path, text) == text
+        assert path.suffix == ".md" or ruff("format", path, text) == text
 
 
 def test_a_todo_that_is_left_fails_the_check() -> None:
     new = new_rule.files("late-shrink", Topic.INPUT)
     for room in ("input", "step_time", "steps", "tpu"):
         new |= new_fact.files("queue-depth", room)
-    for path, text in new.items():
+    for path, text in ((path, text) for path, text in new.items() if path.suffix == ".py"):
         codes = set(re.findall(r": ([A-Z]+[0-9]+) ", ruff("check", path, text)))
         assert codes <= TODO_CODES
         assert bool(codes) is ("# TODO" in text)

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tfdoctor.diagnosis.rule import SECTIONS, Rule
+from tfdoctor.diagnosis.page import SECTIONS
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Effect, Finding, Healthy, Measure, RunEffect, Table, Verdict
@@ -40,14 +41,18 @@ def module_of(rule: Rule) -> ModuleType:
     return importlib.import_module(rule.check.__module__)
 
 
+def case(rule: Rule) -> ModuleType:
+    return importlib.import_module(f"tests.rules.cases.{rule.name.replace('-', '_')}")
+
+
 def finding(rule: Rule) -> Finding:
-    verdict = rule.sick()
+    verdict = case(rule).sick()
     assert isinstance(verdict, Finding), rule.name
     return verdict
 
 
 def examples(rule: Rule) -> Iterator[Finding | Healthy]:
-    for verdict in (rule.sick(), rule.healthy()):
+    for verdict in (case(rule).sick(), case(rule).healthy()):
         assert isinstance(verdict, Finding | Healthy), rule.name
         yield verdict
 
@@ -162,18 +167,17 @@ def reads_defaults(rule: Rule) -> bool:
 
 
 def examples_say_what_they_are(rule: Rule) -> bool:
-    texts = [inspect.getdoc(example) or "" for example in (rule.sick, rule.healthy)]
+    texts = [inspect.getdoc(example) or "" for example in (case(rule).sick, case(rule).healthy)]
     return all(re.fullmatch(r"[A-Z0-9].*\.", text, re.DOTALL) for text in texts)
 
 
 def has_a_title(rule: Rule) -> bool:
-    first = (inspect.getdoc(module_of(rule)) or "").partition("\n")[0]
-    return bool(re.fullmatch(r"[A-Z].*\.", first)) and len(rule.doc.title.split()) <= MOST_WORDS
+    return bool(re.fullmatch(r"[A-Z].*[^.]", rule.doc.title)) and len(rule.doc.title.split()) <= MOST_WORDS
 
 
 PROMISES: dict[str, Callable[[Rule], bool]] = {
-    "the sick example is found": lambda rule: isinstance(rule.sick(), Finding),
-    "the healthy example is healthy": lambda rule: isinstance(rule.healthy(), Healthy),
+    "the sick example is found": lambda rule: isinstance(case(rule).sick(), Finding),
+    "the healthy example is healthy": lambda rule: isinstance(case(rule).healthy(), Healthy),
     "a finding has evidence": lambda rule: bool(finding(rule).evidence),
     "a finding has remedies": lambda rule: (
         bool(finding(rule).remedies) and all(remedy.action for remedy in finding(rule).remedies)

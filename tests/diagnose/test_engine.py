@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnosis import Result, Takes, Together
-from tfdoctor.diagnosis.rule import Rule, RuleDoc, Topic
+from tfdoctor.diagnosis.page import RuleDoc
+from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
@@ -506,8 +507,8 @@ def test_a_rule_without_a_section_is_no_rule(lacking: str) -> None:
 
 def test_a_module_that_lacks_a_part_is_no_rule() -> None:
     made = module()
-    del made.sick
-    with pytest.raises(AttributeError, match="sick"):
+    del made.check
+    with pytest.raises(AttributeError, match="check"):
         Rule.from_module(made)
 
 

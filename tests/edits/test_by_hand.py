@@ -18,7 +18,7 @@ RULES = [module.name for module in pkgutil.iter_modules(rules.__path__)]
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_remedy_has_an_edit_or_its_rule_a_reason(name: str) -> None:
-    verdict = importlib.import_module(f"tfdoctor.rules.{name}").sick()
+    verdict = importlib.import_module(f"tests.rules.cases.{name}").sick()
     assert isinstance(verdict, Finding)
     rule = Rule.from_module(importlib.import_module(f"tfdoctor.rules.{name}"))
     known = {*KINDS, *rule.edits()}

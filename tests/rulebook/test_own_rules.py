@@ -11,7 +11,7 @@ import pytest
 from tests.cli.test_cli import SAMPLES, run
 from tests.command import tfdoctor
 from tfdoctor.api.results import Results
-from tfdoctor.diagnosis.rule import SECTIONS
+from tfdoctor.diagnosis.page import SECTIONS
 from tfdoctor.recording import Recording
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rulebook.config import Config
@@ -38,7 +38,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_rule_of_the_guide_is_one(project: Path) -> None:
     (rule,) = load([project / "doctor"], taken=())
     assert (rule.name, rule.own, rule.needs) == ("slow-callbacks", True, ("Breakdown",))
+    assert rule.sick
     assert isinstance(rule.sick(), Finding)
+    assert rule.healthy
     assert isinstance(rule.healthy(), Healthy)
 
 

@@ -4,13 +4,13 @@ from functools import partial
 
 import pytest
 
+from tests.rules.cases.between_steps import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.facts.step_time.stack_samples import SampledLine
-from tfdoctor.rules.between_steps import example
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from tests.builders import all_ran, graph_operation, program_of
+from tests.rules.cases.broadcast_cost import TILE, example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules import broadcast_cost
-from tfdoctor.rules.broadcast_cost import TILE, Limits, example
+from tfdoctor.rules.broadcast_cost import Limits
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Verdict

@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.rules.cases.busy_workers import example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.busy_workers import Limits, example
+from tfdoctor.rules.busy_workers import Limits
 from tfdoctor.rules.busy_workers.job_processes import JobProcesses
 from tfdoctor.terms.verdict import Bound, Finding, Healthy
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
 from tfdoctor.rules import cache_order
-from tfdoctor.rules.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Severity, Stage
 
 FLIP = mapped("RandomUniform", name="flip")

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.builders import chart, recording, trace
+from tests.rules.cases.cost import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
@@ -18,7 +19,7 @@ from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences
 from tfdoctor.rules import all_rules
-from tfdoctor.rules.cost import Limits, example
+from tfdoctor.rules.cost import Limits
 from tfdoctor.terms.humanize import dollars, quantity
 from tfdoctor.terms.units import Quantity, Unit
 from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Severity, Verdict

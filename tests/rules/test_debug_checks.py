@@ -3,12 +3,13 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.debug_checks import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import debug_checks
-from tfdoctor.rules.debug_checks import Limits, example
+from tfdoctor.rules.debug_checks import Limits
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks, is_check
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, line, marker, markers, matmul, trace
+from tests.rules.cases.depthwise_convolution import FAST, example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.rule import Rule
@@ -14,7 +15,6 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules import depthwise_convolution
-from tfdoctor.rules.depthwise_convolution import FAST, example
 from tfdoctor.rules.depthwise_convolution import depthwise as built
 from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution
 from tfdoctor.terms.kinds import DeviceKind

@@ -9,6 +9,7 @@ import pytest
 from tests.builders import manifest, recording
 from tests.command import tfdoctor
 from tests.rules.applied import applied
+from tests.rules.cases.deterministic_operations import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -18,7 +19,7 @@ from tfdoctor.facts.run.program import Program, RunSettings
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import DebugAid
 from tfdoctor.rules import deterministic_operations
-from tfdoctor.rules.deterministic_operations import Limits, example
+from tfdoctor.rules.deterministic_operations import Limits
 from tfdoctor.rules.deterministic_operations.determinism import Determinism
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable

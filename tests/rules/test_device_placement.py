@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.rules.cases.device_placement import example
 from tests.rules.verdicts import as_finding
-from tfdoctor.rules.device_placement import Limits, example
+from tfdoctor.rules.device_placement import Limits
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 
 

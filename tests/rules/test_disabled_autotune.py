@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.disabled_autotune import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.data_options import DataOptions
@@ -11,7 +12,6 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.rules.disabled_autotune import example
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, line, manifest, marker, markers, recording, trace
+from tests.rules.cases.eager_step import example
 from tests.rules.verdicts import as_finding
 from tests.run_logs import Run, place
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -14,7 +15,7 @@ from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.recording.agent import Candidate, StepsSeen
-from tfdoctor.rules.eager_step import BESIDE, example
+from tfdoctor.rules.eager_step import BESIDE
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
 
 STEP = Breakdown.of(host=10.0, device=5.0)

@@ -5,13 +5,13 @@ from functools import partial
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.epoch_boundary import example
 from tests.rules.run_facts import line, made
 from tests.rules.verdicts import as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.rules import epoch_boundary
-from tfdoctor.rules.epoch_boundary import example
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Recurrence
 

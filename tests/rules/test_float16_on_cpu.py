@@ -4,13 +4,14 @@ import pytest
 
 from tests.builders import matmul
 from tests.rules.applied import applied
+from tests.rules.cases.float16_on_cpu import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import CPU_UNITS
 from tfdoctor.rules import float16_on_cpu
-from tfdoctor.rules.float16_on_cpu import Limits, example
+from tfdoctor.rules.float16_on_cpu import Limits
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.float16_without_tensor_cores import GTX_1660_TI, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules import float16_without_tensor_cores
-from tfdoctor.rules.float16_without_tensor_cores import GTX_1660_TI, Limits, example
+from tfdoctor.rules.float16_without_tensor_cores import Limits
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 

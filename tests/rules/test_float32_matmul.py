@@ -9,6 +9,7 @@ import pytest
 
 from tests.builders import Machine, chart, device, line, markers, matmul, trace, v100
 from tests.h100 import TIMED_MS, judged
+from tests.rules.cases.float32_matmul import CPU, example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
@@ -20,7 +21,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import SixteenBit
 from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
 from tfdoctor.rules import float32_matmul
-from tfdoctor.rules.float32_matmul import CPU, Limits, example
+from tfdoctor.rules.float32_matmul import Limits
 from tfdoctor.rules.float32_matmul.float32_work import (
     ALONG_ONE_AXIS,
     FIXED_OF_TYPE,

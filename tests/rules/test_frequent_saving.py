@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.applied import applied
+from tests.rules.cases.frequent_saving import example
 from tests.rules.run_facts import made
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules import frequent_saving
-from tfdoctor.rules.frequent_saving import Saves, example
+from tfdoctor.rules.frequent_saving import Saves
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Healthy, Location, NotApplicable
 

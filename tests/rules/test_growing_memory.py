@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.growing_memory import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
@@ -15,7 +16,6 @@ from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.rules import growing_memory
-from tfdoctor.rules.growing_memory import example
 from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
 from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, RunFailure, Severity, Table
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.growing_step import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
 from tfdoctor.facts.phases.long_steps import LongSteps
@@ -14,7 +15,6 @@ from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.rules import growing_step
-from tfdoctor.rules.growing_step import example
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall
 from tfdoctor.rules.growing_step.step_lines import StepLine
 from tfdoctor.terms.kinds import Phase

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.host_sync import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import JAX, Framework
@@ -13,7 +14,7 @@ from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.rules import host_sync
-from tfdoctor.rules.host_sync import check, example
+from tfdoctor.rules.host_sync import check
 from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.hot_line import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, LineWork
-from tfdoctor.rules.hot_line import example
 from tfdoctor.terms.verdict import (
     Bound,
     Finding,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.hot_operation import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -17,7 +18,6 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.rules import hot_operation
-from tfdoctor.rules.hot_operation import example
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.kinds import DeviceKind

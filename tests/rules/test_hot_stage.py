@@ -2,10 +2,10 @@
 
 import pytest
 
+from tests.rules.cases.hot_stage import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.rules.hot_stage import example
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 MAP = Dataset(

@@ -7,6 +7,7 @@ import pytest
 from scripts.synthetic import samples
 from scripts.synthetic.run import Run
 from tests.builders import chart, manifest, recording, trace
+from tests.rules.cases.idle_device import example
 from tests.xspaces import TRACES
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
@@ -17,7 +18,7 @@ from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import EndedProcess, WorkerRank
 from tfdoctor.rules import idle_device
-from tfdoctor.rules.idle_device import Limits, example
+from tfdoctor.rules.idle_device import Limits
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 from tfdoctor.trace import xplane

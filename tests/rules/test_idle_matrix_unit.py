@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
+from tests.rules.cases.idle_matrix_unit import example
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.rules.idle_matrix_unit import example
 from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Severity
 
 check = partial(example, unit="Tensor Core", matrix_ms=40.0)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.builders import Row, chart, line, marker, trace, v100, wait
+from tests.rules.cases.input_bound import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.rule import Rule
@@ -16,7 +17,6 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import input_bound
-from tfdoctor.rules.input_bound import example
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Remedy, Stage, Table, Verdict
 
 AHEAD = StageTime.of("Root::Prefetch", name="inject/p/_1")

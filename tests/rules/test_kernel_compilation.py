@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.kernel_compilation import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tests.run_logs import Run
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.recording.program import GpuAccess, KernelCache, ProgramRecord, RunSettings
-from tfdoctor.rules.kernel_compilation import check, example
+from tfdoctor.rules.kernel_compilation import check
 from tfdoctor.rules.kernel_compilation.start_compiling import PERSISTENT, PtxKernels, StartCompiling, needs_ptx
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound, Finding, Healthy

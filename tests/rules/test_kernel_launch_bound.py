@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.kernel_launch_bound import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -15,7 +16,6 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import kernel_launch_bound
-from tfdoctor.rules.kernel_launch_bound import example
 from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 STEPS = SteadySteps.of(Steps.uniform(10, 10.0))

@@ -3,12 +3,13 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.late_gather import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.rules import late_gather
-from tfdoctor.rules.late_gather import Limits, example
+from tfdoctor.rules.late_gather import Limits
 from tfdoctor.rules.late_gather.selected_products import SelectedProducts
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable

@@ -5,6 +5,8 @@ from functools import partial
 
 import pytest
 
+from tests.rules.cases import unaligned_dimension as width_cases
+from tests.rules.cases import unfused_batch_norm as norm_cases
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -67,12 +69,12 @@ def by_depthwise(**limits: float) -> Verdict:
 
 
 def by_width(**limits: float) -> Verdict:
-    rows, hardware = Operations((unaligned_dimension.conv(),)), unaligned_dimension.CPU
+    rows, hardware = Operations((width_cases.conv(),)), width_cases.CPU
     return unaligned_dimension.check(rows, hardware, None, unaligned_dimension.Limits(**limits))
 
 
 def by_channels(**limits: float) -> Verdict:
-    norms = unfused_batch_norm._norms(MOMENTS)  # noqa: SLF001 - its own example, of 48 channels
+    norms = norm_cases._norms(MOMENTS)  # noqa: SLF001 - its own example, of 48 channels
     return unfused_batch_norm.check(norms, Hardware(DeviceKind.CPU, "example"), unfused_batch_norm.Limits(**limits))
 
 

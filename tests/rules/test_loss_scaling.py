@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, recording, trace
+from tests.rules.cases.loss_scaling import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.run.program import Operation, Program, RunSettings
-from tfdoctor.rules.loss_scaling import check, example
+from tfdoctor.rules.loss_scaling import check
 from tfdoctor.terms.verdict import Healthy, NotApplicable, Severity
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, recording, trace
+from tests.rules.cases.missing_gpu import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.device import Device
-from tfdoctor.rules.missing_gpu import example
 from tfdoctor.rules.missing_gpu.boards import Boards, Obstacle
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.verdict import Healthy, NotApplicable, Severity, Table

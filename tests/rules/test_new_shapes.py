@@ -2,13 +2,14 @@
 
 import pytest
 
+from tests.rules.cases.new_shapes import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.rules.new_shapes import check, example
+from tfdoctor.rules.new_shapes import check
 from tfdoctor.rules.new_shapes.searches import Searches
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 

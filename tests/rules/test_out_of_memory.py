@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.cases.out_of_memory import GPU_FULL, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.input.tuned_buffers import TunedBuffers
@@ -12,7 +13,6 @@ from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.rules.out_of_memory import GPU_FULL, example
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Concern, Healthy, Location, NotApplicable, RunFailure, Severity, Verdict
 

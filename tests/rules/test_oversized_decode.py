@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.oversized_decode import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
@@ -17,7 +18,6 @@ from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import Attributes, RecordedGraph, RecordedOperation
 from tfdoctor.rules import oversized_decode
-from tfdoctor.rules.oversized_decode import example
 from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, NotApplicable, Verdict
 
 LOAD = Dataset(id=1, kind="_MapDataset", inputs=(0,), function="load", function_at=Location("train.py", 3))

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.builders import manifest, recording
+from tests.rules.cases.oversubscribed_cores import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.cores import CROWDED, Cores
 from tfdoctor.facts.run.program import Program, RunSettings
 from tfdoctor.recording.agent import WorkerRank
-from tfdoctor.rules.oversubscribed_cores import example
 from tfdoctor.rules.oversubscribed_cores.worker_threads import WorkerThreads
 from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Severity
 

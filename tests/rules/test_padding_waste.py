@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.builders import chart, recording, trace
+from tests.rules.cases.padding_waste import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.padding import SequenceLengths
@@ -19,7 +20,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, RunSettings, Shape
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.rules.padding_waste import ACTION, OWN, example
+from tfdoctor.rules.padding_waste import ACTION, OWN
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.terms.units import ms

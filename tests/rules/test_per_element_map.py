@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import recording
+from tests.rules.cases.per_element_map import CHEAP, CSV, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
@@ -15,7 +16,6 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import per_element_map
-from tfdoctor.rules.per_element_map import CHEAP, CSV, example
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 

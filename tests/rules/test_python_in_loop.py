@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.python_in_loop import HISTOGRAM, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.rules.python_in_loop import HISTOGRAM, IF_NOT_NEEDED, example
+from tfdoctor.rules.python_in_loop import IF_NOT_NEEDED
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLine
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 

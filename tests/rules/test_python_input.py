@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.python_input import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
@@ -17,7 +18,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
-from tfdoctor.rules.python_input import Limits, example
+from tfdoctor.rules.python_input import Limits
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.making import DRAW
 from tfdoctor.terms.kinds import InputKind

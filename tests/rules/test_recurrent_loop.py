@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import Row, chart, line, marker, recording, trace
+from tests.rules.cases.recurrent_loop import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
@@ -12,7 +13,6 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.rules.recurrent_loop import example
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, Verdict
 from tfdoctor.trace.measured import measured

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.repeated_computation import FIRST, example
+from tests.rules.cases.repeated_computation import named as row
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import repeated_computation
-from tfdoctor.rules.repeated_computation import FIRST, example
-from tfdoctor.rules.repeated_computation import named as row
 from tfdoctor.rules.repeated_computation.repeated_results import Constant, GradientSum, Repeat, RepeatedResults
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, recording, trace
+from tests.rules.cases.retracing import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read
-from tfdoctor.rules.retracing import example
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
 from tfdoctor.terms.verdict import Concern, Finding, Healthy, NotApplicable, Severity, Stage, Verdict
 

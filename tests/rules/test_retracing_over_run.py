@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.retracing import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import MadeCall
@@ -12,7 +13,6 @@ from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_traces import ChangingNumber, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
-from tfdoctor.rules.retracing import example
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import (
     Bound,

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.sequential_map import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -14,7 +15,6 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import sequential_map
-from tfdoctor.rules.sequential_map import example
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, NotApplicable, Verdict
 

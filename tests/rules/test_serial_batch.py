@@ -3,6 +3,7 @@
 import pytest
 
 from tests.builders import Row, Thread, chart, iterator, line, manifest, markers, recording, trace, wait
+from tests.rules.cases.serial_batch import element, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
@@ -14,7 +15,6 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import serial_batch
-from tfdoctor.rules.serial_batch import element, example
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Verdict
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.cases.serial_reads import AHEAD, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -11,7 +12,6 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import serial_reads
-from tfdoctor.rules.serial_reads import AHEAD, example
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 

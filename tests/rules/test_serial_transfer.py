@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.serial_transfer import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX, Framework
@@ -12,7 +13,6 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import serial_transfer
-from tfdoctor.rules.serial_transfer import example
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
 

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from tests.builders import recording
+from tests.rules.cases.shared_device import SMALL, example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.run.program import Program, RunSettings
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.rules.shared_device import SMALL, Limits, example
+from tfdoctor.rules.shared_device import Limits
 from tfdoctor.rules.shared_device.copied_work import CopiedWork
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage
 

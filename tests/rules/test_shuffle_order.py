@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.shuffle_order import BATCH, SHUFFLE, SOURCE, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import shuffle_order
-from tfdoctor.rules.shuffle_order import BATCH, SHUFFLE, SOURCE, example
 from tfdoctor.terms.units import nbytes, ratio
 from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, NotApplicable, Severity
 

@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from tests.rules.cases.slow_call import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
@@ -12,7 +13,6 @@ from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
-from tfdoctor.rules.slow_call import example
 from tfdoctor.rules.slow_call.instead import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.terms.kinds import Phase

@@ -3,12 +3,13 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.slow_cudnn_path import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.rules import slow_cudnn_path
-from tfdoctor.rules.slow_cudnn_path import REMEDIES, Limits, example
+from tfdoctor.rules.slow_cudnn_path import REMEDIES, Limits
 from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage

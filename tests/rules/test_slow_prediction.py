@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.slow_prediction import example
 from tests.rules.run_facts import line, made, steps
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules import slow_prediction
-from tfdoctor.rules.slow_prediction import check, example
+from tfdoctor.rules.slow_prediction import check
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Recurrence
 

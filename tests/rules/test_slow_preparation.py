@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.slow_preparation import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.rules import slow_preparation
-from tfdoctor.rules.slow_preparation import example
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.slow_start import IMPORTED as TENSORFLOW
+from tests.rules.cases.slow_start import example
 from tests.rules.run_facts import line, made
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.rules import slow_start
-from tfdoctor.rules.slow_start import IMPORTED as TENSORFLOW
-from tfdoctor.rules.slow_start import example
 from tfdoctor.rules.slow_start.start_load import StartLoad
 from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.kinds import Phase, RunCall

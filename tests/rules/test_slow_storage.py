@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, manifest, recording, trace
+from tests.rules.cases.slow_storage import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -12,7 +13,7 @@ from tfdoctor.facts.input.source_files import SourceFiles
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.recording.agent import TracedWindow
-from tfdoctor.rules.slow_storage import LITTLE_MORE, MOST_READS, example
+from tfdoctor.rules.slow_storage import LITTLE_MORE, MOST_READS
 from tfdoctor.rules.slow_storage.read_rate import ReadRate
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable
 

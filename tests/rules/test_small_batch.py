@@ -10,6 +10,7 @@ from scripts.synthetic import samples
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run
 from tests.builders import chart, executor, line, marker, markers, trace, v100, wait
+from tests.rules.cases.small_batch import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
@@ -29,7 +30,7 @@ from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.rules import small_batch
-from tfdoctor.rules.small_batch import Limits, example
+from tfdoctor.rules.small_batch import Limits
 from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict
 from tfdoctor.trace import xplane

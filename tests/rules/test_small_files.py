@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.small_files import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -13,7 +14,6 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import small_files
-from tfdoctor.rules.small_files import example
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location
 

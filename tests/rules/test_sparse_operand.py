@@ -3,12 +3,13 @@
 import pytest
 
 from tests.rules.applied import applied
+from tests.rules.cases.sparse_operand import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Zeros
 from tfdoctor.rules import sparse_operand
-from tfdoctor.rules.sparse_operand import Limits, example
+from tfdoctor.rules.sparse_operand import Limits
 from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 

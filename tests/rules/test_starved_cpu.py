@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.starved_cpu import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.input.decoded_images import DecodedImage, DecodedImages
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -15,7 +16,6 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import sequential_map, starved_cpu
-from tfdoctor.rules.starved_cpu import example
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Verdict

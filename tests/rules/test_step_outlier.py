@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.step_outlier import example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.cores import Cores
@@ -19,7 +20,7 @@ from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.rules.step_outlier import LONGER_EPOCHS, example
+from tfdoctor.rules.step_outlier import LONGER_EPOCHS
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
 from tfdoctor.terms.kinds import Phase, RunWork, StepSource

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, line, markers, recording, trace, v100
+from tests.rules.cases.throttled_device import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.machine.gpu_boards import Board
 from tfdoctor.rules import throttled_device
-from tfdoctor.rules.throttled_device import Limits, example
+from tfdoctor.rules.throttled_device import Limits
 from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Severity
 

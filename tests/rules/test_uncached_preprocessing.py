@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.uncached_preprocessing import SOURCE, example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
@@ -18,7 +19,6 @@ from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
-from tfdoctor.rules.uncached_preprocessing import SOURCE, example
 from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.terms.verdict import (
     Bound,

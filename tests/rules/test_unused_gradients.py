@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.cases.unused_gradients import UNUSED, example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.rules.unused_gradients import UNUSED, Limits, example
+from tfdoctor.rules.unused_gradients import Limits
 from tfdoctor.rules.unused_gradients.unused_work import Unfollowed, UnusedWork
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 

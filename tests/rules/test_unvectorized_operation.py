@@ -7,6 +7,7 @@ import pytest
 
 from tests.builders import graph_operation, recording
 from tests.capture.running import profiled
+from tests.rules.cases.unvectorized_operation import IN_STEP, NAME, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -15,7 +16,7 @@ from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import all_rules
-from tfdoctor.rules.unvectorized_operation import IN_STEP, NAME, Limits, example
+from tfdoctor.rules.unvectorized_operation import Limits
 from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms

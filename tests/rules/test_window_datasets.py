@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.rules.cases.window_datasets import example
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -9,7 +10,6 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import window_datasets
-from tfdoctor.rules.window_datasets import example
 from tfdoctor.rules.window_datasets.window_stages import WindowJoins
 from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 

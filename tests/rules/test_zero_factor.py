@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.cases.zero_factor import DROPPED, GRADIENT, example
 from tests.rules.verdicts import as_finding
-from tfdoctor.rules.zero_factor import DROPPED, GRADIENT, Limits, example
+from tfdoctor.rules.zero_factor import Limits
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location
 
 

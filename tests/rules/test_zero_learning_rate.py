@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from tests.rules.cases.zero_learning_rate import GRADIENT, SERVING, UPDATE, example
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.rules.zero_learning_rate import GRADIENT, SERVING, UPDATE, Limits, example
+from tfdoctor.rules.zero_learning_rate import Limits
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location
 
 

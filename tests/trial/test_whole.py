@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tfdoctor.diagnosis import Difference, Result, RunSaving, Trial, Trials
-from tfdoctor.diagnosis.rule import Rule, RuleDoc, Topic
+from tfdoctor.diagnosis.page import RuleDoc
+from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Recurrence, Verdict
@@ -151,7 +152,7 @@ def test_the_promise_is_of_the_run_that_the_trial_makes() -> None:
     """A recording that ended after the traced steps, of a program of many epochs."""
     told = variant("a", share=0.5).promised_run
     assert told
-    rule = Rule("a", Topic.EXECUTION, "0.1.0", RuleDoc("A", {}), (), fine, fine, fine)
+    rule = Rule("a", Topic.EXECUTION, "0.1.0", RuleDoc("A"), (), fine)
     outcome = Finding(summary="a", evidence=(), remedies=())
     result = Result(rule=rule, outcome=outcome, run=replace(told, extrapolated=0.02))
     promised = proposals.of_whole_run(result)

@@ -1,9 +1,6 @@
-"""A rule is a module or a package: its name is its id, its docstring is its documentation."""
+"""A rule is a module or a package, whose name is its id, and the page beside it, which is its documentation."""
 
-import ast
 import importlib
-import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,10 +10,9 @@ from math import inf
 from types import ModuleType
 from typing import Any, Self
 
+from tfdoctor.diagnosis.page import RuleDoc, docstring
 from tfdoctor.facts.chart import Chart, kind_of, needs
 from tfdoctor.terms.verdict import Finding, Outcome, Remark, Verdict
-
-SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
 
 
 class Topic(StrEnum):
@@ -52,34 +48,6 @@ NO_EDIT = "this change has to be made by hand: the rule describes no edit"
 
 
 @dataclass(frozen=True, slots=True)
-class RuleDoc:
-    """A rule's documentation, in Markdown."""
-
-    title: str
-    sections: dict[str, str]
-
-    @classmethod
-    def parse(cls, docstring: str) -> Self:
-        """Split a docstring at its ``##`` headings.
-
-        Raises:
-            ValueError: a section is missing or empty.
-        """
-        title, *rest = re.split(r"^## (.+)$", docstring.strip(), flags=re.MULTILINE)
-        headings, bodies = rest[::2], rest[1::2]
-        sections = {h.strip(): b.strip() for h, b in zip(headings, bodies, strict=True)}
-        missing = [s for s in SECTIONS if not sections.get(s)]
-        if missing:
-            raise ValueError(f"{title.strip()!r} lacks {', '.join(missing)}")
-        return cls(title.strip().removesuffix("."), sections)
-
-
-def _docstring(module: ModuleType) -> str:
-    """Return the docstring of a module that was compiled without (``python -OO``), from its source."""
-    return ast.get_docstring(ast.parse(inspect.getsource(module)), clean=False) or ""
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
     """One problem that a training run can have, and how to detect it."""
 
@@ -89,8 +57,9 @@ class Rule:
     doc: RuleDoc
     needs: tuple[str, ...]
     check: Callable[..., Verdict]
-    sick: Callable[[], Verdict]
-    healthy: Callable[[], Verdict]
+    sick: Callable[[], Verdict] | None = None
+    healthy: Callable[[], Verdict] | None = None
+    """Of the user's own rule: the smallest run with the fault, and one without it."""
     preconditions: tuple[Callable[..., Verdict | None], ...] = ()
     """Functions of facts that decide the verdict before ``check`` where they return one."""
     limits: object | None = None
@@ -119,11 +88,11 @@ class Rule:
             name=module.__name__.rpartition(".")[2].replace("_", "-"),
             topic=module.TOPIC,
             since=getattr(module, "SINCE", ""),
-            doc=RuleDoc.parse(module.__doc__ or _docstring(module)),
+            doc=RuleDoc.parse(module.__doc__ or docstring(module)),
             needs=tuple(dict.fromkeys(kind_of(kind).__name__ for kind in wanted)),
             check=module.check,
-            sick=module.sick,
-            healthy=module.healthy,
+            sick=getattr(module, "sick", None),
+            healthy=getattr(module, "healthy", None),
             preconditions=preconditions,
             limits=module.Limits() if hasattr(module, "Limits") else None,
             general=getattr(module, "GENERAL", False),
@@ -142,8 +111,8 @@ class Rule:
             raise LookupError(f"the rule {name} is not installed here")
 
         return cls(
-            name=name, topic=topic, since="", doc=RuleDoc(title, {}), needs=(), check=absent,
-            sick=absent, healthy=absent, own=own, general=general,
+            name=name, topic=topic, since="", doc=RuleDoc(title), needs=(), check=absent,
+            own=own, general=general,
         )  # fmt: skip
 
     def bound(self) -> Callable[..., Verdict]:

@@ -1,37 +1,41 @@
 """The page of a rule in Markdown: its documentation, its limits and its example."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from tfdoctor.diagnosis import Result
-from tfdoctor.diagnosis.rule import SECTIONS, Rule
+from tfdoctor.diagnosis.page import ABOUT, EXAMPLE, LIMITS, SECTIONS, shown
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report.entries import Entry
 from tfdoctor.report.findings import Fault, fault
-from tfdoctor.terms.verdict import Finding
+from tfdoctor.terms.verdict import Finding, Verdict
 
 
 def rule_page(rule: Rule, *, off: str = "") -> str:
     """Return the page, with the current values of limits that are not the defaults."""
+    example = generated_example(rule, rule.sick, rule.healthy) if rule.sick and rule.healthy else rule.doc.example
+    written = "\n".join(f"## {name}\n\n{rule.doc.sections[name]}\n" for name in SECTIONS)
+    generated = {ABOUT: _about(rule, off), LIMITS: _limits(rule), EXAMPLE: example}
+    return shown(f"# {rule.doc.title}\n\n{written}{_sections(generated)}")
+
+
+def generated(rule: Rule, sick: Callable[[], Verdict], healthy: Callable[[], Verdict]) -> str:
+    """Return the sections of a page file that `make docs` writes; ``sick`` and ``healthy`` are the rule's cases."""
+    example = generated_example(rule, sick, healthy)
+    return _sections({ABOUT: _about(rule), LIMITS: _limits(rule), EXAMPLE: example})
+
+
+def _sections(texts: Mapping[str, str]) -> str:
+    return "".join(f"\n## {name}\n\n{text}\n" for name, text in texts.items() if text)
+
+
+def _about(rule: Rule, off: str = "") -> str:
     about = [("rule", f"`{rule.name}`"), ("topic", f"{rule.topic}"),
              ("since", rule.since or "your own rule"),
              ("facts it uses", ", ".join(f"`{name}`" for name in rule.needs))]  # fmt: skip
-    if off:
-        about.append(("switched off", off))
-    healthy = _first_line(rule.healthy)
-    return "\n".join(
-        [
-            f"# {rule.doc.title}\n",
-            *table(("", ""), about),
-            "",
-            *(f"## {name}\n\n{rule.doc.sections[name]}\n" for name in SECTIONS),
-            *_limits(rule),
-            *_example(rule),
-            f"A healthy run: {_continued(healthy)}",
-            "",
-        ]
-    )
+    return "\n".join(table(("", ""), [*about, *([("switched off", off)] if off else [])]))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -43,31 +47,30 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
         yield f"| {' | '.join(cells)} |"
 
 
-def _limits(rule: Rule) -> Iterator[str]:
-    """Yield the table of limits: name, default, current value where that differs, and what it limits."""
+def _limits(rule: Rule) -> str:
+    """Return the table of limits: name, default, current value where that differs, and what it limits."""
     limits: Any = rule.limits
     if limits is None:
-        return
+        return ""
     known = fields(limits)
     changed = any(getattr(limits, limit.name) != limit.default for limit in known)
     rows: list[tuple[str, ...]] = []
     for limit in known:
         now = (f"{getattr(limits, limit.name):g}",) if changed else ()
         rows.append((f"`{limit.name}`", f"{limit.default:g}", *now, limit.metadata["why"]))
-    yield "## Limits\n"
-    yield from table(("limit", "default", *(("now",) if changed else ()), "what it limits"), rows)
-    yield f"\nSet the limits in `pyproject.toml`, in the table `[tool.tfdoctor.limits.{rule.name}]`.\n"
+    columns = ("limit", "default", *(("now",) if changed else ()), "what it limits")
+    where = f"Set the limits in `pyproject.toml`, in the table `[tool.tfdoctor.limits.{rule.name}]`."
+    return "\n".join([*table(columns, rows), "", where])
 
 
-def _example(rule: Rule) -> Iterator[str]:
-    """Yield the rule's own example, as a report shows it."""
-    outcome = rule.sick()
+def generated_example(rule: Rule, sick: Callable[[], Verdict], healthy: Callable[[], Verdict]) -> str:
+    """Return the smallest run with the fault, as a report shows it, and a healthy one."""
+    outcome = sick()
     if not isinstance(outcome, Finding):
-        return
-    yield "## Example\n"
-    yield f"{_first_line(rule.sick)} The finding:\n"
-    yield from _quoted(fault(Entry(Result(rule=rule, outcome=outcome))))
-    yield ""
+        return f"A healthy run: {_continued(_first_line(healthy))}"
+    quoted = _quoted(fault(Entry(Result(rule=rule, outcome=outcome))))
+    end = f"A healthy run: {_continued(_first_line(healthy))}"
+    return "\n".join([f"{_first_line(sick)} The finding:\n", *quoted, "", end])
 
 
 def _quoted(fault: Fault) -> Iterator[str]:

@@ -1,78 +1,15 @@
-"""The device idles between training steps.
-
-## What it checks
-
-The time from the end of one training call to the start of the next in which the device does nothing:
-callbacks, metrics, logging, checkpoints, Python's garbage collector. `tfdoctor profile` samples the stack of
-the training thread and names the callback and the line. Retracing a function, making batches in the
-loop and calls such as `model.predict` also fall between steps; retracing, python-input and slow-call report them.
-The time of a callback includes such calls in it, for the remedy spares all of it: slow-call then names a part of
-the same time.
-
-The traced steps are a few of the run. Where the others take longer, although tracing slows only the traced ones,
-work that grows from step to step is a likely cause, such as rewriting a history that becomes longer: the report
-says so, and the saving is that of the traced steps.
-
-## Why it matters
-
-Between two calls the accelerator idles, however fast it is.
-
-## How to fix
-
-Do this work every N steps or once per epoch. Keep metrics in TensorFlow operations inside the step. Save
-checkpoints rarely (`keras.callbacks.BackupAndRestore` every N steps: training waits while it saves) or from a
-thread (`keras.callbacks.OrbaxCheckpoint`, `tf.train.CheckpointOptions(enable_async=True)`).
-
-## Holds for
-
-TensorFlow 2.3 and later on any device. Only recordings of `tfdoctor profile` name lines and callbacks. In a custom
-loop over a dataset the whole loop body counts as the step, and its other work as host time. The profiler slows
-the calls but not the time between them, so the share shown is low: one callback took 59 % of the step in the
-profile and 70 % without the profiler.
-
-Users met here a callback that writes histograms of all weights, and `profile_batch` of the TensorBoard callback,
-which profiles batches of the training and writes the trace between two steps; `profile_batch=0` switches it off.
-
-## Sources
-
-- [Writing your own callbacks](https://www.tensorflow.org/guide/keras/writing_your_own_callbacks)
-- [Optimize GPU performance, TensorFlow guide: gaps between steps](https://www.tensorflow.org/guide/gpu_performance_analysis)
-- [tf.train.CheckpointOptions](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions)
-- [TensorFlow issue 42117: a callback that writes histograms](https://github.com/tensorflow/tensorflow/issues/42117)
-- [TensorFlow issue 37876: profile_batch](https://github.com/tensorflow/tensorflow/issues/37876)
-"""
-
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.diagnosis.preconditions import timed_steps
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
-from tfdoctor.terms.humanize import milliseconds, number
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    PartTime,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -243,10 +180,10 @@ def _remedy(first: Hotspot | None) -> Remedy:
     if first and first.callback:
         action = f"Run the work of {first.callback} every 100 batches or once per epoch"
         changes = "it sees every 100th batch of an epoch"
-        return Remedy(action, CALLBACK, first.at, "every-hundred-batches", changes=changes)
+        return Remedy(action, CODE["callback"], first.at, "every-hundred-batches", changes=changes)
     at = first.at if first else None
     action = "Do less work between steps, or do it every 100 steps"
-    return Remedy(action, LOOP, at, "loop-work" if at else "")
+    return Remedy(action, CODE["loop"], at, "loop-work" if at else "")
 
 
 def _without_own(samples: StackSamples | None, lines: HostLines | None) -> tuple[StackSamples | None, float]:
@@ -313,51 +250,3 @@ def _hotspots(samples: StackSamples, elsewhere: Sequence[SampledLine]) -> list[H
         for key, seen in lines.items()
     ]
     return sorted(hotspots, key=lambda hotspot: -hotspot.sample_count)
-
-
-CALLBACK = """\
-def on_train_batch_end(self, batch, logs=None):
-    if batch % 100 == 0:
-        ...  # the work that ran after each batch"""
-
-LOOP = """\
-for step, batch in enumerate(batches):
-    loss = train_step(batch)
-    if step % 100 == 0:
-        ...  # metrics, logging, checkpoints"""
-
-
-WEIGHTS = SampledLine(Location("train.py", 27), 11, "Weights.on_train_batch_end")
-
-
-def example(  # noqa: PLR0913 - each may explain the time between two steps
-    between: float = 7.0,
-    *places: SampledLine,
-    step: float | None = None,
-    new_arguments: tuple[tuple[int, ...], ...] = (),
-    retracing: Retracing | None = None,
-    slow: SlowCalls | None = None,
-    untraced: float | None = None,
-    single: SingleOperations | None = None,
-    lines: HostLines | None = None,
-) -> Verdict:
-    """Judge steps that compute for 6 ms, or take ``step``, of which these places were seen between calls."""
-    return check(
-        Breakdown.of(between=between, device=step - between if step else 6.0),
-        StackSamples(places, new_arguments=new_arguments) if places else None,
-        retracing,
-        slow,
-        None if untraced is None else UntracedPace(untraced, 20.0 * untraced),
-        single,
-        lines,
-    )
-
-
-def sick() -> Verdict:
-    """A callback takes 7 ms of each 13 ms step."""
-    return example(7.0, WEIGHTS)
-
-
-def healthy() -> Verdict:
-    """Steps of 6 ms with a pause of 0.1 ms between them."""
-    return example(0.1)

@@ -1,63 +1,11 @@
-"""A cache stands in the wrong place.
-
-## What it checks
-
-Two positions of `cache()` in the pipeline that feeds training. A cache that is never complete: after a `repeat()`
-without end, or before a `take()` that ends every pass early. And a cache after a function that draws random
-numbers, in a run that passes over its data more than once.
-
-## Why it matters
-
-A cache is read only when a whole pass has gone through it. After `repeat()`, no pass ever ends: all work is
-done again for ever, and the cache takes more memory with every step. Before a shorter `take()`, TensorFlow discards
-what was kept at the end of each pass. A cache after a random function keeps the draws of the first pass, so
-that all epochs see the same augmentation.
-
-## How to fix
-
-Order the stages like this: read and decode, `take`, `cache`, `shuffle`, `repeat`, augment, `batch`, `prefetch`.
-
-## Holds for
-
-TensorFlow 2.3 and later, in recordings of `tfdoctor profile`. A cache after a `shuffle` is not reported, because
-a later shuffle gives a new order all the same. What a cache in the right order costs in memory is judged by
-late-shrink, and work that no cache keeps by uncached-preprocessing. A saving counts from the second pass on; where
-the number of passes is unknown, it is an upper bound.
-
-## Sources
-
-- [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
-- [Better performance with the tf.data API: caching](https://www.tensorflow.org/guide/data_performance#caching)
-"""
-
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.rule import Topic, limit
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.cacheable import REMADE, Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import number
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -167,7 +115,7 @@ def _before_repeat(cache: Dataset, repeat: Dataset, properties: DatasetPropertie
         return Remedy("Put cache() before repeat()", CACHE_FIRST, cache.at, edit)
     first = random[-1].function or f"{kind_of(random[-1]).lower()}()"
     action = f"Put cache() before {first} and repeat(), after all that is the same in every pass"
-    return Remedy(action, IN_ORDER, cache.at)
+    return Remedy(action, CODE["in-order"], cache.at)
 
 
 def _priced(
@@ -210,7 +158,7 @@ def _frozen(function: Dataset, properties: DatasetProperties, passes: tuple[Meas
     return Finding(
         summary=f"cache() comes after {name}, which draws random numbers: all epochs see the same draws",
         evidence=(*passes, _lines(function, cache)),
-        remedies=(Remedy(f"Put cache() before {name}", AUGMENT_LAST, cache.at),),
+        remedies=(Remedy(f"Put cache() before {name}", CODE["augment-last"], cache.at),),
         severity=Severity.NOTE,
     )
 
@@ -218,69 +166,3 @@ def _frozen(function: Dataset, properties: DatasetProperties, passes: tuple[Meas
 CACHE_FIRST = "dataset = dataset.cache().repeat()  # a pass ends, and with it the cache is complete"
 
 TAKE_FIRST = "dataset = dataset.take(count).cache()"
-
-IN_ORDER = """\
-dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache()
-dataset = dataset.shuffle(buffer_size).repeat()
-dataset = dataset.map(augment, num_parallel_calls=tf.data.AUTOTUNE)"""
-
-AUGMENT_LAST = """\
-dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache()
-dataset = dataset.map(augment, num_parallel_calls=tf.data.AUTOTUNE)  # draws anew in every epoch"""
-
-
-def example(
-    *stages: Dataset,
-    passes: float | None = 10.0,
-    work: float = 40.0,
-    calls: float = 0.0,
-    wait: float = 30.0,
-    crowded: bool = False,
-    remade: bool = False,
-) -> Verdict:
-    """A decode of 40 ms per step is repeated for ever, because the cache stands after repeat()."""
-    chain = chained(*(stages or (SOURCE, DECODE, REPEAT, ENDLESS)), line=19)
-    properties = DatasetProperties(chain, passes, remade)
-    cacheable = Cacheable.measure(properties)
-    ran = [(one, work if one.function else 0.0) for one in chain if one.function or calls]
-    times = [
-        StageTime.of(f"Root::Prefetch::{one.id}", taken, kind="Map", dataset=one, calls=calls or 1.0)
-        for one, taken in ran
-    ]
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *times)
-    return check(
-        cacheable,
-        properties,
-        RepeatedWork.measure(cacheable, properties, pipeline),
-        pipeline,
-        Breakdown.of(input=wait, device=40.0 - wait),
-        CpuContention(crowded=crowded, compute_ms=30.0, cores=2.0),
-    )
-
-
-def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Dataset:
-    """Build a map whose function runs operations of these types."""
-    return Dataset.of(
-        "Map",
-        function=name,
-        function_at=Location("train.py", 9),
-        types=frozenset(types),
-        stateful=frozenset(kind for kind in types if "Random" in kind),
-        cardinality=cardinality,
-        element=ELEMENT,
-    )
-
-
-ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
-SOURCE = Dataset.of("TensorSlice", cardinality=1000)
-DECODE = mapped("DecodePng")
-REPEAT = Dataset.of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
-CACHE = Dataset.of("Cache", cardinality=1000, element=ELEMENT)
-ENDLESS = replace(CACHE, cardinality=-1)
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The cache stands before repeat()."""
-    return example(SOURCE, DECODE, CACHE, REPEAT)

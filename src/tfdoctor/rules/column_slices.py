@@ -1,51 +1,10 @@
-"""Rows of many columns are cut one by one.
-
-## What it checks
-
-Whether `from_tensor_slices` cuts a dictionary or tuple of many small arrays into single rows that `batch` puts
-together again, with nothing computed between, and what the stages from there to the batch take per step.
-
-## Why it matters
-
-Each row is a tensor of its own in every column: to cut it out, hand it on and copy it into the batch takes about a
-microsecond however small it is. Twenty columns in batches of 128 are 2,560 of them per step.
-
-## How to fix
-
-Batch the numbers of the rows, and take the rows of a batch from each column at once with `tf.gather`. A `shuffle`
-and the batches stay as they are. Keras' `fit` does the same where it is given the arrays themselves.
-
-## Holds for
-
-TensorFlow 2.3 and later, recordings of `tfdoctor profile`. Of long descriptions of elements, recordings of earlier
-versions have the beginning alone: then some columns are not counted. The saving is an upper bound: it assumes
-0.02 ms for each `tf.gather`. Filling a shuffle buffer at the beginning of an epoch gets cheaper as well, which is
-not counted.
-
-## Sources
-
-- [tf.data.Dataset.from_tensor_slices](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#from_tensor_slices)
-- [tf.gather](https://www.tensorflow.org/api_docs/python/tf/gather)
-- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
-
-from tfdoctor.diagnosis.preconditions import pipeline_ran
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import WIDTHS, Dataset, DatasetParameters, chained
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Verdict
+from tfdoctor.facts.run.program import WIDTHS
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.2.0"
@@ -139,42 +98,5 @@ def _bytes(tensor: tuple[str, str]) -> int:
 def _remedy(parts: Sequence[Dataset]) -> Remedy:
     shuffled = any(kind_of(one) == "Shuffle" for one in parts)
     size = parts[0].parameters.batch_size or "batch_size"
-    code = GATHERED.format(".shuffle(count)" if shuffled else "", size)
+    code = CODE["gathered"].format(".shuffle(count)" if shuffled else "", size)
     return Remedy("Batch the rows' numbers, and gather each column once per batch", code, parts[-1].at)
-
-
-GATHERED = """\
-tensors = tf.nest.map_structure(tf.constant, columns)  # what from_tensor_slices was given
-rows = tf.data.Dataset.range(count){}.batch({})
-dataset = rows.map(lambda row: tf.nest.map_structure(lambda column: tf.gather(column, row), tensors))"""
-
-
-def example(  # noqa: PLR0913 - what the verdict depends on
-    columns: int = 9,
-    work: float = 1.8,
-    *,
-    shape: str = "",
-    between: str = "Shuffle",
-    wait: float = 1.0,
-    contention: CpuContention = CpuContention(crowded=False),
-    cores: Cores | None = Cores(2.0, 1.9),
-) -> Verdict:
-    """Nine columns are cut into rows, shuffled, and joined in batches of 128, for steps of 2 ms."""
-    spec = ", ".join(f"TensorSpec(shape=({shape}), dtype=tf.float32, name=None)" for _ in range(columns))
-    chain = chained(
-        Dataset.of("TensorSlice", element=spec, at=Location("train.py", 10)),
-        Dataset.of(between),
-        Dataset.of("Batch", parameters=DatasetParameters(batch_size=128)),
-    )
-    stage = StageTime.of("Root::Prefetch::BatchV2", work, dataset=chain[0])
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), stage)
-    step = Breakdown.of(input=wait, device=2.0 - wait)
-    return check(pipeline, step, DatasetProperties(chain), contention, cores)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Two columns."""
-    return example(2)

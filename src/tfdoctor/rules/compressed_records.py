@@ -1,50 +1,8 @@
-"""Local records are decompressed in every epoch.
-
-## What it checks
-
-Whether a pipeline that the step waits for reads records (`TFRecordDataset`, `TextLineDataset`,
-`FixedLengthRecordDataset`) with a `compression_type` from local files, and how long one record takes. In the long
-run each step needs as many records as its batch has examples, even if the traced steps take them from a shuffle
-buffer that was filled at the start of the epoch.
-
-## Why it matters
-
-One thread decompresses a file from its start to its end, so this work cannot be divided. Compression pays where a
-network is slower than the decompression; a local disk and the page cache usually deliver faster. Data that hardly
-shrink, such as encoded images and sound, still take the full time.
-
-## How to fix
-
-Write local copies without compression: `tf.io.TFRecordWriter(path)`, and read them without `compression_type`. If
-disk space is short, compress single features that shrink well (`tf.io.encode_png`, `tf.io.encode_jpeg`); the map
-that decodes them runs on many threads. If the files must stay, split them, and read several at a time.
-
-## Holds for
-
-TensorFlow 2.3 and later, in recordings of `tfdoctor profile`. Remote files are not checked. The time of a record
-also contains waiting for the disk, so the saving is an upper bound. No saving is predicted if the traced steps took
-their records from a shuffle buffer.
-
-## Sources
-
-- [tf.data.TFRecordDataset](https://www.tensorflow.org/api_docs/python/tf/data/TFRecordDataset)
-- [tf.io.TFRecordOptions](https://www.tensorflow.org/api_docs/python/tf/io/TFRecordOptions)
-"""
-
-import re
-from dataclasses import dataclass
-from math import prod
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -113,47 +71,6 @@ def _judged(
     summary = f"Reading the {kind} records of a step takes {milliseconds(taken)} on one thread"
     if share < limits.share:
         return Healthy(summary=summary, evidence=evidence)
-    remedy = Remedy("Store local records without compression", WRITE, dataset.at)
+    remedy = Remedy("Store local records without compression", CODE["write"], dataset.at)
     effects = (reader.scaled(0.0, Bound.AT_MOST),) if reader in pipeline.limiting else ()
     return Finding(summary=summary, evidence=evidence, remedies=(remedy,), effects=effects)
-
-
-WRITE = """\
-with tf.io.TFRecordWriter(path) as writer:  # no compression
-    for record in tf.data.TFRecordDataset(compressed_path, compression_type="GZIP"):
-        writer.write(record.numpy())
-dataset = tf.data.TFRecordDataset(path)"""
-
-
-def example(
-    *others: StageTime,
-    compression: str = "GZIP",
-    each: float = 0.15,
-    calls: float = 32.0,
-    files: FileList | None = FileList(1),
-    wait: float = 4.0,
-) -> Verdict:
-    """Each of 32 records takes 0.15 ms, in a step of 8 ms that waits."""
-    records = Dataset(
-        id=0,
-        kind="TFRecordDatasetV2",
-        parameters=DatasetParameters(compression_type=compression),
-        files=files,
-        at=Location("train.py", 46),
-    )
-    batch = Dataset(id=1, kind="_BatchDataset", inputs=(0,), parameters=DatasetParameters(batch_size=32))
-    path = "Root::Prefetch::Batch::TFRecord"
-    reader = StageTime.of(path, each * calls, calls=calls, dataset=records)
-    return check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), reader, *others),
-        DatasetProperties((batch, records)),
-        Breakdown.of(input=wait, device=8.0 - wait),
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same records without compression."""
-    return example(compression="")

@@ -1,53 +1,11 @@
-"""Most of the cost is spent on idle time.
-
-## What it checks
-
-With `--usd-per-hour`: the cost of a step, the cost of an epoch if its number of steps is known, and the share of
-the cost that pays for time without compute (waits for input, copies, the host or other devices, and the time
-between steps). Where the FLOPs of the matmuls are known, it reports the FLOPs per dollar. It
-also reports the combined savings of all findings in dollars.
-
-## Why it matters
-
-Savings in dollars can be compared with the cost of an engineer's time; milliseconds cannot.
-
-## How to fix
-
-Fix the other findings in the order of the report. If the device still idles, a smaller or cheaper one may train
-as fast.
-
-## Holds for
-
-Any run whose steps are known and similar. The price is given by the user: an hour of all machines of the job
-together, in US dollars.
-
-## Sources
-
-- [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
-- [Analyze tf.data performance with the TF Profiler](https://www.tensorflow.org/guide/data_performance_analysis)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
-from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.humanize import dollars, milliseconds, percent
+from tfdoctor.facts.step_time.breakdown import UNKNOWN
+from tfdoctor.terms.humanize import dollars
 from tfdoctor.terms.units import flops_per_dollar, usd
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Stage,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
@@ -117,24 +75,3 @@ def _prices(price: Price, step_ms: float, epoch: Epoch | None, matrix: MatrixUni
         rate = matrix.matrix_rate * matrix.matrix_ms / step_ms
         per_dollar = rate * SECONDS_PER_HOUR / price.usd_per_hour
         yield Measure("FLOPs of matmuls and convolutions per dollar", flops_per_dollar(per_dollar))
-
-
-def example(
-    epoch: Epoch | None = Epoch(1000),
-    matrix: MatrixUnit | None = None,
-    *,
-    usd_per_hour: float = 3.0,
-    mean_ms: float = 100.0,
-    **parts: float,
-) -> Verdict:
-    """Steps of 100 ms at 3 dollars per hour, of which the device computes for 30 ms."""
-    breakdown = Breakdown.of(**(parts or {"device": 30.0, "input": 70.0}))
-    return check(Price(usd_per_hour), breakdown, epoch, matrix, Steps.uniform(20, mean_ms))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same price with 90 ms of compute."""
-    return example(None, device=90.0, input=10.0)

@@ -1,49 +1,7 @@
-"""The GPU waits for operations on the host.
-
-## What it checks
-
-On a GPU: copies of a tensor to the host that are followed, in the same step, by a copy back of what an operation
-of the host made, while the GPU starts no kernel. The time of both copies and of the wait between them is counted
-where no kernel runs.
-
-## Why it matters
-
-TensorFlow runs an operation on the host where the GPU has no kernel for it (strings, some sparse and image
-operations, some types), where `tf.device("/CPU:0")` asks for it, and where it is Python (`tf.py_function`,
-`tf.numpy_function`). In the middle of a step, everything behind it waits: for the copy there, for the operation
-on a slow processor, and for the copy back.
-
-## How to fix
-
-Move the operation into the `tf.data` pipeline, if it depends on the batch alone: there it runs while the GPU
-computes. Else replace it with operations that have a GPU kernel (`tf.debugging.set_log_device_placement(True)`
-shows where each one runs), change its type (many operations on integers run on the host), or remove `tf.device`.
-Metrics that need Python belong into a callback.
-
-## Holds for
-
-NVIDIA GPUs, TensorFlow 2.3 and later, where the trace names the tensors that are copied, and for steps that XLA
-did not compile. Where the last operation on the host is too short to be recorded, the wait is missed. The saving
-is an upper bound: the operation may take time on the GPU. From published threads: the rule has not been seen at
-work on such a program.
-
-## Sources
-
-- [Use a GPU, TensorFlow guide: logging device placement](https://www.tensorflow.org/guide/gpu#logging_device_placement)
-- [Optimize GPU performance, TensorFlow guide](https://www.tensorflow.org/guide/gpu_performance_analysis)
-- [TensorFlow issue 40748](https://github.com/tensorflow/tensorflow/issues/40748) and
-  [Keras pull request 5198](https://github.com/keras-team/keras/pull/5198): operations without a GPU kernel
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import figures_per_step
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.detours import Detour, Detours
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import counted, milliseconds, percent
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, Measure, Remedy, Stage, Table, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.2.0"
@@ -119,20 +77,3 @@ dataset = dataset.map(function, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf
 PLACED = f"""\
 tf.debugging.set_log_device_placement(True)  # which operations run on /CPU:0
 {PIPELINE}"""
-
-
-def example(
-    kind: str = "EagerPyFunc", copies_ms: float = 0.4, waiting_ms: float = 3.6, step_ms: float = 20.0
-) -> Verdict:
-    """A py_function in the model takes 4 of 20 ms, with its copies."""
-    row = Detour("model/smooth/EagerPyFunc", kind, 1.0, copies_ms, waiting_ms, Location("train.py", 9))
-    step = Breakdown.of(transfer=copies_ms, host=waiting_ms, device=step_ms - copies_ms - waiting_ms)
-    return check(Detours((row,)), step)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """All operations of the step run on the GPU."""
-    return check(Detours(()), Breakdown.of(device=16.0))

@@ -1,38 +1,11 @@
-"""The recording makes some figures less certain.
+from dataclasses import asdict
 
-## What it checks
-
-Too few or uneven steps, warm-up inside the traced window, events that the profiler dropped, GPU kernels
-that it could not record, steps slowed down by profiling, and a machine busy with other work.
-
-## Why it matters
-
-Every figure of the report depends on the recording. What makes figures less certain is a remark, and no finding:
-the report states it with its trust, together with what to do about it, and no gate counts it.
-
-## How to fix
-
-The report names a remedy for each problem. Usually: record again, for longer, on a quiet machine, with
-`tfdoctor profile`.
-
-## Holds for
-
-All recordings and traces.
-
-## Sources
-
-- [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
-- [CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, NVIDIA](https://developer.nvidia.com/CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
-"""
-
-from dataclasses import asdict, dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.samples import BUSY_CORES
-from tfdoctor.facts.quality import FEW_STEPS, SLOWED, UNEVEN, Doubt, Quality
+from tfdoctor.facts.quality import FEW_STEPS, SLOWED, UNEVEN, Quality
 from tfdoctor.terms.text import capitalized
-from tfdoctor.terms.units import count
-from tfdoctor.terms.verdict import Finding, Healthy, Measure, Remedy, Severity, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RECORDING
 SINCE = "0.1.0"
@@ -81,13 +54,3 @@ def check(quality: Quality, limits: Limits = Limits()) -> Verdict:
         remedies=tuple(Remedy(capitalized(doubt.advice)) for doubt in doubts),
         severity=Severity.WARNING if first.grave else Severity.NOTE,
     )
-
-
-def sick() -> Verdict:
-    """Only one step was traced."""
-    return check(Quality(1, (Doubt("only 1 training step was traced", "trace more (--steps 20)", grave=True),)))
-
-
-def healthy() -> Verdict:
-    """Twenty steady steps were traced."""
-    return check(Quality(20))

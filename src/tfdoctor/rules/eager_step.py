@@ -1,53 +1,11 @@
-"""The step runs eagerly, one operation at a time.
-
-## What it checks
-
-The number of operations that Python runs one by one in each step, and whether they take more time than the
-functions (`tf.function`, Keras' train function). A few operations outside of a function, such as a metric or
-reading the loss, are not reported. Where the step is a `tf.function`, the operations beside it are named as
-such: nothing of the step runs eagerly. Operations within calls such as `model.predict`, `set_weights` and
-`tf.summary.histogram` are no step: slow-call reports these.
-
-## Why it matters
-
-Each operation costs Python and the runtime tens of microseconds before it starts. Operations are not fused, and
-an accelerator waits for the next one.
-
-## How to fix
-
-Remove `run_eagerly=True` and `tf.config.run_functions_eagerly(True)`. Wrap the step of a custom loop in a
-`tf.function`: the function that the loop calls for each step, with all that it calls; to debug it, use `tf.print`,
-which works there.
-
-## Holds for
-
-TensorFlow 2.4 and later, on all devices. What is left after the fix is an estimate: the cost of calling one
-function, and on a CPU the kernels, each as fast as in the fastest traced step. That a graph fuses operations,
-leaves some out and runs others side by side is not counted, so the saving shown is rather low: for eight scripts
-on a busy machine with two cores it was 6 points off in the median, and at most 11 points low and 3 points high.
-Where stack samples show lines of the step that read values or run other code, or operations in the body of a loop
-itself, the saving is an upper bound: code that reads values has to stay outside of the function.
-
-Users of TensorFlow 2.0 met it with `fit_generator`, which ran eagerly.
-
-## Sources
-
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-- [Model training APIs](https://keras.io/api/models/model_training_apis/)
-- [TensorFlow issue 33024: fit_generator runs eagerly](https://github.com/tensorflow/tensorflow/issues/33024)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.diagnosis.rule import Topic, limit
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Location, Measure, Remedy, Stage, Table, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -164,7 +122,7 @@ def _remedy(eager: EagerWork, lines: HostLines | None) -> Remedy:
         return Remedy("Compile the model without run_eagerly=True", COMPILED, eager.at, "run-eagerly-off")
     at = eager.step_at or eager.at
     action = "Decorate the function of a step with tf.function" if eager.step_at else WRAPPED
-    return Remedy(action, FUNCTION, at, "tf-function")
+    return Remedy(action, CODE["function"], at, "tf-function")
 
 
 BESIDE = "Run the operations beside the step in a tf.function, or less often"
@@ -172,30 +130,3 @@ BESIDE = "Run the operations beside the step in a tf.function, or less often"
 WRAPPED = "Wrap the step in a tf.function"
 
 COMPILED = 'model.compile(optimizer="adam", loss="mse", run_eagerly=False)'
-
-FUNCTION = """\
-@tf.function
-def train_step(x, y):
-    with tf.GradientTape() as tape:
-        loss = loss_fn(y, model(x, training=True))
-    gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-    return loss"""
-
-
-def example(
-    work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19), least_ms=4.0),
-    breakdown: Breakdown | None = None,
-    slow: SlowCalls | None = None,
-    lines: HostLines | None = None,
-) -> Verdict:
-    """A Keras model compiled with run_eagerly=True: 525 operations per step."""
-    return check(work, breakdown or Breakdown.of(host=34.0, device=12.0), slow, lines)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same model without run_eagerly: one function per step."""
-    return example(EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3))

@@ -1,58 +1,10 @@
-"""Layers that do not train compute the same again.
-
-## What it checks
-
-The time of the forward pass of layers with `trainable = False`, where their inputs depend on the examples
-alone: no random operation (dropout, augmentation) and no trained weight comes before them, in the model or in
-the input pipeline. The run has to pass over its data twice or more.
-
-## Why it matters
-
-The result for an example is the same in every epoch. In transfer learning and in distillation the frozen part
-is often much larger than what trains, so that nearly all of the compute repeats what the first epoch has
-computed.
-
-## How to fix
-
-Compute the results once, with `predict`, and train the rest of the model on them. Where they are too large for
-memory, write them to files, or use `dataset.map(...).cache(path)`. If you want to add augmentation later, or
-unfreeze layers for fine-tuning, keep the frozen part in the model.
-
-## Holds for
-
-Keras 2 and 3 on TensorFlow, on all devices. The saving leaves out what reading the results takes. It includes the
-host's time to dispatch these operations, which is divided evenly among all operations of the step. (Distilling a
-CNN whose teacher was frozen took 29 ms per step, and 9 ms with the teacher's logits computed once.)
-
-## Sources
-
-- [Keras, transfer learning and fine-tuning](https://keras.io/guides/transfer_learning/)
-- [TensorFlow, transfer learning with TensorFlow Hub](https://www.tensorflow.org/tutorials/images/transfer_learning)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
-from tfdoctor.terms.humanize import counted, number, quantity
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Verdict,
-)
+from tfdoctor.terms.humanize import quantity
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -100,7 +52,7 @@ def check(
     return Finding(
         summary=f"{named} {'computes' if one else 'compute'} the same in every epoch: {part}",
         evidence=evidence,
-        remedies=(Remedy("Compute the results of the frozen layers once", ONCE, frozen.at),),
+        remedies=(Remedy("Compute the results of the frozen layers once", CODE["once"], frozen.at),),
         effects=tuple(_effects(frozen, dispatch)),
     )
 
@@ -153,34 +105,3 @@ def _evidence(frozen: FrozenWork, share: float, limits: Limits) -> tuple[Measure
         size = nbytes(frozen.features_bytes)
         evidence.append(Measure("results of frozen layers per batch", size))
     return tuple(evidence)
-
-
-ONCE = """\
-# before training, in the order of the examples; x is what the frozen part takes
-features = base.predict(preprocess(x), batch_size=256)
-head.fit(features, y, ...)  # a model of the layers behind the frozen part
-# a teacher in distillation: feed its results with the labels
-model.fit(x, {"label": y, "teacher": teacher.predict(x)}, ...)
-# a dataset: dataset.map(lambda x, y: (base(x, training=False), y)).cache().shuffle(...)"""
-
-
-TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))
-FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batches=25)
-
-
-def example(
-    frozen: FrozenWork = FROZEN,
-    memory: HostMemory | None = None,
-    dispatch: Dispatch | None = None,
-    rest: str = "Conv2DBackpropFilter",
-) -> Verdict:
-    """A frozen teacher takes 20 of 30 ms of compute in each of four epochs."""
-    return check(frozen, Operations.training(30.0, *frozen.rows, rest=rest), memory, dispatch)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same in a run of a single epoch."""
-    return example(replace(FROZEN, passes=1.0))

@@ -1,58 +1,9 @@
-"""Reading values in each step stalls the GPU.
-
-## What it checks
-
-Copies from GPU to host after which the GPU is idle because the host launched the next operation only after the
-copy: the host waited for the value (`.numpy()`, `float(loss)`, printing, `tf.print`, a callback that reads the
-logs).
-
-## Why it matters
-
-A host that does not wait launches work ahead of the GPU, and its own time is hidden. A host that reads a value
-in each step loses this lead every time.
-
-## How to fix
-
-Read values every N steps. Accumulate metrics on the device (`keras.metrics`) and read them once per epoch. With
-Keras' fit, `steps_per_execution` reads once for several steps. JAX returns arrays before they are computed;
-`float(loss)`, `print(loss)` and `block_until_ready` wait for them: keep the losses as arrays and read them
-together.
-
-## Holds for
-
-NVIDIA and AMD GPUs, with the GPU's work in the trace. On a CPU, reading a value costs nothing: no work could run
-ahead.
-
-## Sources
-
-- [Optimize TensorFlow GPU performance with the TensorFlow Profiler](https://www.tensorflow.org/guide/gpu_performance_analysis)
-- [Model training APIs, Keras: steps_per_execution](https://keras.io/api/models/model_training_apis/)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import figures_per_step
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.humanize import counted, milliseconds
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    StepWork,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -131,32 +82,7 @@ def _finding(
     )
 
 
-EVERY = """\
-if step % 100 == 0:
-    print(f"step {step}: {float(loss):.4f}")  # waits for the GPU, so not in each step"""
-
 STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
 
-RARELY = Remedy("Read values every 100 steps", EVERY)
+RARELY = Remedy("Read values every 100 steps", CODE["every"])
 FIT = Remedy("With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution")
-
-
-def example(
-    syncs: HostSyncs = HostSyncs(1.0, 1.0, 2.0, 1.0),
-    count: int = 10,
-    compiling: CompileTime | None = None,
-    framework: Framework = Framework(),
-    step: Breakdown | None = None,
-) -> Verdict:
-    """The loss is printed in each step, and the GPU idles for 3 of 10 ms afterwards."""
-    whole = step or Breakdown.of(host=2.0, between=1.0, device=7.0)
-    steady = SteadySteps.of(Steps.uniform(count, whole.step_ms))
-    return check(syncs, steady, whole, compiling, framework)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The loss is copied back, but the host has already launched the next step."""
-    return example(HostSyncs(1.0, 0.0))

@@ -1,63 +1,10 @@
-"""One line of Python takes much of the step.
-
-## What it checks
-
-The lines of your script in which the training thread was seen while neither the device nor a copy worked and no
-batch was awaited. `tfdoctor profile` samples the thread's stack and compares the time of each sample with the
-trace. The rule speaks only of time that no other rule explains, and names lines of
-yours and callbacks that take 5 % of the step or more. Other Python is a row of the report's profile.
-
-## Why it matters
-
-Python runs on one thread, and the device waits for it unless the step is long enough to hide it. No rule knows what
-this line is for, so the report can only name the place and the time.
-
-## How to fix
-
-Run the line every 100 steps instead of every step, or once, before the loop; replace a loop over the parts of a
-batch by one call for all of it; or move it into the `tf.function`, or into the input pipeline.
-
-## Holds for
-
-Recordings of `tfdoctor profile` with TensorFlow 2.5 and later. The time of a line is its share of the samples times
-the measured host time: with 10 samples, the fewest that count, it is uncertain by a third. The line that calls the
-function of the training loop is not named for that function's lines. A line that runs for much less than 0.1 ms at
-a time can be counted at the next call of TensorFlow. The saving is an upper bound. What Keras and TensorFlow do
-for each training call (`fit`'s iterator, checks of arguments) is not named: no line of yours chooses it, and it is
-less per sample with larger batches or `steps_per_execution`.
-
-## Sources
-
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-- [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
-- [Writing your own callbacks](https://www.tensorflow.org/guide/keras/writing_your_own_callbacks)
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
 from tfdoctor.facts.step_time.slow_calls import slow_call
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.terms.humanize import location, milliseconds, percent
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -222,32 +169,3 @@ CHANGES = {
     LineWork.PYTHON: "Run this every 100 steps, once before the loop, or for the whole batch at once",
 }
 """What to do about a line, by the kind of its work."""
-
-
-HISTOGRAM = HostLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
-
-
-def example(
-    *lines: HostLine,
-    step: Breakdown | None = None,
-    left: Mapping[str, float] | None = None,
-    between: tuple[HostLine, ...] = (),
-    subjects: frozenset[str] = frozenset(),
-    around: Location | None = None,
-    model: Location | None = None,
-) -> Verdict:
-    """A line calls numpy.histogram in each step, for 4.3 of 11 ms."""
-    parts: Mapping[str, float] = {Stage.HOST: 6.6} if left is None else left
-    seen = {Stage.HOST: lines or (() if between else (HISTOGRAM,)), Stage.BETWEEN: between}
-    whole = step or Breakdown.of(host=6.6, device=4.4)
-    outer = frozenset((around,) if around else ())
-    samples = StackSamples(models_at=frozenset((model,) if model else ()))
-    return check(Unexplained(parts, subjects), whole, HostLines(seen, outer), samples)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Other findings explain the host's time."""
-    return example(left={})

@@ -1,43 +1,9 @@
-"""One stage of the input pipeline limits training.
-
-## What it checks
-
-The stages of the input pipeline by time, where training steps wait for input and no other rule explains the wait.
-Only stages of the slowest segment count: others work in parallel with it, so that a change saves nothing.
-
-## Why it matters
-
-A pipeline is as fast as its slowest segment, and steps wait for it. No rule knows what this stage is for, so the
-report names the stage, its function and line, and its time. Stages that no step waits for are rows of the report's
-profile. `input-bound`, which measures the wait, is one entry with this finding: its ceiling is that of both.
-
-## How to fix
-
-Where the stage's work is the same in every epoch, cache it or do it once before training. Otherwise let its
-function work on whole batches, on smaller data or on more threads.
-
-## Holds for
-
-TensorFlow 2.3 and later, on CPU, GPU and TPU. Batches made outside tf.data do not appear. The saving is an upper
-bound: the next slowest segment limits it.
-
-## Sources
-
-- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
-- [Analyze tf.data performance with the TF Profiler](https://www.tensorflow.org/guide/data_performance_analysis)
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.input.input_pipeline import GENERATOR, InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime, stage_table
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.input.input_pipeline import GENERATOR
+from tfdoctor.facts.input.pipeline_stages import stage_table
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import location, milliseconds, percent
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, NotApplicable, Remedy, Stage, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -112,24 +78,3 @@ def _remedy(stage: StageTime) -> Remedy:
             at=stage.at,
         )
     return Remedy(f"Let {stage.title} handle fewer or smaller elements", at=stage.at)
-
-
-def example(
-    *stages: StageTime, wait: float = 30.0, left: float | None = None, subjects: frozenset[str] = frozenset()
-) -> Verdict:
-    """A function takes 40 ms per step, and steps wait 30 ms for it."""
-    slow = StageTime.of("Root::Prefetch::Map", 40.0)
-    unexplained = wait if left is None else left
-    return check(
-        Unexplained({Stage.INPUT: unexplained} if unexplained else {}, subjects),
-        Breakdown.of(input=wait, device=40.0 - wait),
-        InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or [slow])),
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Steps do not wait."""
-    return example(StageTime.of("Root::Prefetch::Map", 0.5), wait=0.1, left=0.0)

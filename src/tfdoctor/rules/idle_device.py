@@ -1,44 +1,7 @@
-"""Some visible accelerators do no work.
-
-## What it checks
-
-How many of the accelerators that TensorFlow may use do any work in the traced steps; a device with less than a
-hundredth of the busiest device's work counts as idle. Devices that the script hides, and those that other
-processes of the job may use, are not counted.
-
-## Why it matters
-
-Idle devices cost money, and other jobs could use them. Where a batch is divided over N devices, the compute
-time of a step falls to 1/N at best.
-
-## How to fix
-
-`tf.distribute.MirroredStrategy` copies the model to every GPU of the machine and divides each batch among them.
-Keep the current batch size for each replica, so that the global batch is this size times the number of replicas,
-and raise the learning rate accordingly. Or release the devices: `CUDA_VISIBLE_DEVICES=0`.
-
-## Holds for
-
-TensorFlow 2.4 and later, GPUs and TPUs of one machine. The saving is an upper bound: exchanging the gradients takes
-time, and the input has to keep up with all devices.
-
-## Sources
-
-- [Distributed training, TensorFlow guide](https://www.tensorflow.org/guide/distributed_training)
-- [Optimize GPU performance, TensorFlow guide](https://www.tensorflow.org/guide/gpu_performance_analysis)
-- [Multi-GPU distributed training with TensorFlow, Keras guide](https://keras.io/guides/distributed_training_with_tensorflow/)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit
-from tfdoctor.facts.run.device import Device, MissingWork
-from tfdoctor.facts.run.framework import Framework
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, NotApplicable, Remedy, Stage, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
@@ -73,7 +36,7 @@ def check(
         summary=f"{usable - device.used} of {usable} {device.kind}s are idle",
         evidence=evidence,
         remedies=(
-            Remedy("Divide the batch among all devices", "" if framework.foreign else STRATEGY),
+            Remedy("Divide the batch among all devices", "" if framework.foreign else CODE["strategy"]),
             Remedy("Or release the idle devices", release),
         ),
         effects=(Effect(Stage.DEVICE, device.used / usable, bound=Bound.AT_MOST),),
@@ -99,33 +62,4 @@ def _healthy(device: Device, usable: int) -> str:
     return f"{working}; the script hides {hidden} more from TensorFlow" if hidden > 0 else working
 
 
-STRATEGY = """\
-strategy = tf.distribute.MirroredStrategy()
-batch_size = batch_size * strategy.num_replicas_in_sync  # adjust the learning rate
-with strategy.scope():
-    model = make_model()
-    model.compile(...)"""
-
 HIDE = "# in the shell: CUDA_VISIBLE_DEVICES=0 python train.py"
-
-
-def example(
-    used: int = 1,
-    visible: int = 4,
-    replicas: Replicas = Replicas(),
-    *,
-    kind: DeviceKind = DeviceKind.GPU,
-    steps: int = 20,
-    missing: MissingWork | None = None,
-) -> Verdict:
-    """One of four GPUs works."""
-    device = Device(kind, visible, used, missing=missing)
-    return check(device, replicas, Steps.uniform(steps, 50.0), Framework())
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """All of four GPUs work."""
-    return example(used=4)

@@ -1,46 +1,8 @@
-"""The matrix unit is mostly idle.
-
-## What it checks
-
-On a TPU, and on a GPU whose operations have known FLOPs: the FLOP rate of the step while the device is busy,
-relative to the peak of the unit. On a GPU without known FLOPs: the share of its busy time in which the unit
-worked, where GPM was sampled (NVIDIA Hopper and later), else the share of the matmul and convolution time in
-kernels that use Tensor Cores (on AMD GPUs: Matrix Cores), as the names of the kernels show. Kernels with
-unknown names, and conversions that matmuls need, are not counted.
-
-## Why it matters
-
-The matrix unit provides most of the device's compute. The report shows where the time goes instead: other
-operations, float32 arithmetic, padding, or matmuls that are too small or wait for memory.
-
-## How to fix
-
-Fix the findings that name the cause first: float32-matmul, unaligned-dimension, unfused-batch-norm and
-depthwise-convolution. Then use larger batches. This rule claims no saving, so that no saving is counted twice.
-
-## Holds for
-
-TPUs (peak from the trace), NVIDIA GPUs from Volta on and AMD Instinct from MI100 on. The "utilization" of NVML
-is the share of time in which any kernel runs; it does not measure the matrix unit and is not used. GPM counts
-the unit's work on padding too: on an NVIDIA H100 with 130 channels it showed 38 %, where the FLOPs reached 11 %
-of the peak (2026-11-22; 40 to 58 % by either measure with aligned widths).
-
-## Sources
-
-- [Roofline: an insightful visual performance model](https://doi.org/10.1145/1498765.1498785)
-- [Tensor Cores, NVIDIA](https://www.nvidia.com/en-us/data-center/tensor-cores/)
-- [Cloud TPU performance guide](https://cloud.google.com/tpu/docs/performance-guide)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
-from tfdoctor.terms.humanize import percent
-from tfdoctor.terms.units import flop_rate, ms
-from tfdoctor.terms.verdict import Finding, Healthy, Measure, NotApplicable, Remedy, Severity, Verdict
+from tfdoctor.terms.units import flop_rate
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -139,19 +101,3 @@ def _causes(unit: MatrixUnit) -> Iterator[Measure]:
 
 LARGER_BATCHES = """\
 batch_size = 4 * batch_size  # and adjust the learning rate"""
-
-
-def example(**figures: Any) -> Verdict:  # noqa: ANN401 - of the unit
-    """Judge a TPU whose matmuls take 30 of 50 ms, with these figures."""
-    parts: dict[str, Any] = {"unit": "MXU", "busy_ms": 50.0, "matrix_ms": 30.0}
-    return check(MatrixUnit(**(parts | figures)))
-
-
-def sick() -> Verdict:
-    """A TPU reaches 9 % of its peak."""
-    return example(utilization=0.09)
-
-
-def healthy() -> Verdict:
-    """A TPU reaches 52 % of its peak."""
-    return example(matrix_ms=45.0, utilization=0.52)

@@ -1,66 +1,11 @@
-"""Training steps wait for input.
-
-## What it checks
-
-The time per step in which the training loop waits for the next batch (`IteratorGetNext` on a tf.data
-pipeline, infeed on a TPU) while neither the device nor a copy is active: the *exposed* wait. Long waits of a few
-steps that recur, as where every epoch begins by filling a shuffle buffer, count with their mean over all traced
-steps. A single long wait does not count, unless it is at the end of an epoch and the trace contains a whole one.
-A wait that is mostly the profiler's own cost does not count, nor a short wait for a pipeline that works ahead and
-makes a batch in a fraction of the step.
-
-## Why it matters
-
-While the training loop waits, the hardware is idle. A faster model does not shorten a step that waits for
-input. Producing batches faster, or in parallel with the step, saves up to the whole wait.
-
-## How to fix
-
-Speed up the stage that the report names: it limits the pipeline. In general, and in this order: end the
-pipeline with `.prefetch(tf.data.AUTOTUNE)`, give the slow `map` `num_parallel_calls=tf.data.AUTOTUNE`,
-`.cache()` what is identical in every epoch, read files with `.interleave(...)`, and apply cheap functions
-to whole batches. When all cores are busy, move work to other machines with the tf.data service.
-
-## Holds for
-
-TensorFlow 2.3 and later, on CPU, GPU and TPU. Batches made outside tf.data (a Python loop over NumPy
-arrays) do not appear as input.
-
-Keras on PyTorch or JAX is not recorded by tfdoctor: its training is no TensorFlow, so that a tf.data pipeline that
-feeds it shows neither steps nor a wait, and what the conversion of each batch costs cannot be decided.
-
-## Sources
-
-- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
-- [Analyze tf.data performance with the TF Profiler](https://www.tensorflow.org/guide/data_performance_analysis)
-- [Plumber: Diagnosing and Removing Performance Bottlenecks in Machine Learning Data Pipelines](https://arxiv.org/abs/2111.04131)
-- [Keras issue 18873: Keras on PyTorch, fed by tf.data](https://github.com/keras-team/keras/issues/18873)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime, stage_table
-from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, Breakdown
+from tfdoctor.facts.input.pipeline_stages import stage_table
+from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
-from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import milliseconds, percent
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    PartTime,
-    Remedy,
-    Stage,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -181,7 +126,7 @@ def _finding(
 ) -> Finding:
     """Name the stage that limits the pipeline, unless that is tf.data's root, which no user can change."""
     critical = pipeline.critical if pipeline else None
-    cause, remedy = "", Remedy(FIND_OUT, WITHOUT_MODEL)
+    cause, remedy = "", Remedy(FIND_OUT, CODE["without-model"])
     stages = [stage for stage in pipeline.stages if not stage.is_root] if pipeline else []
     table = [stage_table(stages, "work per step", lambda stage: stage.work_ms)] if pipeline else []
     if critical and not critical.is_root:
@@ -198,7 +143,7 @@ def _finding(
 def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
     if critical.python_ms > critical.work_ms / 2:
         action = f"Replace the Python code in {critical.title} with TensorFlow operations"
-        return Remedy(action, PYTHON_FREE, critical.at)
+        return Remedy(action, CODE["python-free"], critical.at)
     if critical.kind == "Map":
         action = f"Run {critical.title} on several threads"
         return Remedy(action, PARALLEL, critical.at, "parallel-map")
@@ -206,7 +151,7 @@ def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
         action = f"Make {critical.title} cheaper, or cache its output"
         changes = "the output has to fit into memory"
         return Remedy(action, _cached(critical), critical.at, "cache", changes=changes)
-    return Remedy(f"Make {critical.title} cheaper", CHEAPER, critical.at)
+    return Remedy(f"Make {critical.title} cheaper", CODE["cheaper"], critical.at)
 
 
 def _cached(critical: StageTime) -> str:
@@ -218,44 +163,10 @@ def _cached(critical: StageTime) -> str:
 
 FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
 
-WITHOUT_MODEL = "for batch in dataset.take(100):\n    pass"
-
-
-PYTHON_FREE = """\
-# TensorFlow operations run on all cores; Python runs on one
-dataset = dataset.map(lambda path: tf.io.decode_jpeg(tf.io.read_file(path)),
-                      num_parallel_calls=tf.data.AUTOTUNE)"""
-
 MAPPED = "dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)"
 
 PARALLEL = "dataset = dataset.map(function, num_parallel_calls=tf.data.AUTOTUNE)"
 
-CHEAPER = """\
-# use fewer operations on smaller tensors, and apply to whole batches what does not need single examples:
-dataset = dataset.batch(batch_size).map(function, num_parallel_calls=tf.data.AUTOTUNE)"""
-
 CACHED = """\
 # the output is identical in every epoch; if it fits into memory:
 dataset = dataset.cache()  # right after the expensive stage, before shuffle and augmentation"""
-
-
-def example(
-    breakdown: Breakdown | None = None,
-    *stages: StageTime,
-    cacheable: Cacheable | None = None,
-    steps: Steps | None = None,
-    cost: TracingCost | None = None,
-) -> Verdict:
-    """Steps of 52 ms wait 43 ms for a sequential map."""
-    waits = Breakdown.of(input=43.0, host=0.5, device=8.5)
-    slow = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 50.0))
-    made = stages if breakdown else slow
-    return check(breakdown or waits, InputPipeline.of(*made) if made else None, cacheable, steps, cost)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Steps of 9 ms wait 0.1 ms."""
-    return example(Breakdown.of(input=0.1, host=0.5, device=8.4))

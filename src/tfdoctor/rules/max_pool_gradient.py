@@ -1,45 +1,6 @@
-"""The gradient of max pooling is slow.
+from tfdoctor.diagnosis.kit import *
 
-## What it checks
-
-The time of `MaxPoolGrad` and of its variants, such as the one with three spatial dimensions.
-
-## Why it matters
-
-The gradient of a maximum goes only to the position of the maximum. This position has to be stored or searched
-for again, and the gradient is scattered. The gradient of an average is one value for the whole window. On TPUs,
-and in implementations without a fast path, the difference is large.
-
-## How to fix
-
-Where the model allows it, use average pooling, or replace convolution and pooling with a convolution with stride
-2. This changes the model: check its accuracy. The saving is an upper bound, because this run does not show how
-long the gradient of average pooling takes.
-
-## Holds for
-
-GPUs and TPUs, and on CPUs the gradients that oneDNN does not run. oneDNN's own `MaxPoolGrad`, which TensorFlow
-uses for channels-last float32 in graphs on a CPU, stores the positions and is fast, so it is not reported.
-Eigen's version, which runs in all other cases, took 20 times as long as the gradient of average pooling for 64
-x 32 x 32 x 32 values (TensorFlow 2.21 on an AMD EPYC).
-
-## Sources
-
-- [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
-- [Keras, AveragePooling2D layer](https://keras.io/api/layers/pooling_layers/average_pooling2d/)
-"""
-
-import re
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import found
-from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Remedy, Table, Verdict
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -81,7 +42,7 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     if sum(row.ms for row in slow) < limits.share * operations.total_ms:
         return Healthy(summary=summary, evidence=measures)
     at = next((row.at for row in slow if row.at), None)
-    code = CPU if hardware.kind == DeviceKind.CPU else AVERAGE
+    code = CPU if hardware.kind == DeviceKind.CPU else CODE["average"]
     layers = Table.of(
         slow,
         ("layer", lambda row: row.layer or row.name),
@@ -102,31 +63,4 @@ def _is_gradient(row: OperationTime) -> bool:
 
 INSTEAD = "Replace max pooling with average pooling or a convolution with stride 2"
 
-AVERAGE = """\
-x = keras.layers.AveragePooling2D(2)(x)  # instead of MaxPooling2D(2)
-# or remove the pooling and give the convolution before it stride 2:
-x = keras.layers.Conv2D(filters, 3, strides=2, padding="same")(x)"""
-
-CPU = AVERAGE + "\n# oneDNN's fast gradient needs a graph (no run_eagerly=True) and channels-last data"
-
-
-NAME = "gradient_tape/model/pool/MaxPoolGrad"
-
-
-def example(
-    time_ms: float = 3.0,
-    ran: str = "void cudnn::pooling_bw_kernel_max",
-    kind: str = "MaxPoolGrad",
-    hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
-) -> Verdict:
-    """The gradient takes a tenth of the compute time of a GPU."""
-    row = OperationTime(name=NAME, type=kind, ms=time_ms, ran=(ran,), layer="pool", at=Location("train.py", 17))
-    return check(Operations.training(30.0, row), hardware)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The gradient runs in oneDNN on a CPU."""
-    return example(ran=f"{NAME}:_MklNativeMaxPoolGrad", hardware=Hardware(DeviceKind.CPU, "example"))
+CPU = CODE["average"] + "\n# oneDNN's fast gradient needs a graph (no run_eagerly=True) and channels-last data"

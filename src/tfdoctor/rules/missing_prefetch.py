@@ -1,42 +1,8 @@
-"""Batches are not prefetched while the step runs.
-
-## What it checks
-
-Whether a stage at the end of the pipeline that *ran* produces batches ahead of the training loop (`Prefetch`,
-or a parallel stage with its own buffer), and how much input work is done while the training loop waits.
-
-## Why it matters
-
-Without prefetching, the time to produce a batch and the time to train on it add up. With prefetching, the step
-takes the longer of the two, provided that a core is free to produce batches at the same time.
-
-## How to fix
-
-Make `.prefetch(tf.data.AUTOTUNE)` the last transformation. On a run without an accelerator, input and
-compute share the cores, so the free cores limit the saving.
-
-## Holds for
-
-TensorFlow 2.3 and later. tf.data adds a prefetch to most pipelines by itself (a stage called
-`inject/prefetch_...`). Such a pipeline is not reported, even if the script has no `prefetch`.
-
-## Sources
-
-- [Better performance with the tf.data API: prefetching](https://www.tensorflow.org/guide/data_performance#prefetching)
-- [tf.data.experimental.OptimizationOptions](https://www.tensorflow.org/api_docs/python/tf/data/experimental/OptimizationOptions)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 from tfdoctor.terms.kinds import InputKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, NotApplicable, Remedy, Stage, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -85,18 +51,3 @@ def check(pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, li
 ACTION = "Make prefetch the last transformation"
 
 PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
-
-
-def example(*stages: StageTime, wait: float = 10.0, cores: Cores | None = Cores(4.0, busy=1.0)) -> Verdict:
-    """A map of 10 ms runs right before the training loop, without prefetch."""
-    pipeline = InputPipeline.of(*(stages or [StageTime.of("Root::Map", 10.0)]))
-    return check(pipeline, Breakdown.of(input=wait, device=30.0 - wait), cores)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same map, with a prefetch that tf.data adds by itself."""
-    ahead = StageTime.of("Root::Prefetch", name="inject/prefetch_MapDataset/_3")
-    return example(ahead, StageTime.of("Root::Prefetch::Map", 10.0), wait=0.0, cores=None)

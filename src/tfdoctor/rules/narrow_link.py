@@ -1,45 +1,7 @@
-"""A GPU's PCIe link is narrower than possible.
-
-## What it checks
-
-Generation and number of lanes of the PCIe link in use while the GPU was busy, against the highest that both the
-board and its slot have. It counts where the step waits for copies between host and GPU.
-
-## Why it matters
-
-A link of 4 lanes instead of 16 copies a quarter as fast. A board that sits loosely, a riser cable, dust, or a
-setting of the firmware makes a link fall back; nothing reports it.
-
-## How to fix
-
-`nvidia-smi -q` shows the link under "GPU Link Info". Seat the board again, try another slot or without a riser,
-and check the firmware's settings of the slot. On a rented machine, report it and take another. Where the link
-stays as it is, copy less: smaller types on the host, and the cast to float on the device.
-
-## Holds for
-
-NVIDIA GPUs, recorded with `tfdoctor profile` for at least a few seconds, since the link is read once a second.
-An idle board lowers its link to save power: only readings of a busy one count. A slot with fewer lanes than the
-board is no fault here: the driver tells what both have. The saving is an upper bound, by the rates of the
-links. This rule was tested with a stand-in for the driver's library: it was never seen on hardware.
-
-## Sources
-
-- [NVML, device queries: PCIe link generation and width, NVIDIA](https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html)
-- [PCI Express technology: rates by generation, PCI-SIG](https://pcisig.com/faq?field_category_value%5B%5D=pci_express_4.0)
-- [nvidia-smi documentation: GPU link information, NVIDIA](https://docs.nvidia.com/deploy/nvidia-smi/index.html)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import percent
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, NotApplicable, Remedy, Stage, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.SCALE
 SINCE = "0.2.0"
@@ -107,25 +69,3 @@ def _named(link: tuple[int, int] | None) -> str:
 
 
 INSPECT = "# in a terminal, during training: nvidia-smi -q | grep -A 12 'GPU Link Info'"
-
-
-def example(
-    width: int = 4,
-    generation: int = 4,
-    samples: int = 20,
-    *,
-    transfer: float = 40.0,
-    kind: DeviceKind = DeviceKind.GPU,
-) -> Verdict:
-    """Steps of 100 ms wait 40 ms for copies over 4 of 16 lanes."""
-    board = Board(name="GPU", index=0, widest_link=(4, 16), link=(generation, width), link_samples=samples)
-    breakdown = Breakdown.of(device=100.0 - transfer, transfer=transfer)
-    return check(GpuBoards((board,)), Device(kind, 1, 1), breakdown)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same step over 16 lanes."""
-    return example(16)

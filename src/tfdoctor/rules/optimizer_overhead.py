@@ -1,61 +1,9 @@
-"""The optimizer runs many tiny operations per step.
-
-## What it checks
-
-The time and the number of operations in the optimizer's name scope that work on small tensors.
-
-## Why it matters
-
-Keras' Adam runs about ten operations per variable and step. On a bias of 64 values each of them is only
-overhead: the launch of a kernel, or a call. Hundreds of small variables make thousands of such operations.
-Updates of large variables are not counted: memory bandwidth limits them, not overhead.
-
-## How to fix
-
-On a GPU compile the step (`jit_compile=True`), so that XLA fuses the operations of each variable. Remove biases
-before a normalization. Use fewer and larger variables, and `gradient_accumulation_steps` where fewer updates
-are enough. The saving is an upper bound.
-
-## Holds for
-
-Keras 2 and 3 on TensorFlow. On a TPU, and in steps that XLA compiles, these operations are fused already. On a
-CPU an operation on a small tensor takes about a microsecond (means of the traced scripts in this project's
-corpus: 0.3 to 1.8 us, and 4.5 us in one script) and scheduling it takes as long again, so only a thousand or more
-of them are reported. (Example: 240 variables of one value in a network of three layers ran 6,600 operations;
-two variables instead saved 6 of 10 ms.) XLA is often slower on a CPU, so compiling is not advised there.
-
-## Sources
-
-- [Keras, optimizers](https://keras.io/api/optimizers/)
-- [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import not_on
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.compute_part import ComputePart
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.operation_time import OperationRows
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    StepWork,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -102,7 +50,7 @@ def check(
         summary = f"The optimizer's operations on small tensors take {small.part}"
         return Healthy(summary=summary, evidence=evidence)
     effects = tuple(row.scaled(0.0, Bound.AT_MOST) for row in small.rows)
-    fewer = Remedy("Use fewer and larger variables", FEWER, small.at)
+    fewer = Remedy("Use fewer and larger variables", CODE["fewer"], small.at)
     fused = Remedy("Compile the step so that XLA fuses the update", FUSE, small.at, "jit-compile")
     return Finding(
         summary=f"The optimizer runs {counted(round(small.calls), 'small operation')}: {small.part}",
@@ -140,32 +88,3 @@ UNNAMED = "the trace names no operation of an optimizer: XLA compiled them, or t
 
 
 FUSE = "model.compile(optimizer, loss, jit_compile=True)"
-
-FEWER = """\
-# no bias before a normalization, which cancels it
-x = keras.layers.Dense(units, use_bias=False)(x)
-x = keras.layers.LayerNormalization()(x)
-# one variable instead of a list of variables with the same shape
-self.gains = self.add_weight(shape=(len(names),), name="gains")
-# or fewer updates: optimizer = keras.optimizers.Adam(gradient_accumulation_steps=4)"""
-
-
-def example(
-    *rows: OperationTime,
-    number: int = 1000,
-    host_ms: float = 0.0,
-    hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
-) -> Verdict:
-    """A thousand small operations take a fifth of the compute time of a GPU."""
-    small = [OperationTime(name=f"adam/Mul_{n}", type="Mul", ms=0.003) for n in range(number)]
-    operations = Operations.training(15.0, *(rows or small))
-    step = Breakdown.of(device=operations.total_ms, host=host_ms)
-    return check(OptimizerWork.measure(operations), operations, hardware, step)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The optimizer runs ten small operations."""
-    return example(number=10)

@@ -1,48 +1,7 @@
-"""A map runs sequentially and limits the pipeline.
-
-## What it checks
-
-Whether the pipeline's slowest segment contains a `map` that *ran* sequentially while the step waits for
-input. The trace shows what ran: tf.data runs many plain `.map(f)` calls in parallel by itself
-(`ParallelMapV2`, `MapAndBatch`), and such a map is not reported. If map and batch were fused, the name does
-not show whether the map is parallel, so the number of busy threads in the function decides.
-
-## Why it matters
-
-One thread produces one element after the other. With n free cores, the same map produces up to n at a time.
-
-## How to fix
-
-Add `num_parallel_calls=tf.data.AUTOTUNE`. Add `deterministic=False` if the order of elements does
-not matter. A function that runs Python (`tf.py_function`, `tf.numpy_function`) gains nothing from
-threads, because Python runs on one thread at a time: see python-input.
-
-## Holds for
-
-TensorFlow 2.3 and later. The cores that were free while the steps ran limit the saving. On a run without an
-accelerator, a map on more threads takes cores from the compute, and saves nothing if no core is free.
-
-## Sources
-
-- [Better performance with the tf.data API: parallelizing data transformation](https://www.tensorflow.org/guide/data_performance#parallelizing_data_transformation)
-- [tf.data.Dataset.map](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#map)
-"""
-
-import re
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import pipeline_ran
-from tfdoctor.diagnosis.rule import Topic, limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -123,25 +82,3 @@ def _finding(stage: StageTime, speedup: float | None, bound: Bound, limits: Limi
 
 
 PARALLEL = "Let tf.data choose the number of threads for the map"
-
-
-def example(
-    *stages: StageTime,
-    wait: float = 30.0,
-    device: Device = Device(DeviceKind.GPU, 1, 1),
-    cores: Cores | None = Cores(4.0, busy=1.0),
-    options: DataOptions | None = None,
-) -> Verdict:
-    """A map of 40 ms runs on one thread while three of four cores are idle."""
-    given = stages or (StageTime.of("Root::Prefetch::Map", 40.0),)
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *given)
-    return check(pipeline, Breakdown.of(input=wait, device=40.0 - wait), device, cores, options)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same map, which tf.data runs on three threads."""
-    parallel = StageTime.of("Root::Prefetch::ParallelMapV2", 40.0, threads=3)
-    return example(parallel, wait=3.0, cores=Cores(4.0, busy=3.0))

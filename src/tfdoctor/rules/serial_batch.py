@@ -1,57 +1,11 @@
-"""One thread copies large examples into batches.
-
-## What it checks
-
-Whether the pipeline's slowest segment contains a `batch` that is not fused with a `map`, how long its own work
-takes per step, how large its examples are, and whether an option prevents tf.data from copying them on all of
-its threads. The trace shows what ran: a `map` directly before `batch` is fused with it (`MapAndBatch`) and
-copies on all of its threads; such a batch is not reported.
-
-## Why it matters
-
-`batch` copies every example into one new block of memory. For images, video clips or sensor windows, this is
-tens of megabytes per batch, and one thread copies the examples one after the other.
-
-## How to fix
-
-Do not set the options `parallel_batch` and `apply_default_optimizations`, or write
-`batch(n, num_parallel_calls=tf.data.AUTOTUNE)`, which produces several batches at once. Smaller elements help
-as well: keep images as `uint8` and cast them in the model. Several batches at once take the memory of
-several batches.
-
-## Holds for
-
-TensorFlow 2.8 and later. These versions copy a batch of 1 MiB or more on all threads of the pipeline unless an
-option forbids it (`parallel_batch`; observed in 2.21: two busy threads for a plain `batch`, one with the option
-off). Without such an option, large batches are not reported.
-
-The threads share the memory bandwidth and, on a run without an accelerator, the cores with the compute, so
-the saving is an upper bound. `padded_batch` cannot run in parallel. If the examples are small (numbers, short
-texts), the call for each example takes the time, not the copy; this rule does not report that.
-
-## Sources
-
-- [tf.data.Dataset.batch](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#batch)
-- [tf.data.experimental.OptimizationOptions](https://www.tensorflow.org/api_docs/python/tf/data/experimental/OptimizationOptions)
-"""
-
 import math
-import re
-from dataclasses import dataclass
 
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import milliseconds, quantity
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms, nbytes
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
+from tfdoctor.terms.humanize import quantity
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -167,44 +121,3 @@ def _finding(stage: StageTime, size: float, limits: Limits, speedup: float, opti
 
 
 REMOVED = "# options.{} = False  # remove this: tf.data then copies on all of its threads"
-
-
-def element(shape: str, dtype: str = "float32") -> str:
-    """Return tf.data's text for batches of examples of a shape."""
-    return f"TensorSpec(shape=(None, {shape}), dtype=tf.{dtype}, name=None)"
-
-
-def example(  # noqa: PLR0913 - what the verdict depends on
-    *others: StageTime,
-    batches: str = element("224, 224, 3"),
-    size: int = 64,
-    kind: str = "BatchV2",
-    work: float = 20.0,
-    threads: float = 1.0,
-    wait: float = 10.0,
-    device: Device = Device(DeviceKind.GPU, 1, 1),
-    cores: Cores | None = Cores(4.0, busy=1.0),
-    options: DataOptions | None = DataOptions({"experimental_optimization.parallel_batch": False}),
-    at: Location | None = None,
-) -> Verdict:
-    """One thread copies batches of 64 images of 602 kB for 20 ms per step, because of an option."""
-    made = Dataset(
-        id=1, kind="_BatchDataset", parameters=DatasetParameters(batch_size=size), element=batches, at=at
-    )
-    stage = StageTime.of(f"Root::Prefetch::{kind}", work, threads, dataset=made)
-    return check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), stage, *others),
-        Breakdown.of(input=wait, device=20.0 - wait),
-        device,
-        cores,
-        DatasetProperties((made,)),
-        options,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Batches of 64 numbers."""
-    return example(batches=element(""), work=0.1)

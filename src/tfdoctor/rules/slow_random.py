@@ -1,51 +1,6 @@
-"""Expensive random distributions slow the step.
+from tfdoctor.diagnosis.kit import *
 
-## What it checks
-
-The time of operations inside the step that draw from normal, truncated normal, gamma, Poisson, binomial and
-categorical distributions.
-
-## Why it matters
-
-Uniform numbers come straight from the generator's bits. A normal number needs a logarithm and a cosine,
-truncated normal numbers are drawn until they fall inside the range, and gamma and Poisson numbers need loops.
-Noise, jitter and dropout often work as well with simpler distributions. Normal noise is often a part of the
-method (a variational autoencoder, diffusion), and only another model avoids it: it counts as necessary work.
-
-## How to fix
-
-Replace Poisson numbers of a mean of about ten or more by normal numbers of the same mean and variance. Where
-only the mean and the variance of other noise matter, draw uniform numbers between -s and s, where s is the
-standard deviation times the square root of 3. For masks, compare uniform numbers with the probability. Or draw
-the noise in the input pipeline, where it overlaps with the step. Uniform noise is a different distribution: check
-that the model does not depend on the tails (a variational autoencoder and diffusion models do).
-
-## Holds for
-
-All hardware. On a CPU the remaining time was measured (TensorFlow 2.21: uniform numbers take 0.18 of the time of
-truncated normal numbers, the normal approximation 0.1 of that of Poisson numbers). On other devices, and for
-other distributions, the saving is an upper bound.
-
-## Sources
-
-- [tf.random.uniform](https://www.tensorflow.org/api_docs/python/tf/random/uniform)
-- [tf.random.truncated_normal](https://www.tensorflow.org/api_docs/python/tf/random/truncated_normal)
-- [Google Cloud, TensorFlow functions on TPUs](https://cloud.google.com/tpu/docs/tensorflow-performance-guide)
-- [Poisson distribution, NIST handbook](https://www.itl.nist.gov/div898/handbook/eda/section3/eda366j.htm)
-- CPU figures: measured for this rule, on an AMD EPYC (truncated normal) and an Intel Xeon (Poisson) with
-  TensorFlow 2.21, 2026-11-21 and 2026-11-22
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import found
-from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, PartTime, Remedy, Stage, Table, Verdict
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -141,45 +96,9 @@ def _table(rows: list[OperationTime]) -> Table:
 def _remedy(rows: list[OperationTime]) -> Remedy:
     at = next((row.at for row in rows if row.at), None)
     if all(row.type in CHOICES for row in rows):
-        return Remedy("Draw fewer numbers, or draw them in the input pipeline", IN_INPUT, at)
+        return Remedy("Draw fewer numbers, or draw them in the input pipeline", CODE["in-input"], at)
     if any(row.type in POISSON for row in rows):
         action = "Draw normal numbers with the mean and variance of the Poisson distribution"
-        return Remedy(action, APPROXIMATION, at)
+        return Remedy(action, CODE["approximation"], at)
     action = "Draw uniform numbers with the same variance, or draw in the input pipeline"
-    return Remedy(action, NOISE, at)
-
-
-NOISE = """\
-spread = 3.0**0.5 * deviation  # uniform in [-spread, spread] has that standard deviation
-x = x + tf.random.uniform(tf.shape(x), -spread, spread)"""
-
-APPROXIMATION = """\
-# close for means of about ten or more; below zero only for small ones
-counts = mean + tf.sqrt(mean) * tf.random.normal(tf.shape(mean))"""
-
-IN_INPUT = """\
-# runs while the previous step computes
-dataset = dataset.map(draw, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)"""
-
-
-def example(
-    kind: str = "TruncatedNormal",
-    time_ms: float = 10.0,
-    total_ms: float = 30.0,
-    hardware: Hardware = Hardware(DeviceKind.CPU, "example"),
-) -> Verdict:
-    """Truncated normal noise takes a third of the compute time."""
-    drawn = OperationTime(
-        name=f"model/noise/{kind}", type=kind, ms=time_ms, layer="noise", at=Location("train.py", 14)
-    )
-    name = "gradient_tape/model/dense/MatMul"
-    rest = OperationTime(name=name, type="MatMul", ms=total_ms - time_ms)
-    return check(Operations((drawn, rest)), hardware)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The step draws uniform noise."""
-    return example("RandomUniform", 2.0)
+    return Remedy(action, CODE["noise"], at)

@@ -1,59 +1,10 @@
-"""Heat or power limits slow the GPU's clock.
-
-## What it checks
-
-The samples of the whole run in which the GPU was busy: how often the driver named heat, a hardware slowdown, a
-power brake or the power cap as the reason for a reduced clock, and how far below its maximum the clock was then.
-Running at the power cap is normal under full load: it counts only where the clock is far below its maximum.
-
-## Why it matters
-
-Compute-bound operations slow down with the clock, memory-bound ones less. On several GPUs that train
-synchronously, one hot GPU slows all of them.
-
-## How to fix
-
-Heat: check air flow, fans, room temperature and the other machines in the rack. Power brake and hardware
-slowdown: check the power supply and its cables. Power cap: the report names the limit in force, the board's own
-one and the highest allowed one, as `nvidia-smi -q -d POWER` does; a laptop's GPU shares its power with the
-processor. `nvidia-smi -q -d PERFORMANCE` shows the reasons at any time.
-
-One user, whose steps became longer and longer, needed no more than a cooling pad (issue 40042).
-
-## Holds for
-
-NVIDIA GPUs whose driver reports the reasons (data-center and workstation boards; most GeForce), recorded with
-`tfdoctor profile` for at least a few seconds, since the reasons are read once a second.
-
-## Sources
-
-- [NVML, clocks event reasons, NVIDIA](https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html)
-- [TensorFlow issue 40042: steps become slower and slower](https://github.com/tensorflow/tensorflow/issues/40042)
-- [NVML, device queries: power limits, NVIDIA](https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceQueries.html)
-- [nvidia-smi documentation, NVIDIA](https://docs.nvidia.com/deploy/nvidia-smi/index.html)
-"""
-
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
-from tfdoctor.terms.humanize import percent, quantity
-from tfdoctor.terms.units import count, ratio, watts
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Stage,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.humanize import quantity
+from tfdoctor.terms.units import watts
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
@@ -204,24 +155,3 @@ def _finding(throttles: list[Throttle], boards: Mapping[int, Board], measure: Me
 
 
 INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK"
-
-
-def example(
-    samples: int = 30,
-    held: int = 10,
-    reason: str = "software-thermal",
-    mhz: float | None = 1000.0,
-    board: Board | None = None,
-) -> Verdict:
-    """A GPU that is too hot for a third of the time, and then runs at 1000 of 1500 MHz."""
-    clocks = {reason: mhz} if mhz else {}
-    gpu = GpuClock("GPU", 0, samples, {reason: held}, clocks, 1500.0)
-    return check(GpuClocks((gpu,)), GpuBoards((board,)) if board else None)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """A GPU at its power cap that runs at 1400 of 1500 MHz."""
-    return example(30, 25, POWER_CAP, 1400.0)

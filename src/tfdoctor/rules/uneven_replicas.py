@@ -1,53 +1,7 @@
-"""One slow accelerator makes the others wait.
-
-## What it checks
-
-The compute time of each GPU or TPU core per step, without collectives, on devices that train synchronously: by how
-much the slowest device is behind the median of the others, and whether the others spend that time in collectives.
-Hosts of one job are compared in the report's section on hosts.
-
-## Why it matters
-
-A synchronous step ends when the last replica has its gradients: every other device waits for the slowest.
-
-## How to fix
-
-Give all replicas equal work: `drop_remainder=True` so that the last batch is not divided unevenly, examples of
-similar length together (`bucket_by_sequence_length`), the same kind of device for all. Then check the slow
-device: its temperature and clock, other programs on it, its place on the bus.
-
-## Holds for
-
-GPUs and TPU cores of one host that exchange gradients. Devices that hold different parts of one model differ by
-design and are not compared.
-
-## Sources
-
-- [Distributed training, TensorFlow guide](https://www.tensorflow.org/guide/distributed_training)
-- [Optimize GPU performance, TensorFlow guide](https://www.tensorflow.org/guide/gpu_performance_analysis)
-- [tf.data.Dataset: bucket_by_sequence_length](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#bucket_by_sequence_length)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.scale.device_skew import DeviceSkew
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.SCALE
 SINCE = "0.1.0"
@@ -111,18 +65,3 @@ dataset = dataset.batch(global_batch_size, drop_remainder=True)
 )
 
 INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,CLOCK"
-
-
-def example(lag: float = 4.0, waited: float = 4.0, each: float = 8.0, step: Breakdown | None = None) -> Verdict:
-    """One GPU computes for 12 ms, and the other one for 8 ms, after which it waits for 4 ms."""
-    computing = {"GPU 0": each + lag, "GPU 1": each}
-    skew = DeviceSkew(computing, {"GPU 0": 1.0, "GPU 1": 1.0 + waited})
-    return check(skew, step or Breakdown.of(device=12.0, collective=1.0))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Two GPUs with the same compute time."""
-    return example(0.1, 0.1, 11.9)

@@ -1,46 +1,9 @@
-"""Elementwise operations run as separate, unfused kernels.
-
-## What it checks
-
-The time and the number of additions, products, activations, casts and their gradients that ran outside XLA. The
-elementwise operations of batch normalization, of the optimizer and of random numbers are covered by other rules.
-
-## Why it matters
-
-An elementwise operation does almost no arithmetic: it takes the time to move its bytes, plus a kernel launch. A
-chain of ten operations moves the tensor about twenty times; one fused kernel moves it twice.
-
-## How to fix
-
-On a GPU compile the step with `jit_compile=True`: XLA fuses chains into one kernel. The saving is an upper
-bound: each fused chain still reads its inputs and writes its result, and XLA compiles at the start and for each
-new shape.
-
-## Holds for
-
-GPUs. On a TPU, XLA fuses everything. On a CPU, XLA may be slower than TensorFlow's own kernels (measured with
-TensorFlow 2.21: up to 7 times), so nothing is advised and only a trial shows whether compiling helps.
-
-## Sources
-
-- [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
-- [OpenXLA, XLA architecture](https://openxla.org/xla/architecture)
-"""
-
 from collections import defaultdict
-from dataclasses import dataclass
 
-from tfdoctor.diagnosis.preconditions import not_on
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, Program
-from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Table, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -125,24 +88,3 @@ def _table(rows: list[OperationTime]) -> Table:
 
 
 FUSE = "model.compile(optimizer, loss, jit_compile=True)  # or @tf.function(jit_compile=True)"
-
-
-def example(
-    total: float = 10.0, number: int = 20, scope: str = "model", layer: str = "", kind: DeviceKind = DeviceKind.GPU
-) -> Verdict:
-    """Twenty elementwise operations take a third of the compute time of a GPU."""
-    rows = [
-        OperationTime(name=f"{scope}/mul_{n}", type="Mul", ms=total / number, layer=layer) for n in range(number)
-    ]
-    operations = Operations.training(30.0, *rows)
-    program = Program(layers=(Layer(name="bn", kind="BatchNormalization"),))
-    work = OptimizerWork.measure(operations)
-    return check(operations, work, Hardware(kind, "example"), program)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The step runs two elementwise operations."""
-    return example(1.0, 2)

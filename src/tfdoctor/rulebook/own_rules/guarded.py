@@ -18,8 +18,8 @@ def guarded(rule: Rule, path: Path) -> Rule:
     return replace(
         rule,
         check=_guarded(rule.check, "check", path),
-        sick=_guarded(rule.sick, "sick", path),
-        healthy=_guarded(rule.healthy, "healthy", path),
+        sick=_guarded(rule.sick, "sick", path) if rule.sick else None,
+        healthy=_guarded(rule.healthy, "healthy", path) if rule.healthy else None,
     )
 
 

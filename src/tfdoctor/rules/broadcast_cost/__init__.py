@@ -1,71 +1,9 @@
-"""Small tensors are expanded in memory before use.
-
-## What it checks
-
-`Tile` and `BroadcastTo` operations of the forward pass whose result is many times larger than their input and
-feeds only operations that broadcast by themselves. Also activations and other operations on a single operand
-that run after such a repetition and compute the same values for each copy. tfdoctor reads both from the edges
-of the recorded graph.
-
-Differences, sums and products of which broadcasting expands both operands, such as `x[:, None] - x[None, :]`,
-where the result is only squared and summed, weighted and summed, or summed: matmuls make the same sums. The time
-is that of all operations on tensors of the expanded size, forward and backward.
-
-## Why it matters
-
-An operation that broadcasts reads its small operand from the cache. A tensor that is repeated in memory is
-written and read at full size, forward and backward, and its gradient is summed over all copies.
-
-## How to fix
-
-Remove the repetition: give the operand dimensions of size 1 (`x[:, None, :]`) and let the operation broadcast.
-Run reductions and activations before the repetition. Compute squared distances as |a|² - 2ab + |b|² with one
-matmul, and sums of products with `tf.einsum`. The distances differ by rounding, most where points are nearly equal:
-clip them at 0 before a root. The saving is an upper bound. It covers the repetition and
-reading its result, but an operation that broadcasts may be slower than one on tensors of equal shape.
-
-## Holds for
-
-TensorFlow 2 graphs that XLA does not compile. XLA fuses broadcasts into the operations that use them, so a TPU
-or `jit_compile=True` writes no repeated tensor. On a CPU only operations on repeated values count: removing the
-repetition before a product or a sum changed its time by -12 to +17 % (medians of 9 shapes, forward and
-backward, TensorFlow 2.21). `Tile` operations that TensorFlow adds for gradients of means and sums are not
-counted. (With the distances of all pairs of 192 vectors of 128 values, a step of a triplet loss took 17.3 ms by
-differences and 9.6 ms by a matmul; two cores of a Xeon, TensorFlow 2.21.)
-
-## Sources
-
-- [TensorFlow guide: tensors, broadcasting](https://www.tensorflow.org/guide/tensor)
-- [tf.broadcast_to](https://www.tensorflow.org/api_docs/python/tf/broadcast_to)
-- [tf.einsum](https://www.tensorflow.org/api_docs/python/tf/einsum)
-- [Google Cloud, Cloud TPU performance guide](https://cloud.google.com/tpu/docs/performance-guide)
-"""
-
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, ExpandedProducts
-from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -142,9 +80,9 @@ def _expanded(products: Iterable[ExpandedProduct], operations: Operations, limit
 
 def _product(one: ExpandedProduct) -> Remedy:
     if one.is_distance:
-        return Remedy("Compute squared distances with a matmul", DISTANCES, one.at)
+        return Remedy("Compute squared distances with a matmul", CODE["distances"], one.at)
     if one.weighted:
-        return Remedy("Sum the weighted differences with tf.einsum", WEIGHTED, one.at)
+        return Remedy("Sum the weighted differences with tf.einsum", CODE["weighted"], one.at)
     return Remedy("Sum the products with tf.einsum", EINSUM, one.at)
 
 
@@ -246,17 +184,6 @@ def _repeated(cost: Cost, limits: Limits) -> Verdict:
     )
 
 
-DISTANCES = """\
-# instead of tf.reduce_sum(tf.square(a[:, None] - b[None, :]), axis=-1)
-product = tf.matmul(a, b, transpose_b=True)
-a2, b2 = (tf.reduce_sum(tf.square(x), axis=-1) for x in (a, b))
-distances = tf.maximum(a2[:, None] - 2.0 * product + b2[None, :], 0.0)"""
-
-WEIGHTED = """\
-# instead of tf.reduce_sum(weights[..., None] * (x[:, :, None] - centers), axis=1)
-total = tf.reduce_sum(weights, axis=1)[..., None]
-sums = tf.einsum("ntk,ntd->nkd", weights, x) - total * centers"""
-
 EINSUM = """\
 sums = tf.einsum("nd,md->nm", a, b)  # instead of tf.reduce_sum(a[:, None] * b[None, :], axis=-1)"""
 
@@ -265,26 +192,3 @@ y = x * weights[:, None, :]  # instead of x * tf.tile(weights[:, None, :], (1, l
 
 BEFORE = """\
 gate = tf.sigmoid(gate)  # before tf.tile or tf.broadcast_to, not after it"""
-
-
-TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))
-
-
-def example(
-    repeated: tuple[Broadcast, ...] = (Broadcast(TILE, 128.0, (TILE,)),),
-    expanded: tuple[ExpandedProduct, ...] = (),
-    total_ms: float = 24.0,
-) -> Verdict:
-    """A row of weights is repeated 128 times by `tf.tile`."""
-    rows = (*(one.row for one in repeated), *(one.row for one in expanded))
-    operations = Operations.training(total_ms, *rows)
-    products = ExpandedProducts(expanded) if expanded else None
-    return check(Broadcasts(repeated), operations, None, None, products)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The step repeats no tensor."""
-    return example(())

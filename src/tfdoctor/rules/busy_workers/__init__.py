@@ -1,62 +1,7 @@
-"""Other processes of the job take the cores.
-
-## What it checks
-
-On a CPU run whose steps do not wait for input: which share of the cores' time that the job gets goes to its other
-processes, such as the workers of a Keras `PyDataset` with `use_multiprocessing=True`, while the step's own threads
-compute and no core is free. The report shows who used the cores: the training process, the job's other processes,
-and other programs.
-
-## Why it matters
-
-Workers that prepare batches ahead are free of charge only while cores are idle. Where the step's operations use all
-cores, each core that a worker takes is one that the step goes without, although the batches are ready in time.
-
-## How to fix
-
-Compute what is the same in each epoch once, before training. What changes from epoch to epoch: apply it to whole
-batches, with fewer or cheaper array operations. Fewer workers alone help only if they prepare batches that nobody
-takes. Where the other processes are no workers (an evaluation beside the training, a service), run them
-on another machine or after the training.
-
-## Holds for
-
-CPU runs recorded with `tfdoctor profile`, where one process trains. The traced steps count: a job that waits for
-its workers later is another case. The fastest tenth of the steps of a small convolutional network took 62 to 95 ms
-with two worker processes that filtered its images, and 40 ms with the images filtered once, on two cores that other
-programs used as well.
-
-## Sources
-
-- [PyDataset, Keras: workers and use_multiprocessing](https://keras.io/api/utils/python_utils/#pydataset-class)
-- [multiprocessing, Python: contexts and start methods](https://docs.python.org/3/library/multiprocessing.html)
-- [psutil: Process.cpu_percent](https://psutil.readthedocs.io/en/latest/#psutil.Process.cpu_percent)
-- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import not_on, timed_steps
-from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.rules.busy_workers.job_processes import JobProcesses
-from tfdoctor.terms.humanize import counted, number, percent
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.2.0"
@@ -145,29 +90,4 @@ def _evidence(processes: JobProcesses, cores: Cores, limits: Limits) -> tuple[Me
 def _remedy(program: Program | None) -> Remedy:
     if program is None or program.input_kind != PY_DATASET:
         return Remedy("Run the other processes on another machine, or after the training")
-    return Remedy("Compute once what the workers compute again in each epoch", ONCE)
-
-
-ONCE = """\
-batches = [data[index] for index in range(len(data))]  # before training, or saved to a file
-images, labels = (np.concatenate(part) for part in zip(*batches))
-model.fit(images, labels, batch_size=batch_size, ...)"""
-
-
-def example(
-    processes: JobProcesses = JobProcesses(1.4, (0.3, 0.25)),
-    cores: Cores = Cores(2.0, 1.95),
-    step: Breakdown | None = None,
-    kind: str = PY_DATASET,
-) -> Verdict:
-    """Two workers take 0.55 of two cores that the step would use."""
-    parts = step or Breakdown.of(device=60.0, host=2.0)
-    return check(processes, cores, parts, Program(input_kind=kind))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Workers that only hand over rows."""
-    return example(JobProcesses(1.9, (0.02, 0.02)))
+    return Remedy("Compute once what the workers compute again in each epoch", CODE["once"])

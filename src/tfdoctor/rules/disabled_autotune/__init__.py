@@ -1,63 +1,8 @@
-"""Dataset options disable automatic tuning or limit threads.
-
-## What it checks
-
-The tf.data options that the script sets, and their effect in the traced steps: a private thread pool whose
-threads are always busy while cores are free; a plain `map` that runs on one thread because autotuning or
-`map_parallelization` is off; batches produced inside the step because `inject_prefetch` is off. An option
-without such an effect is not reported. Options that Keras sets on the pipelines it builds from arrays are
-not reported either.
-
-## Why it matters
-
-A pool of one thread makes `num_parallel_calls` ineffective. By default, tf.data runs plain maps in parallel,
-adds a prefetch at the end and divides the cores among the stages.
-
-## How to fix
-
-Remove the option. If it was set to limit memory, set `options.autotune.ram_budget` instead. If it was set for
-reproducible results, note that `tf.data` keeps the order of elements by default (`deterministic`), on any
-number of threads.
-
-## Holds for
-
-TensorFlow 2.5 and later (2.10 for `inject_prefetch`), in recordings of `tfdoctor profile`. A small pool may be
-intended to leave cores to other programs. On a run without an accelerator, the saving therefore counts only
-the cores that the run may use.
-
-## Sources
-
-- [tf.data.ThreadingOptions](https://www.tensorflow.org/api_docs/python/tf/data/ThreadingOptions)
-- [tf.data.experimental.AutotuneOptions](https://www.tensorflow.org/api_docs/python/tf/data/experimental/AutotuneOptions)
-- [tf.data.experimental.OptimizationOptions](https://www.tensorflow.org/api_docs/python/tf/data/experimental/OptimizationOptions)
-"""
-
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS, InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Evidence,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Verdict,
-)
+from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -217,24 +162,3 @@ def _prefetch(options: DataOptions, pipeline: InputPipeline, limits: Limits) -> 
         (Effect(Stage.INPUT, of=ms(serial), overlaps=True),),
         (Measure("input work while the step waits", ms(serial), ms(limits.serial_ms)),),
     )
-
-
-def example(
-    options: DataOptions = DataOptions({"threading.private_threadpool_size": 1}),
-    *stages: StageTime,
-    wait: float = 22.0,
-    device: Device = Device(DeviceKind.GPU, 1, 1),
-    cores: Cores | None = Cores(8.0, busy=1.0),
-) -> Verdict:
-    """A pool of one thread decodes images while seven of eight cores are idle."""
-    ahead = StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::ParallelMapV2", 30.0)
-    pipeline = InputPipeline.of(*(stages or ahead))
-    return check(options, pipeline, Breakdown.of(input=wait, device=10.0), device, cores)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same pipeline with a pool of sixteen threads, which are mostly idle."""
-    return example(DataOptions({"threading.private_threadpool_size": 16}))

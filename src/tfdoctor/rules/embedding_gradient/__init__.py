@@ -1,76 +1,10 @@
-"""Embedding lookups or updates process the whole table.
-
-## What it checks
-
-Three uses of an embedding table that process all of its rows in every step: a matmul of one-hot rows with the
-table instead of a lookup (the graph's edges show that `one_hot` feeds a matmul), an optimizer that expands
-the gradient of the rows in use to all rows (`UnsortedSegmentSum`) and then updates every row, and sums over the
-whole table, such as an L2 penalty, where a step looks up few rows.
-
-## Why it matters
-
-A one-hot row of 6000 entries writes 6000 values, and its matmul with the table does 6000 multiplications for
-each value that a lookup only copies. The gradient of this row has the same size. An update of all rows reads
-and writes the table and the optimizer's moments, although few rows changed. The gradient of a penalty on all rows
-makes every optimizer update all of them.
-
-## How to fix
-
-Look up the rows with `keras.layers.Embedding` or `tf.gather(table, ids)`. Where the optimizer updates all rows,
-train the table with one that updates only the rows in use, such as Keras' `SGD` without momentum. Adam in Keras
-3 decays the moments of every row in each step, so skipping rows makes it a different optimizer ("lazy" Adam):
-compare the quality of the model, not only the time. Penalize the vectors that were looked up, with
-`activity_regularizer` or a term of the loss: rows then count as often as they occur, and Keras divides an
-activity penalty by the batch, so choose its factor anew. The saving from a different optimizer or penalty is an
-upper bound.
-
-## Holds for
-
-TensorFlow 2 on CPU and GPU. On a TPU a matmul with one-hot rows is a good lookup for small tables because the
-matrix unit runs it, so the rule does not apply. A table with few entries and many lookups saves little: the
-saving is computed from the bytes that the lookup moves.
-
-Optimizers of Keras 3 make dense what the gradient of an embedding has as slices, so that each step updates the
-whole table: users who came from Keras 2 met it with Adam.
-
-## Sources
-
-- [tf.gather](https://www.tensorflow.org/api_docs/python/tf/gather)
-- [tf.IndexedSlices](https://www.tensorflow.org/api_docs/python/tf/IndexedSlices)
-- [TensorFlow Model Garden, OnDeviceEmbedding: use_one_hot](https://www.tensorflow.org/api_docs/python/tfm/nlp/layers/OnDeviceEmbedding)
-- [Keras, layer weight regularizers](https://keras.io/api/layers/regularizers/)
-- [Keras, Embedding layer](https://keras.io/api/layers/core_layers/embedding/)
-- [Keras issue 19992: sparse gradients in Keras 3](https://github.com/keras-team/keras/issues/19992)
-"""
-
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from tfdoctor.diagnosis.preconditions import not_on
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.rules.embedding_gradient.embedding_tables import DENSIFIES, DenseUpdate, EmbeddingTables, OneHotTable
 from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
-from tfdoctor.terms.humanize import milliseconds, percent
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Cell,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -236,7 +170,7 @@ def _remedies(faults: Faults) -> Iterator[Remedy]:
         at = next((table.at for table in faults.one_hot if table.at), None)
         yield Remedy(
             "Look up the rows instead of multiplying one-hot rows",
-            LOOK_UP,
+            CODE["look-up"],
             at,
             "row-lookup",
             changes="a number outside of the table becomes an error instead of a row of zeros",
@@ -244,7 +178,7 @@ def _remedies(faults: Faults) -> Iterator[Remedy]:
     for line in dict.fromkeys(one.at for one in faults.sums):
         yield Remedy(
             "Penalize the looked-up vectors instead of the whole table",
-            PENALIZE,
+            CODE["penalize"],
             line,
             "row-penalty",
             changes="rows are penalized when they are looked up, so the factor has to be chosen again",
@@ -252,38 +186,4 @@ def _remedies(faults: Faults) -> Iterator[Remedy]:
     if faults.updates:
         at = next((update.at for update in faults.updates if update.at), None)
         action = "Train the table with an optimizer that updates only the rows in use"
-        yield Remedy(action, SPARSE, at)
-
-
-PENALIZE = """\
-keras.layers.Embedding(entries, width, activity_regularizer="l2")  # instead of embeddings_regularizer
-# or loss += factor * tf.nn.l2_loss(vectors), with the vectors that the step looked up"""
-
-LOOK_UP = """\
-vectors = tf.gather(table, ids)  # instead of tf.matmul(tf.one_hot(ids, entries), table)
-# or keras.layers.Embedding(entries, width)(ids)"""
-
-SPARSE = """\
-# Adam for the network, plain SGD for the table: compare the quality of the model
-table_optimizer = keras.optimizers.SGD(0.1)  # without momentum it updates only the rows in use
-table_optimizer.apply_gradients([(table_gradient, embedding.embeddings)])"""
-
-
-def sick() -> Verdict:
-    """384 one-hot rows are multiplied by a table of 6000 rows."""
-    rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
-    table = OneHotTable("table", Location("train.py", 12), 6000, 384, 32, rows)
-    cpu = Hardware(DeviceKind.CPU, "example")
-    return check(EmbeddingTables((table,), (), 0), Operations(rows), cpu, None)
-
-
-def healthy() -> Verdict:
-    """The same rows are looked up in the table."""
-    rows = (_row("GatherV2", 0.05), _row("ResourceScatterSub", 0.03, "gradient_tape/scatter"))
-    cpu = Hardware(DeviceKind.CPU, "example")
-    return check(EmbeddingTables((), (), 1), Operations(rows), cpu, None)
-
-
-def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> OperationTime:
-    graph = Operation(name=name or f"model/table/{kind}", type=kind)
-    return OperationTime(name=graph.name, type=kind, ms=ms, layer="table", operation=graph, nbytes=nbytes)
+        yield Remedy(action, CODE["sparse"], at)

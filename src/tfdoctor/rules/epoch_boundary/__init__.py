@@ -1,58 +1,11 @@
-"""Much time passes between the epochs.
-
-## What it checks
-
-What the whole run does between its epochs, by the user's line: validation, `predict` in callbacks, checkpoints, and
-by stack samples the building of datasets, garbage collection, pictures and other Python. The wait for the first
-batch of each epoch, beyond a usual step, counts as well: a shuffle buffer is filled, or workers are started.
-
-Validation is reported where it takes more time than all training steps.
-
-## Why it matters
-
-The accelerator waits at each of these places, once per epoch. A dataset that is made anew in each epoch is
-traced, opened and shuffled anew as well, and its cache is lost.
-
-## How to fix
-
-- Build the dataset once, before the loop over the epochs: each pass over it shuffles anew.
-- Validate with a large `validation_batch_size`, on fewer examples, or every few epochs (`validation_freq`).
-- Shuffle the names of files instead of images, with a small second buffer.
-- Save only the best weights, or every few thousand steps.
-- Draw, predict examples and collect garbage every tenth epoch, or not at all.
-
-## Holds for
-
-Recordings of the whole run by `tfdoctor profile`, of runs of at least two epochs: of Keras' `fit`, or passes over a
-dataset. A line in Python is named from 5 stack samples on. Savings are upper bounds: those of work that stays
-assume that it is done in every tenth epoch, of validation in every fifth. What no line but that of `fit` shows
-has a saving from ten epochs on: in fewer, much of it may be the recorder's own work around the traced steps.
-
-## Sources
-
-- [Model training APIs: fit, validation_freq and validation_batch_size](https://keras.io/api/models/model_training_apis/#fit-method)
-- [tf.data.Dataset.shuffle](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#shuffle)
-- [ModelCheckpoint](https://keras.io/api/callbacks/model_checkpoint/)
-- [BackupAndRestore](https://keras.io/api/callbacks/backup_and_restore/)
-"""
-
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.preconditions import whole_run
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.rules.epoch_boundary.causes import BoundaryCause, BoundaryWork
 from tfdoctor.rules.epoch_boundary.search import between_epochs, per_epoch
-from tfdoctor.terms.humanize import location, milliseconds, percent
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, Measure, NotApplicable, Table, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -174,41 +127,3 @@ def _details(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls
         if call.at in places
     ]
     return (*line_table(groups, phases.total_ms), *call_table(made, phases.total_ms))
-
-
-FIT = Location("train.py", 40)
-PHASES = {RunCall.EVALUATE: Phase.EVALUATION, RunCall.PREDICT: Phase.PREDICTION, RunCall.SAVE: Phase.SAVING}
-
-
-def example(
-    *calls: MadeCall,
-    lines: tuple[RunLine, ...] = (),
-    total_ms: float = 67_000.0,
-    epochs: int = 10,
-    long: LongSteps | None = None,
-    spans: tuple[PhaseSpan, ...] = (),
-) -> Verdict:
-    """Judge a run of 5,000 steps of 4 ms with these calls and lines."""
-    times: dict[Phase, float] = defaultdict(float)
-    for call in calls:
-        if call.call in PHASES:
-            times[PHASES[call.call]] += call.ms
-    for line in lines:
-        times[line.phase] += line.ms
-    run = replace(RunPhases.divided(total_ms, times, *lines), spans=spans)
-    return check(run, RunCalls(calls, epochs, fits=1), RunSteps.of(FIT, 5_000, 4.0, long))
-
-
-def sick() -> Verdict:
-    """A validation of 3,000 batches in each of 10 epochs takes 40 s beside 20 s of training steps."""
-    return example(_validated(4_000.0, 3_125.0))
-
-
-def healthy() -> Verdict:
-    """A validation of 100 batches in each of 10 epochs takes 3 s beside 20 s of training steps."""
-    return example(_validated(300.0, 100.0), total_ms=30_000.0)
-
-
-def _validated(each_ms: float, batches: float) -> MadeCall:
-    given = {"batches": batches, "examples": 32 * batches, "within": RunCall.EPOCH}
-    return MadeCall.of(RunCall.EVALUATE, FIT, 10, each_ms, **given)

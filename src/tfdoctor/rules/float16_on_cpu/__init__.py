@@ -1,47 +1,7 @@
-"""Float16 computes slowly on this CPU.
-
-## What it checks
-
-The time of operations that compute in float16 on a CPU, as under the policy `mixed_float16`, if matmuls or
-convolutions are among them.
-
-## Why it matters
-
-`mixed_float16` is made for GPUs. Most CPUs have no float16 arithmetic: each value is converted to float32,
-computed and rounded again. On CPUs with AVX512-FP16 TensorFlow's matmuls in float16 are somewhat faster than in
-float32, but convolutions of many channels are slower, the gradients of their filters are hundreds of times
-slower, and all of them are slower than in bfloat16.
-
-## How to fix
-
-Use `mixed_bfloat16` if the CPU has AVX512-BF16 or AMX-BF16: it has the range of float32 and needs no loss
-scaling. Else use `float32`.
-
-## Holds for
-
-CPUs, TensorFlow 2 with the graph recorded by tfdoctor. The saving is an upper bound, because the time in
-float16 depends on the shape: on a CPU with AMX-BF16 and AVX512-FP16, bfloat16 took 0.2 to 0.9 of the time of
-float16 in large matmuls, 0.06 to 0.15 in convolutions of 64 channels, 0.0002 to 0.06 in the gradients of their
-filters (3.3 ms and 15 s for 16 images of 32 x 32 x 64), and a small network trained 86 times as fast.
-
-## Sources
-
-- [Mixed precision, TensorFlow guide](https://www.tensorflow.org/guide/mixed_precision)
-- [oneDNN data types: hardware support](https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html)
-- CPU figures: benchmarks/dtypes.py of this project, on an Intel Xeon with TensorFlow 2.21, 2026-11-22
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import not_on
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.layer_times import layer_table
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -97,26 +57,3 @@ def _is_half(row: OperationTime) -> bool:
     graph = row.operation
     tensors = (*graph.inputs, *graph.outputs) if graph else ()
     return row.type == "IsFinite" or any(dtype == "float16" for dtype, _ in tensors)
-
-
-def example(
-    dtype: str = "float16",
-    time_ms: float = 60.0,
-    kind: str = "Conv2D",
-    hardware: Hardware = Hardware(DeviceKind.CPU, "example"),
-) -> Verdict:
-    """A float16 convolution takes 60 ms on a CPU without float16 arithmetic."""
-    tensors = ((dtype, (32, 32, 32, 64)), (dtype, (3, 3, 64, 64)))
-    graph = Operation(name="model/conv2d/convolution", type=kind, inputs=tensors if dtype else ())
-    row = OperationTime(
-        name=graph.name, type=kind, ms=time_ms, layer="conv2d", at=Location("train.py", 9), operation=graph
-    )  # fmt: skip
-    return check(Operations.training(70.0, row, rest="ReluGrad"), hardware, None)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution runs in bfloat16."""
-    return example("bfloat16")

@@ -1,74 +1,12 @@
-"""Matmuls run in float32 where 16-bit precision is faster.
-
-## What it checks
-
-The time of matmuls and convolutions with float32 operands on a device whose matrix unit runs them faster in
-bfloat16 or float16. The saving is computed for each operation from the ratio of the two rates.
-
-On a CPU six costs are deducted: 0.1 to 0.35 ms of each matmul or convolution, which do not depend on the type; the
-casts of the weights (0.22 ms per million), and the arrangement of those of convolutions in memory (0.33 ms with the
-casts); the casts of the model's inputs, around global pooling, and around unfused batch normalization; activations
-that are computed value by value (sigmoid, tanh, gelu, ReLU outside of the matmul, and gradients of ReLU and of
-biases); convolutions of few channels, which gain little; and the gradients of strided depthwise convolutions, which
-TensorFlow computes many times slower in bfloat16 on a CPU. The rest of the step is assumed to stay as it is, so a
-small gain (below 15 % of the compute time, with AMX 25 %) is not reported.
-
-On a GPU the saving is an upper bound: 16-bit kernels may reach a larger share of their peak than those of TF32,
-so where the FLOPs are known the least time is that at the highest rate measured, else 0.56 times the ratio of
-the peaks. On an NVIDIA H100 a step of six convolutions took 8.8 ms in float32 (TF32) and 3.9 ms in bfloat16
-(JAX 0.11.2, 2026-11-22).
-
-On a GPU or TPU all other float32 operations except the optimizer's are assumed to need at least half their
-time, because their tensors have half the bytes. Layers that a mixed policy keeps in float32 on purpose, such as
-the last one, are not reported.
-
-## Why it matters
-
-The matrix unit of Volta and later GPUs, and of CPUs with `avx512_bf16` or `amx_bf16`, multiplies 16-bit numbers
-several times as fast as float32, and every tensor needs half the memory traffic.
-
-## How to fix
-
-Set Keras' policy before building the model and keep the last layer in float32: `mixed_bfloat16` on CPUs, TPUs
-and GPUs from Ampere on, `mixed_float16` on Volta and Turing (`fit` then scales the loss; a custom loop needs
-`keras.optimizers.LossScaleOptimizer`). In JAX cast parameters and inputs to bfloat16 inside the loss function.
-A layer of your own that makes
-float32 tensors (`tf.random.normal`) fails under the policy until it makes them of its inputs' type, or has
-`dtype="float32"`. Compare the accuracy: weights stay float32, the arithmetic does not.
-
-## Holds for
-
-NVIDIA GPUs of compute capability 7.0 and later (from 8.0 on most float32 matmuls already run as TF32, so the
-gain is smaller), AMD Instinct from MI100 on, x86 CPUs with avx512_bf16 or amx_bf16 and oneDNN (TensorFlow 2.9
-and later on Linux), and operations on TPUs that memory bandwidth limits. Older GPUs and CPUs have no such unit.
-
-## Sources
-
-- [Mixed precision, TensorFlow guide](https://www.tensorflow.org/guide/mixed_precision)
-- [Keras mixed precision API](https://keras.io/api/mixed_precision/)
-- [Train with mixed precision, NVIDIA](https://docs.nvidia.com/deeplearning/performance/mixed-precision-training/index.html)
-- CPU rates: benchmarks/precision.py of this project, measured on the date given for each entry
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
-from tfdoctor.facts.operations.batch_norm import BatchNorms
 from tfdoctor.facts.operations.layer_times import layer_table
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
-from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.rules.float32_matmul.float32_work import Float32Work
 from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision
-from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -231,7 +169,7 @@ def _ratios(matmuls: Float32Work) -> Iterator[Measure]:
 
 def _remedy(sixteen_bit: SixteenBit, framework: Framework, at: Location | None) -> Remedy:
     if framework.foreign and not framework.keras:
-        cast = JAX_CAST if framework.name == JAX else TORCH_AUTOCAST
+        cast = JAX_CAST if framework.name == JAX else CODE["torch-autocast"]
         action = f"Compute in {sixteen_bit.dtype}, and keep the weights and the loss in float32"
         return Remedy(action, cast.format(sixteen_bit.dtype))
     policy = f"mixed_{sixteen_bit.dtype}"
@@ -249,47 +187,3 @@ def loss(params, batch):
     )
     ...  # as before; compute the loss itself from outputs.astype(jnp.float32)"""
 """jax.default_matmul_precision changes how float32 is multiplied, not the types: the bytes stay the same."""
-
-TORCH_AUTOCAST = """\
-with torch.autocast("xla", dtype=torch.{0}):
-    loss = loss_fn(model(inputs), labels)"""
-
-
-CPU = Hardware(DeviceKind.CPU, "example", "AVX512-BF16", SixteenBit("bfloat16", 0.6, Bound.EXPECTED, "an example"))
-
-
-def conv(dtype: str = "float32") -> OperationTime:
-    """Build a convolution that takes 80 ms."""
-    name = "model/conv2d/convolution"
-    tensors = ((dtype, (32, 64, 64, 48)), (dtype, (3, 3, 48, 48)))
-    return OperationTime(
-        name=name,
-        type="Conv2D",
-        ms=80.0,
-        ran=(f"{name}:_MklNativeConv2D",),
-        layer="conv2d",
-        at=Location("train.py", 9),
-        operation=Operation(name=name, type="Conv2D", inputs=tensors),
-    )
-
-
-def example(
-    *rows: OperationTime,
-    hardware: Hardware = CPU,
-    program: Program | None = None,
-    norms: BatchNorms | None = None,
-    framework: Framework = Framework(),
-    limits: Limits = Limits(),
-) -> Verdict:
-    """A float32 convolution takes 80 ms on a CPU with avx512_bf16."""
-    operations = Operations(rows or (conv(),))
-    reduced = ReducedPrecision.measure(operations, hardware, norms, program)
-    return check(operations, hardware, program, reduced, framework, limits)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution runs in bfloat16."""
-    return example(conv("bfloat16"))

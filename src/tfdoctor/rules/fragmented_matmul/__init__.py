@@ -1,44 +1,8 @@
-"""Many small matmuls share the same input tensor.
-
-## What it checks
-
-Forward matmuls that multiply the same tensor by weights of one shape, such as a separate projection for each
-head, expert or class, and their gradients. The graph's edges show which tensor a matmul takes.
-
-## Why it matters
-
-Each matmul has fixed costs: a kernel to launch, threads to start, operands to pack. A narrow matmul fills
-neither the tiles of the matrix unit nor the cores. Biases, gradients and optimizer updates also run once per
-matmul.
-
-## How to fix
-
-Run one matmul with the weights side by side and split its result: one `Dense(heads * width)` and a reshape
-instead of a list of `Dense(width)`. The mathematics is the same. The saving is an upper bound: the time of one
-call remains, and the wider matmul does more work.
-
-## Holds for
-
-All hardware. Matmuls that depend on each other, such as stacked layers or the steps of a recurrent layer, take
-different tensors and are not counted; query, key and value alone are only three. Where many small matmuls run
-in a graph that was not recorded, such as the body of a loop, the rule does not check them.
-
-## Sources
-
-- [Keras, EinsumDense layer](https://keras.io/api/layers/core_layers/einsum_dense/)
-- [NVIDIA, Matrix Multiplication Background User's Guide](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
-from tfdoctor.terms.humanize import counted, milliseconds
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Table, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -104,7 +68,7 @@ def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> F
             Measure("time per call of a small matmul", ms(total_ms / number), ms(limits.each_ms)),
             table,
         ),
-        remedies=(Remedy("Run one larger matmul and split its result", ONE_MATMUL, at),),
+        remedies=(Remedy("Run one larger matmul and split its result", CODE["one-matmul"], at),),
         effects=tuple(  # the time of one call remains, forward and backward
             row.scaled(1.0 / len(group.matmuls), Bound.AT_MOST) for group in small for row in group.rows
         ),
@@ -115,27 +79,3 @@ LOOP = (
     "whether they share an input is unknown. The loop over time of a recurrent layer also takes host time: "
     "try `unroll=True` (for short sequences) or jit_compile=True and measure"
 )
-
-ONE_MATMUL = """\
-# instead of [Dense(width)(x) for _ in range(heads)]:
-y = keras.layers.Dense(heads * width)(x)
-y = tf.reshape(y, (-1, length, heads, width))"""
-
-
-def example(number: int = 8) -> Verdict:
-    """Each of eight heads runs its own small matmul."""
-    at, names = Location("train.py", 20), [f"model/head_{n}/MatMul" for n in range(number)]
-    matmuls, gradients = (
-        tuple(OperationTime(name=name, type="MatMul", ms=0.05, at=at) for name in some)
-        for some in (names, [f"gradient_tape/{name}/MatMul_1" for name in names])
-    )
-    group = Siblings("model/input", (128, 16), matmuls, gradients)
-    return check(SiblingMatmuls((group,)), Operations((*matmuls, *gradients)))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """One matmul computes all heads."""
-    return example(1)

@@ -1,64 +1,10 @@
-"""The training saves the model too often.
-
-## What it checks
-
-All calls of the run that save: Keras' `save` and `save_weights` (also those of `ModelCheckpoint` and
-`BackupAndRestore`), `tf.train.Checkpoint.save` and `write`, `tf.train.CheckpointManager.save`,
-`tf.saved_model.save`, and `tf.compat.v1.train.Saver.save`. The time between the calls of a line that come more than
-twice per epoch is compared with the one that loses least if the job fails every hour. Reported are lines where
-saving that often instead would save 5 % of what recurs in the run. What is saved at the end of an epoch is not
-counted (epoch-boundary reports it), nor before or after the training.
-
-## Why it matters
-
-`save` copies every variable to the host and writes it, while the device waits. A checkpoint of 20 ms in every fifth
-step of 4 ms doubles the time of the training, though no typical step shows it.
-
-## How to fix
-
-Save by time or once per epoch: `CheckpointManager(..., step_counter=step, checkpoint_interval=1000)`, or
-`ModelCheckpoint(save_freq="epoch")`. With `tf.train.CheckpointOptions(enable_async=True)` the files are written by
-another thread while the training goes on.
-
-## Holds for
-
-Recordings of the whole run with `tfdoctor profile`. By Young, the interval that loses least is
-√(2 · time of a save · time between failures). The saving is an upper bound: saves that a script needs for something
-else than failures have to stay.
-
-## Sources
-
-- [Young: A first order approximation to the optimum checkpoint interval](https://doi.org/10.1145/361147.361115)
-- [tf.train.CheckpointManager](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointManager)
-- [tf.train.CheckpointOptions: enable_async](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions)
-- [ModelCheckpoint](https://keras.io/api/callbacks/model_checkpoint/)
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import sqrt
 
-from tfdoctor.diagnosis.preconditions import whole_run
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.terms.humanize import counted, duration, location, milliseconds, percent
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.humanize import duration
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -191,23 +137,3 @@ def _effects(saves: Sequence[Saves]) -> Iterator[RunEffect]:
             times=one.call.count,
             bound=Bound.AT_MOST,
         )
-
-
-AT = Location("train.py", 35)
-
-
-def example(*calls: MadeCall, total_ms: float = 60_000.0, epochs: int = 10, once_ms: float = 0.0) -> Verdict:
-    """Judge a run with these saves, whose other time is in training steps."""
-    times = {Phase.SAVING: sum(call.ms for call in calls)}
-    phases = replace(RunPhases.divided(total_ms, times), once_ms=once_ms)
-    return check(phases, RunCalls(calls, epochs))
-
-
-def sick() -> Verdict:
-    """A checkpoint in every fifth of 3,000 steps: 600 times 20 ms of a minute."""
-    return example(MadeCall.of(RunCall.SAVE, AT, 600, 20.0, looped=True))
-
-
-def healthy() -> Verdict:
-    """A checkpoint of half a second at the end of each of 10 epochs, in ten minutes."""
-    return example(MadeCall.of(RunCall.SAVE, AT, 10, 500.0, looped=True), total_ms=600_000.0)

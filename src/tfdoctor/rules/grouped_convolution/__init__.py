@@ -1,61 +1,9 @@
-"""Grouped convolutions are slow for their few FLOPs.
-
-## What it checks
-
-On a GPU: the FLOP rate of convolutions that divide the channels into groups (`groups` of Keras' `Conv2D`, and any
-convolution whose kernel has fewer input channels than its images), relative to the fastest regular convolution of
-the same step in the same precision.
-
-## Why it matters
-
-A convolution in `g` groups multiplies a `g`-th as often as a regular one. But each group is a small product of its
-own, for which libraries have slower kernels: in a thread on TensorFlow 2.4, convolutions in 8 groups trained as
-long as regular ones on a TITAN RTX.
-
-## How to fix
-
-Train with a regular convolution (`groups=1`) or with fewer, wider groups and compare both time and accuracy: where
-the grouped one takes as long, its parameters were given away for nothing. To have fewer FLOPs, use fewer filters or
-a bottleneck of 1 x 1 convolutions instead. This changes the model.
-
-## Holds for
-
-NVIDIA and AMD GPUs, TensorFlow 2.3 and later, with recorded shapes; not for steps that XLA compiled. The saving is
-an upper bound: it leaves the time at the peak rate of the GPU, or at that of the fastest regular convolution where
-the peak is unknown. From published threads: the rule has not
-been seen at work on such a network.
-
-## Sources
-
-- [TensorFlow issue 49147: training grouped Conv2D is slow](https://github.com/tensorflow/tensorflow/issues/49147)
-- [Keras issue 20471: slower with groups than without](https://github.com/keras-team/keras/issues/20471)
-- [Conv2D layer, Keras: groups](https://keras.io/api/layers/convolution_layers/convolution2d/)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import not_on
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.layer_times import LayerTime, by_layer
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolution, GroupedConvolutions
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, flop_rate, ms, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.units import flop_rate
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.2.0"
@@ -137,20 +85,6 @@ def _table(slow: list[GroupedConvolution]) -> Table:
     )
 
 
-def example(
-    groups: int = 8,
-    grouped_ms: float = 10.0,
-    regular_ms: float = 10.0,
-    total_ms: float = 30.0,
-    peak_flop_s: float | None = None,
-) -> Verdict:
-    """A convolution in 8 groups takes as long as a regular one of the same size."""
-    grouped = convolution("conv2d_1", groups, grouped_ms)
-    operations = Operations.training(total_ms, grouped, convolution("conv2d", 1, regular_ms), rest="ReluGrad")
-    hardware = Hardware(DeviceKind.GPU, "example", peak_flop_s=peak_flop_s)
-    return check(GroupedConvolutions.measure(operations), operations, hardware)
-
-
 def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:
     """Build a 3 x 3 convolution of 128 channels, for examples and tests."""
     images, kernel = (32, 56, 56, 128), (3, 3, 128 // groups, 128)
@@ -162,11 +96,3 @@ def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:
         name=graph.name, type=graph.type, ms=time_ms, layer=layer, at=Location("train.py", 9),
         operation=graph, flops=2.0 * 32 * 56 * 56 * 128 * 9 * 128 / groups,
     )  # fmt: skip
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The grouped convolution takes an eighth of the time."""
-    return example(grouped_ms=1.25)

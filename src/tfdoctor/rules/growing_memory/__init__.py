@@ -1,72 +1,14 @@
-"""The memory of the run grows without end.
-
-## What it checks
-
-The memory of the process, and of its accelerator, once a second for the whole run: whether it certainly grows, and
-as much in the second half as in the first. What fills once and then stays (a model, a cache, the memory that an
-allocator keeps for later) has a plateau and is healthy. Named beside it is what grows along: operations of
-TensorFlow 1's default graph, traced functions, and live Python objects by type; and the statement of the training
-loop that keeps the results of each step in a container.
-
-The severity follows from when memory would be full at this rate: critical within the planned run or an hour, a
-warning within a day, otherwise a note. Growth has no saving in time.
-
-## Why it matters
-
-A run that leaks dies when memory is full, often after hours, and loses what it did since its last checkpoint.
-Before that it may swap, and slow down every other program of the machine.
-
-## How to fix
-
-Keep numbers, not tensors: `losses.append(float(loss))`, since a tensor keeps its memory, and in eager loops that of
-what it was computed from. Create functions, datasets and models once, outside of the loop. Where models are
-built one after another, call `keras.backend.clear_session()` before each. In a loop over single batches call
-`model(x, training=False)` or `predict_on_batch` instead of `predict`. What is kept for later (predictions,
-features) belongs in a file or an array of fixed size. `tracemalloc` shows the line of what Python holds.
-
-## Holds for
-
-Runs recorded as a whole by `tfdoctor profile`, for a minute or more; the limit is the machine's memory or the
-cgroup's. The recording does not show which line allocated the memory. The statement that keeps results is read
-from the source: it is named where it is the only one, and its container is made before the loop and loses nothing
-in it, as far as the file shows. It alone makes no finding. In a first epoch the growth of a
-`Dataset.cache()` in memory looks the same: it is a note there.
-
-## Sources
-
-- [tf.keras.backend.clear_session](https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session)
-- [Better performance with tf.function: tracing](https://www.tensorflow.org/guide/function)
-- [tracemalloc, Python](https://docs.python.org/3/library/tracemalloc.html)
-- [Model.predict](https://www.tensorflow.org/api_docs/python/tf/keras/Model)
-"""
-
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.preconditions import whole_run
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts, makes_operations
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run.program import Program
 from tfdoctor.rules.growing_memory.causes import remedies
-from tfdoctor.terms.humanize import milliseconds, quantity
-from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
-from tfdoctor.terms.units import nbytes
-from tfdoctor.terms.verdict import (
-    Concern,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    RunFailure,
-    Severity,
-    Verdict,
-)
+from tfdoctor.terms.humanize import quantity
+from tfdoctor.terms.verdict import RunFailure
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -214,41 +156,3 @@ def _failure(severity: Severity, counts: tuple[Trend, ...]) -> RunFailure:
     """Say whether the run will fail by it; where traced functions hold the memory, retracing is what to change."""
     traced = bool(counts) and counts[0].what is Grows.FUNCTIONS
     return RunFailure.AHEAD if severity is Severity.CRITICAL and not traced else RunFailure.NONE
-
-
-RESIDENT = Trend(
-    what=Grows.RESIDENT, first=1.1e9, last=3.5e9, slope=2e7, low=1.9e7, high=2.1e7, steady=True, points=120
-)  # fmt: skip
-PHASES = RunPhases(total_ms=130e3, times={Phase.STEPS: 120e3, Phase.IMPORTS: 10e3}, once_ms=10e3)
-
-
-def example(  # noqa: PLR0913 - what the severity depends on
-    resident: Trend = RESIDENT,
-    *counts: Trend,
-    limit: float | None = 32e9,
-    planned_s: float = 0.0,
-    ran_out: bool = False,
-    phases: RunPhases = PHASES,
-    calls: RunCalls | None = None,
-    program: Program | None = None,
-    seconds: float = 120.0,
-    reserved: Trend | None = None,
-    kept: KeptResults | None = None,
-) -> Verdict:
-    """Judge memory that grows by 20 MB a second, with the counts that grow along."""
-    memory = FillingMemory(resident, limit, planned_s, ran_out, reserved)
-    growth = RunGrowth((resident, *counts), seconds)
-    return check(phases, MemoryTrends((memory,)), growth, calls, program, kept)
-
-
-def sick() -> Verdict:
-    """Memory grows by 20 MB a second, and live tensors with it, which a list in the loop keeps."""
-    counts = replace(RESIDENT, what=Grows.OBJECTS, name="EagerTensor", first=2_000, last=62_000)
-    at, value = Location("train.py", 47), "(loss, outputs)"
-    kept = KeptResult(at, "history", value, KeptValue.RESULT, each=True)
-    return example(RESIDENT, counts, kept=KeptResults((kept,)))
-
-
-def healthy() -> Verdict:
-    """A list of losses grows by 3 MB in two minutes."""
-    return example(replace(RESIDENT, last=1.103e9, slope=25e3, low=2e4, high=3e4))

@@ -1,75 +1,19 @@
-"""Steps or calls get slower and slower.
-
-## What it checks
-
-The time of every training step of the run, without the first tenth and without what happens between epochs:
-whether it certainly grows, and as much in the second half as in the first. Named beside it is what grows along:
-operations of TensorFlow 1's default graph, traced functions, live Python objects by type; and the lines of the
-script that take longer in the last third of the steps than in the first. Where no training step gets slower, the
-same is asked of the calls that a loop makes of `Session.run`, functions, `predict` and `evaluate`. A default graph
-that a line makes larger again and again, such as once in each epoch, is reported with the time of making its
-operations and of the steps that run them for the first time.
-
-The saving is the time of the steps beyond their first level. Growth without a cause in the recording is a note
-without a saving: inputs that get longer (a curriculum) and a machine that slows down look the same.
-
-## Why it matters
-
-Work that grows with the number of steps makes the time of the run grow with its square: ten times as many steps
-take a hundred times as long.
-
-## How to fix
-
-In TensorFlow 1, make all operations before the loop, feed what changes, and call `graph.finalize()`: a line that
-adds an operation then raises an error. Do not process a whole list in each step: keep a sum, or the last
-hundred values. Keep numbers instead of tensors, and assign variables instead of making new ones.
-
-## Holds for
-
-Runs recorded as a whole by `tfdoctor profile`, with some hundred steps. A GPU that reduces its clock meanwhile is
-throttled-device's; its steps are no finding here.
-
-## Sources
-
-- [tf.Graph.finalize](https://www.tensorflow.org/api_docs/python/tf/Graph#finalize)
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-- [Understanding Performance Problems in Deep Learning Systems](https://arxiv.org/abs/2112.01771)
-"""
-
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
-from tfdoctor.diagnosis.preconditions import whole_run
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
 from tfdoctor.facts.machine.gpu_clocks import GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import ENOUGH, RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.phases.trend_line import mean_growth
 from tfdoctor.rules.growing_step.calls import of_calls, slowest
 from tfdoctor.rules.growing_step.causes import remedies
 from tfdoctor.rules.growing_step.growing_graph import GrowingGraph
-from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
+from tfdoctor.rules.growing_step.slowing_calls import SlowingCalls
 from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
-from tfdoctor.terms.humanize import location, milliseconds, number, percent, time_span
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Recurrence,
-    RunEffect,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.humanize import time_span
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -286,42 +230,3 @@ def _measures(trend: Trend, limits: Limits) -> tuple[Measure, ...]:
         Measure("step time at the end", ms(trend.last)),
         Measure.share("ratio of the last to the first", trend.last / trend.first, limits.ratio),
     )
-
-
-GROWS = Trend(
-    what=Grows.STEP, first=41.0, last=96.0, slope=2.7, low=2.5, high=2.9, steady=True, points=200, over_steps=300
-)  # fmt: skip
-"""The step time of the examples."""
-
-
-STEPS = RunSteps(
-    at=Location("train.py", 48), source="session-run", count=330, total_ms=22_600.0,
-    mean_ms=68.5, median_ms=68.0, p10_ms=45.0, p90_ms=92.0,
-)  # fmt: skip
-PHASES = RunPhases(total_ms=30e3, times={Phase.STEPS: 22_600.0, Phase.IMPORTS: 7_400.0})
-
-
-def example(
-    *trends: Trend,
-    steps: RunSteps = STEPS,
-    phases: RunPhases = PHASES,
-    lines: tuple[StepLine, ...] = (),
-    calls: tuple[SlowingCall, ...] = (),
-    clocks: GpuClocks | None = None,
-) -> Verdict:
-    """Judge a run of 330 steps with these trends."""
-    seen, slowing = StepLines(lines), SlowingCalls(calls)
-    return check(phases, RunGrowth(trends, 20.0), steps, seen, slowing, clocks)
-
-
-def sick() -> Verdict:
-    """The default graph grows by 12 operations a step, and the steps get slower."""
-    graph = replace(GROWS, what=Grows.GRAPH, first=400, last=4000, slope=180, low=170, high=190)
-    at = Location("train.py", 48)
-    line = StepLine(at=at, first_ms=36.0, last_ms=90.0, samples=180, calls="Session.run")
-    return example(GROWS, graph, lines=(line,))
-
-
-def healthy() -> Verdict:
-    """The steps take the same time at the end."""
-    return example(replace(GROWS, last=41.2, slope=0.01, low=-0.05, high=0.06))

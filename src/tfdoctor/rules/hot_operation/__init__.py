@@ -1,78 +1,13 @@
-"""Operations take more time than they need.
-
-## What it checks
-
-The device's time by operation type and line, where no other rule explains it, for what was measured to need less:
-
-- operations that only Keras metrics use, that depend on constants only, or that a layer computes again on the same
-  input: from 5 % of the step;
-- operations that have a cheaper form (the table below): from 10 % of the step;
-- operations of which the bytes and FLOPs need less than half of their time on this hardware: from 10 %;
-- a hundred or more operations of a few microseconds that one line of yours, or one loop of yours, makes: from 10 %,
-  the time to dispatch them included;
-- Python inside the step (`tf.py_function`): from 10 %.
-
-| operation | what the graph has to show | cheaper form |
-|---|---|---|
-| `Svd` | of the singular values one is used: the largest | one power iteration for each step |
-| sort, `argsort`, `top_k` | a quarter of the sorted values or less is used | `top_k` of that many |
-| a product of concatenated, repeated rows | single rows need half of it or less | products of the parts, added |
-| a 1x1 convolution of an enlarged image | it makes no more channels | the convolution first |
-| a product with a diagonal matrix | the step makes the matrix of its diagonal | an elementwise product |
-| `tile` | slices use a quarter of the result or less | concatenated slices |
-| the softmax of a loss | it has 10,000 classes or more, and takes half of the step | sampled classes |
-| `tf.nn.local_response_normalization` | it is used | none of it, or batch normalization |
-
-What only takes long is no finding: the report's profile has it, with its distance from the hardware's rates. This
-rule is healthy then and says that number of the longest operation.
-
-## Why it matters
-
-These operations are slow out of proportion to what is used of them, or to their data. No specific rule knows what
-they are for.
-
-## How to fix
-
-The finding names the change. A power iteration and sampled classes approximate; local response normalization is
-part of the model. The others compute the same up to rounding. For many short operations: one operation on the whole
-batch in place of a loop, or XLA (`jit_compile=True`).
-
-## Holds for
-
-All devices. On a CPU the memory's rate is the one that this run's own elementwise operations reach, and the peak
-FLOP/s are unknown: products have no least time there, and nor have types that compute more than their bytes
-(exponentials, random numbers, sorting, gathers). The time is a ceiling: a change may spare a part of it only.
-Which metric made an operation is known with Keras 2 and 3. Cheaper forms need a recording of `tfdoctor profile`,
-which has the edges of the graph. Measured with scripts of other authors on two cores (TensorFlow 2.21): a power
-iteration saved 36 % of a step in place of `Svd`, `top_k` 60 %, an elementwise product 76 %, concatenated
-borders 64 %.
-
-## Sources
-
-- [Roofline: an insightful visual performance model](https://doi.org/10.1145/1498765.1498785)
-- [Spectral normalization for GANs](https://arxiv.org/abs/1802.05957): one power iteration for each step
-- [tf.math.top_k](https://www.tensorflow.org/api_docs/python/tf/math/top_k)
-- [tf.nn.sampled_softmax_loss](https://www.tensorflow.org/api_docs/python/tf/nn/sampled_softmax_loss)
-- [tf.linalg.diag](https://www.tensorflow.org/api_docs/python/tf/linalg/diag)
-- [Very deep convolutional networks](https://arxiv.org/abs/1409.1556): no gain from local response normalization
-- [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
-- [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_calls import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.rules.hot_operation.called_layers import call_tables
 from tfdoctor.rules.hot_operation.changes import remedies
@@ -80,21 +15,8 @@ from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForms
 from tfdoctor.rules.hot_operation.hot_work import Departure, HotWork, Least, Stated, without
 from tfdoctor.rules.hot_operation.search import Marks, Search
 from tfdoctor.rules.hot_operation.sentences import SHOWN_ROWS, necessary, summary, table
-from tfdoctor.terms.humanize import counted, location, milliseconds, percent
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    PartTime,
-    Severity,
-    Stage,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -264,38 +186,3 @@ def group(
     missing = "" if least is not None else "shapes unknown"
     parts: dict[str, Any] = {"layers": (), "rows": (row,), "missing": missing}
     return OperationGroup(type=kind, at=at, least_ms=least, **(parts | more))
-
-
-def example(  # noqa: PLR0913 - one argument for each fact of the rule
-    *groups: OperationGroup,
-    step: Breakdown | None = None,
-    left: Mapping[str, float] | None = None,
-    subjects: frozenset[str] = frozenset(),
-    lines: HostLines | None = None,
-    unnamed: str = "",
-    calls: LayerCalls | None = None,
-    loops: LoopWork | None = None,
-    model: StepModel | None = None,
-    forms: CheaperForms | None = None,
-    optimizer: OptimizerWork | None = None,
-) -> Verdict:
-    """Repeating a tensor takes 20 of 40 ms, where reading and writing it takes 0.4 ms."""
-    return check(
-        Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects),
-        step or Breakdown.of(device=38.0, host=2.0),
-        OperationGroups(groups or (() if unnamed else (group(),)), unnamed),
-        lines,
-        calls,
-        loops,
-        model,
-        forms,
-        optimizer,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """An operation takes half of the step, and its bytes need nearly all of that time."""
-    return example(group(least=18.0))

@@ -1,53 +1,7 @@
-"""Kernels are compiled when the run starts.
-
-## What it checks
-
-Two things that come before the first step. CUDA compiles kernels from PTX where the package of TensorFlow has none
-for the GPU's compute capability: both are recorded, with the files that the run added to CUDA's cache and the time
-until the last of them. XLA compiles the training function: the time in which TensorFlow's executor runs within the
-calls that trace functions, which also contains the first execution.
-
-## Why it matters
-
-It comes again in each run whose cache is gone, as in a new container, in each trial of a search and after each
-preemption. Users of GPUs newer than their build waited 1 to 30 minutes for PTX. XLA took 35 s for the training
-step of a ResNet-50 on two cores, and 16 s with its programs in a folder.
-
-## How to fix
-
-- Install a build of TensorFlow with kernels for the GPU: a newer one, or NVIDIA's container.
-- Keep CUDA's cache: `CUDA_CACHE_PATH` on a disk that outlives the container, `CUDA_CACHE_MAXSIZE=4294967296` (4 GB,
-  the most that it takes), and no `CUDA_CACHE_DISABLE=1`.
-- Keep XLA's programs: `TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=/cache/xla`. What XLA measures on a GPU to
-  choose its kernels is kept by `XLA_FLAGS=--xla_gpu_per_fusion_autotune_cache_dir=/cache/autotune`.
-
-## Holds for
-
-Recordings of the whole run by `tfdoctor profile`. Both savings are upper bounds: the time until the last kernel
-was compiled also holds other work, and a program from a folder still has to be loaded. XLA's folder must be of
-the same TensorFlow and the same kind of device. The persistent folder was measured with TensorFlow 2.21 on a CPU;
-PTX is judged by NVIDIA's documents and was never seen on a GPU.
-
-## Sources
-
-- [CUDA C++ Programming Guide: binary and PTX compatibility](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#binary-compatibility)
-- [CUDA C++ Programming Guide: CUDA_CACHE_PATH, CUDA_CACHE_MAXSIZE](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables)
-- [XLA: persisted autotuning](https://openxla.org/xla/persisted_autotuning)
-- [TensorFlow, flags.cc: tf_xla_persistent_cache_directory](https://github.com/tensorflow/tensorflow/blob/master/tensorflow/compiler/jit/flags.cc)
-- Users' threads: [tensorflow 22043](https://github.com/tensorflow/tensorflow/issues/22043),
-  [serving 1663](https://github.com/tensorflow/serving/issues/1663)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import whole_run
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.rules.kernel_compilation.start_compiling import PtxKernels, StartCompiling
-from tfdoctor.terms.humanize import milliseconds, percent
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Measure, Remedy, RunEffect, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -153,22 +107,3 @@ KEEP_XLA = Remedy(
     "# in the shell\nexport TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=/cache/xla\n"
     "export XLA_FLAGS=--xla_gpu_per_fusion_autotune_cache_dir=/cache/autotune  # on a GPU",
 )
-
-
-def example(
-    compiled: StartCompiling = StartCompiling(xla=True, xla_ms=35_000.0),
-    total_ms: float = 120_000.0,
-    tracing_ms: float = 38_000.0,
-    building_ms: float = 3_000.0,
-) -> Verdict:
-    """XLA compiles a training step for 35 of 120 s."""
-    times = {Phase.TRACING: tracing_ms, Phase.BUILDING: building_ms}
-    return check(compiled, RunPhases.divided(total_ms, times))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """XLA's programs are kept in a folder."""
-    return example(StartCompiling(xla=True, xla_ms=16_000.0, kept=True))

@@ -1,57 +1,7 @@
-"""This version of a library has a known fault.
-
-## What it checks
-
-The versions that the script imported, against a table of faults that made training slow, and for each of them
-whether its sign is seen in the recording. A version alone makes no finding.
-
-| library | versions | fault | sign |
-|---|---|---|---|
-| Keras | 3.0 to 3.6, on TensorFlow | `train_on_batch` traces in each call (67033) | nine of ten calls trace |
-
-Other causes that depend on the version have rules of their own: sample-weight-scan (Keras before 2.13) and
-embedding-gradient (Adam of Keras 3).
-
-## Why it matters
-
-The program is right, and no change of it removes the time. A call of `train_on_batch` took 76 to 156 ms for two
-dense layers with Keras 3.1 to 3.6, and 0.6 to 3.4 ms with Keras 3.7 to 3.10.
-
-## How to fix
-
-Install a version in which the fault is repaired, or go around it: `fit` and `tf.function` are not concerned.
-
-## Holds for
-
-Recordings of `tfdoctor profile`. Keras 3.1 to 3.10 were measured with TensorFlow 2.16.1 on two cores; Keras 3.0 is
-in the table by the thread alone.
-
-## Sources
-
-- [TensorFlow issue 67033: train_on_batch with TensorFlow 2.16](https://github.com/tensorflow/tensorflow/issues/67033)
-- [Keras releases](https://github.com/keras-team/keras/releases)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.rules.known_fault.batch_tracing import BatchTracing
-from tfdoctor.terms.humanize import location, number
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    Severity,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -124,20 +74,3 @@ def _effects(tracing: BatchTracing) -> tuple[RunEffect, ...]:
 
 
 UPGRADE = "# in the shell: pip install --upgrade 'keras>=3.7'"
-
-
-def example(keras: str = "3.6.0", calls: int = 60, tracings: int = 60, again_ms: float | None = 6_400.0) -> Verdict:
-    """All of 60 calls of train_on_batch trace, with Keras 3.6."""
-    major, minor, *_ = map(int, keras.split("."))
-    texts = {"tensorflow": "2.16.1", KERAS: keras}
-    versions = {"tensorflow": (2, 16), KERAS: (major, minor)}
-    at = Location("train.py", 9)
-    return check(BatchTracing(versions, texts, calls, tracings, again_ms, "one_step_on_iterator", at))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Only the first call traces, with Keras 3.7."""
-    return example("3.7.0", tracings=1)

@@ -1,49 +1,8 @@
-"""A product is computed for rows that nothing uses.
-
-## What it checks
-
-Matmuls and einsums whose results go into a `tf.gather` or a slice that takes a part of their rows, and into
-nothing else, with the additions and activations between. An example is a layer that computes the logits of a
-vocabulary at all positions of a sequence, of which only the masked positions or the last one are used.
-
-## Why it matters
-
-The other rows are computed for nothing, in the forward pass and again in the gradient, where they are zeros. For a
-vocabulary of 16,000 words and 64 positions, one example's logits are 4 MB.
-
-## How to fix
-
-Take the rows before the product: gather the hidden states of these positions, then call the layer on them. The
-results are the same, as each row of a product depends on that row of its first operand alone.
-
-## Holds for
-
-TensorFlow 2 graphs that XLA does not compile, on all devices, in recordings of `tfdoctor profile`. Selections whose
-number of rows depends on the data (`tf.boolean_mask`, `tf.gather_nd`) are not seen, nor zeros in the weights of a
-loss. The saving is an upper bound on GPUs and TPUs, where it was not measured: a smaller product may use less of
-the device. The selection itself becomes cheaper as well, which is not counted.
-
-## Sources
-
-- [tf.gather](https://www.tensorflow.org/api_docs/python/tf/gather)
-- [TensorFlow Models, MaskedLM: gathers the positions before the product](https://www.tensorflow.org/api_docs/python/tfm/nlp/layers/MaskedLM)
-- [KerasHub, MaskedLMHead](https://keras.io/keras_hub/api/modeling_layers/masked_lm_head/)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.preconditions import found
-from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Shape
 from tfdoctor.rules.late_gather.selected_products import SelectedProduct, SelectedProducts
-from tfdoctor.terms.humanize import location, percent
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Remedy, Table, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.2.0"
@@ -84,7 +43,7 @@ def check(selected: SelectedProducts, operations: Operations, device: Device, li
         summary=f"A product is computed for all rows{_at(first.product)}, and {percent(first.kept)} of them are "
         f"used: the others take {part}",
         evidence=evidence,
-        remedies=tuple(Remedy(_action(one), CODE, one.at) for one in products),
+        remedies=tuple(Remedy(_action(one), CODE["code"], one.at) for one in products),
         effects=tuple(replace(row.scaled(left, bound), narrows=True) for row, left in changed),
         alike=len(products) - 1,
     )
@@ -117,27 +76,3 @@ def _sizes(shape: Shape) -> str:
 
 def _action(one: SelectedProduct) -> str:
     return f"Select the {percent(one.kept)} of the rows before the product{_at(one.product)}"
-
-
-CODE = """\
-hidden = tf.gather(hidden, positions, batch_dims=1)  # or hidden[:, -1]
-logits = dense(hidden)  # instead of tf.gather(dense(hidden), positions, batch_dims=1)"""
-
-LOGITS = OperationTime(name="model/logits/MatMul", type="MatMul", ms=34.0, at=Location("train.py", 31))
-GRADIENT = OperationTime(name="gradient_tape/model/logits/MatMul/MatMul_1", type="MatMul", ms=30.0)
-
-
-def example(kept: float = 10 / 64, *, total: float = 240.0, kind: DeviceKind = DeviceKind.CPU) -> Verdict:
-    """The logits of 64 positions are computed, and those of 10 are gathered."""
-    to = (None, round(64 * kept), 16000)
-    one = SelectedProduct(LOGITS, (LOGITS, GRADIENT), kept, (None, 64, 16000), to, Location("train.py", 35))
-    device = Device(kind, visible=1, used=1)
-    return check(SelectedProducts((one,)), Operations.training(total, *one.rows), device)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Most positions are used."""
-    return example(60 / 64)

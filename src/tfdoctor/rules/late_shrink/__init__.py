@@ -1,82 +1,12 @@
-"""Elements become small later than they could.
-
-## What it checks
-
-**Time.** Operations of `map` functions on images that a later operation resizes or crops: by the recorded graphs of
-the functions, also across several maps, which operations work on the full image although nothing but the shrinking
-needs their result, and by the trace, how long they take. Their time after the shrinking is their time now times the
-share of the pixels that is left. It is reported where the step waits for that stage, or where this work takes cores
-from the compute of a CPU run.
-
-**Memory.** How much memory full `shuffle`, `cache` and large `prefetch` buffers take (the bytes of an element, by
-its `element_spec`, times the number of elements), and whether a neighboring `map` makes the elements larger before
-the buffer (decoding, one-hot encoding, a cast to float) or smaller after it (resizing, cropping, a cast to
-`uint8`).
-
-## Why it matters
-
-Flips, conversions, and changes of brightness or color take time in proportion to the pixels. At 224 by 224 they
-take twelve times as long as at 64 by 64.
-
-Host memory: a full shuffle buffer of 10,000 float images of 224 by 224 takes 6 GB; a buffer of their file names
-takes a megabyte. Memory in these buffers is not available to the page cache and to other programs, and filling
-a shuffle buffer delays the first batch of every epoch.
-
-## How to fix
-
-Resize or crop first, then change what is left: move the line of the shrinking before the lines of the table. The
-images differ slightly from those of the other order: a resize mixes pixels before their values are changed instead
-of after it, and a contrast uses the mean of what is left. So compare the accuracy once.
-
-Put a buffer where the elements are small: shuffle file names or records, then read and decode them; resize
-before the cache; cast and encode after it. A `shuffle` gives the same order before and after a `map`.
-Two constraints remain: random operations stay after a `cache`, and so does `shuffle`, or every epoch has the
-same order.
-
-## Holds for
-
-All versions of TensorFlow 2, in recordings of `tfdoctor profile`. A buffer directly after data that is in
-memory already (arrays given to `from_tensor_slices`, or a cache) does not count, because it mostly holds
-references. The size of encoded text and images is unknown, so they are never reported as smaller; file names
-are. A finding about a buffer predicts no time saving.
-Work before a shrinking is counted where each operation on the way changes pixels one by one, mirrors or rotates the
-image, and where sizes are known. Filters, such as a blur, are not counted, nor is a mirroring before a crop at a
-fixed place, and for a resize not the conversion of stored integers to float.
-
-## Sources
-
-- [Data augmentation](https://www.tensorflow.org/tutorials/images/data_augmentation)
-- [Better performance with the tf.data API: reducing memory footprint](https://www.tensorflow.org/guide/data_performance#reducing_memory_footprint)
-- [tf.data.Dataset.shuffle](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#shuffle)
-- [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules.late_shrink import full_size_finding
 from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
-from tfdoctor.rules.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
-from tfdoctor.terms.humanize import counted, quantity
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Table,
-    Verdict,
-)
+from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork
+from tfdoctor.terms.humanize import quantity
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -209,46 +139,3 @@ def _remedy(buffer: Buffer) -> Remedy:
     kept = f"dataset = dataset.{buffer.name}"
     first, second = (kept, mapped) if buffer.grows else (mapped, kept)
     return Remedy(f"Move {buffer.name} {buffer.place}", f"{first}\n{second}", buffer.dataset.at)
-
-
-def example(
-    elements: int = 10_000,
-    each: int = 602_112,
-    least: int = 1024,
-    *,
-    grows: bool = True,
-    unknown: tuple[Dataset, ...] = (),
-    memory: HostMemory | None = None,
-) -> Verdict:
-    """A shuffle buffer holds 10,000 images that a map reads and decodes before it."""
-    size = DatasetParameters(buffer_size=elements)
-    shuffle = Dataset.of("Shuffle", id=1, parameters=size, at=Location("train.py", 9))
-    decode = Dataset.of("ParallelMap", function="decode")
-    held = Buffer(dataset=shuffle, elements=elements, each=each, least=least, by=decode, grows=grows)
-    return check(Buffers((held,), unknown), FullSizeWork(), memory)
-
-
-def order(
-    large: tuple[int, int] = (224, 224),
-    small: tuple[int, int] = (64, 64),
-    spent: float = 24.0,
-    *,
-    kind: str = "ResizeBilinear",
-    waits: bool = True,
-    contention: CpuContention | None = None,
-) -> Verdict:
-    """Images are flipped and saturated at 224 by 224 pixels, and resized to 64 by 64 after that."""
-    made = Dataset.of("ParallelMap", function="augment", at=Location("train.py", 31))
-    stage = StageTime.of("Root::Prefetch::ParallelMapV2", 30.0, 2, dataset=made)
-    work = FullSizeOperation(stage, "adjust", "AdjustSaturation", spent, Location("train.py", 21))
-    late = LateShrinking(kind, large, small, (work,), Location("train.py", 26))
-    awaited = frozenset((stage.path,)) if waits else frozenset()
-    return check(Buffers(()), FullSizeWork((late,), awaited, contention, 25.0), None)
-
-
-sick = order
-
-
-def healthy() -> Verdict:
-    """The same work is done on images that are hardly larger."""
-    return order((72, 72))

@@ -1,63 +1,7 @@
-"""TensorFlow does not see the machine's GPU.
-
-## What it checks
-
-Whether NVML lists an NVIDIA GPU, or the process has the device file of one (`/dev/nvidia0`) and may open it, while
-TensorFlow registers no GPU and the program trains, evaluates or predicts on the CPU. In that order it looks at
-`CUDA_VISIBLE_DEVICES` as the process has it, at `tf.config.set_visible_devices`, at whether the package was built
-with CUDA (`tf.test.is_built_with_cuda()`), at the answer of the driver (`cuInit`), and at the libraries of CUDA
-that TensorFlow loads before it registers a GPU. For each that cannot be loaded the report shows the message of the
-dynamic loader.
-
-## Why it matters
-
-TensorFlow writes a line to the log and goes on with the CPU. The program is correct, and takes many times as long
-as on the GPU that is paid for. How many times cannot be computed from a run on the CPU: no saving is stated.
-
-## How to fix
-
-- `pip install 'tensorflow[and-cuda]'` brings the libraries of CUDA in the versions that TensorFlow was built with.
-- Packages such as `tensorflow-cpu` have no CUDA; neither has any package of TensorFlow for Windows after 2.10.
-- In a container, the driver's library comes from the host: `docker run --gpus all`, with NVIDIA's toolkit for
-  containers.
-- Remove `CUDA_VISIBLE_DEVICES=-1` (or an empty value) where it is not meant for this run.
-
-## Holds for
-
-Linux, NVIDIA GPUs, TensorFlow 2.5 and later, in recordings of `tfdoctor profile`. Where the process may not open
-the device files and NVML lists nothing, as in a container without access to the GPU, the rule is not checked. Other
-reasons, such as a GPU below the compute capability that TensorFlow needs, are in TensorFlow's log, which is not
-recorded. Tested with TensorFlow 2.21 against substitutes for the driver's library and for NVML; never seen on a
-machine with a GPU.
-
-## Sources
-
-- [Install TensorFlow with pip](https://www.tensorflow.org/install/pip)
-- [CUDA C++ Programming Guide: environment variables](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables)
-- [TensorFlow/XLA, dso_loader.cc: the libraries that are loaded](https://github.com/openxla/xla/blob/main/xla/tsl/platform/default/dso_loader.cc)
-- Users' threads: [tensorflow 43785](https://github.com/tensorflow/tensorflow/issues/43785),
-  [tensorflow 74459](https://github.com/tensorflow/tensorflow/issues/74459),
-  [models 3366](https://github.com/tensorflow/models/issues/3366)
-"""
-
-from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run.device import Device
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.rules.missing_gpu.boards import Boards, MissingLibrary, Obstacle
-from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.kinds import DeviceKind, Phase
-from tfdoctor.terms.units import count
-from tfdoctor.terms.verdict import (
-    Evidence,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.SCALE
 SINCE = "0.2.0"
@@ -156,25 +100,3 @@ REMEDIES = {
         "print(tf.config.list_physical_devices('GPU'))\"",
     ),
 }
-
-
-CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")
-
-
-def example(
-    boards: Boards = Boards(
-        names=("Tesla T4",), obstacle=Obstacle.LIBRARY, libraries=(CUDNN,), readable=True, files=1
-    ),
-    device: Device | None = None,
-    phases: RunPhases | None = None,
-) -> Verdict:
-    """NVML lists a T4, and the loader does not find cuDNN."""
-    return check(boards, device, phases)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """TensorFlow registers the GPU."""
-    return example(Boards(names=("Tesla T4",), usable=1))

@@ -1,67 +1,13 @@
-"""The run died for lack of memory.
-
-## What it checks
-
-How the run ended: by a `MemoryError`, by TensorFlow's `ResourceExhaustedError`, or by the kernel, which kills the
-process that takes the last memory. Reported are the phase and the line, the tensor that did not fit, the peak of
-the memory and its limit.
-
-## Why it matters
-
-What the run did since its last checkpoint is lost, and the next try ends in the same way.
-
-## How to fix
-
-On the device: a smaller batch, several small batches for one update (gradient accumulation), and a 16-bit policy,
-which halves the activations. In the host's memory: read files and convert arrays in batches with tf.data instead of
-one array, keep `uint8` and `float32` instead of `float64`, and class numbers with a sparse loss instead of one-hot
-rows. In `predict` and `evaluate`: a smaller `batch_size`, and a loop that writes results to a file. Where models
-are built one after another: `keras.backend.clear_session()` before each. Where the kernel killed the run, also
-`options.autotune.ram_budget`: tf.data's tuner takes up to half of the machine's free memory for its buffers,
-whatever the limit of a container.
-
-## Holds for
-
-Runs recorded as a whole by `tfdoctor profile`. A kill is told as one for lack of memory only where the kernel
-counts it for the run's cgroup. A process that catches the error and goes on is not reported.
-
-## Sources
-
-- [Use a GPU: limiting GPU memory growth](https://www.tensorflow.org/guide/gpu)
-- [Mixed precision](https://www.tensorflow.org/guide/mixed_precision)
-- [Memory controller: events, Linux](https://docs.kernel.org/admin-guide/cgroup-v2.html)
-- [tf.data.experimental.AutotuneOptions: ram_budget](https://www.tensorflow.org/api_docs/python/tf/data/experimental/AutotuneOptions)
-- [TensorFlow issue 33516: AUTOTUNE takes all memory](https://github.com/tensorflow/tensorflow/issues/33516)
-- [SparseCategoricalCrossentropy](https://www.tensorflow.org/api_docs/python/tf/keras/losses/SparseCategoricalCrossentropy)
-"""
-
-from collections.abc import Iterator
-from math import prod
-
-from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.filling_memory import MemoryTrends
 from tfdoctor.facts.input.tuned_buffers import TunedBuffers
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.run.program import Program
 from tfdoctor.rules.out_of_memory.remedies import Circumstances, remedies
-from tfdoctor.terms.humanize import location, quantity
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.units import nbytes
-from tfdoctor.terms.verdict import (
-    Concern,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    RunFailure,
-    Severity,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.humanize import quantity
+from tfdoctor.terms.verdict import RunFailure
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -195,30 +141,3 @@ def _peaks(ending: RunEnding) -> tuple[Measure, ...]:
         "peak of the accelerator": ending.device_peak_bytes,
     }
     return tuple(Measure(label, nbytes(value)) for label, value in values.items() if value)
-
-
-GPU_FULL = RunEnding(
-    kind=EndKind.OUT_OF_MEMORY, error="ResourceExhaustedError", at=Location("train.py", 52), phase=Phase.STEPS,
-    shape=(512, 64, 224, 224), dtype="float", allocator="GPU_0_bfc", peak_bytes=3.1e9, limit_bytes=64e9,
-    device_peak_bytes=15.2e9,
-)  # fmt: skip
-
-
-def example(
-    ending: RunEnding = GPU_FULL,
-    *lines: RunLine,
-    calls: RunCalls | None = None,
-    memory: MemoryTrends | None = None,
-    tuned: TunedBuffers | None = None,
-) -> Verdict:
-    """The activations of a batch of 512 do not fit on the GPU."""
-    phases = RunPhases.divided(60e3, {}, *lines) if lines else None
-    return check(ending, phases, calls, memory, None, tuned)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The run ends by itself, with a tenth of the memory."""
-    return example(RunEnding(kind=EndKind.EXIT, peak_bytes=3.1e9, limit_bytes=32e9))

@@ -1,68 +1,10 @@
-"""Sequences are padded far beyond their length.
-
-## What it checks
-
-The padding at the ends, or of whole numbers also at the beginnings, of the sequences that the training is given:
-whole numbers of shape (batch, time) and vectors of shape (batch, time, features). tfdoctor looks at what the first
-training calls are given (a `tf.function` that trains, `train_on_batch`, the feeds of `Session.run`), whatever made
-it; else at the first batches of `fit` or of a loop in Python, at the arrays given to `fit`, or at the arrays that a
-dataset slices.
-
-## Why it matters
-
-The model computes padding like data, and masks discard the results. If the longest of all sequences sets the
-length of every batch, short sequences are mostly padding; attention even takes the square of the length.
-
-## How to fix
-
-Pad each batch to its own longest sequence, or put sequences of similar length into the same batch (bucketing) as
-well. Or cut off the few longest sequences. Bucketing changes the order of the data: shuffle before it. With
-`jit_compile=True` and on a TPU give all buckets a few fixed lengths, because each new shape is compiled. A
-`tf.function` that is called with arrays is traced for each new shape: round lengths up to a few. The model must
-accept any length, as with `keras.Input((None,))`. The lengths in the advice are those that a quarter, half, three
-quarters and all of the recorded sequences have at most, rounded up to multiples of 8.
-
-## Holds for
-
-TensorFlow 2, sequences that are padded at one end, with other values at the other end and hardly any padding in
-between. Vectors are padded with zeros; whole numbers with zero, or with the number that fills the end of a quarter
-of the rows. Masks, and rows that nearly all end at the same position, as columns of a table do, do not count.
-Batches that differ in length and are each about as long as their longest sequence are
-healthy: whether the rest is worth buckets depends on how random the batches have to be.
-
-The saving is an upper bound. If batches padded to their own longest sequence keep at most half of the padding, it
-is that of such batches: what they keep is computed from the recorded batches, or from the size of a batch and the
-recorded lengths, as if they were drawn at random. Else it is that of buckets without padding. The share that goes
-is taken of the time of the operations with a tensor or a loop as long as the sequences; of attention's scores,
-the share by both dimensions; of the host, only the part that starts the operations of a loop over time, without
-the cost of calling the step from Python. Buckets still contain some padding, and fixed costs of these operations
-stay. Operations whose lengths are unknown count in proportion, and the finding shows their time. The time of the
-input and between steps is not counted. In `fit`, batches are seen where `steps_per_execution` is 1 and no
-strategy distributes the dataset. They are not seen in loops inside a `tf.function`, nor in eager loops that go over
-something else than a dataset.
-
-## Sources
-
-- [tf.data.Dataset.bucket_by_sequence_length](https://www.tensorflow.org/api_docs/python/tf/data/Dataset)
-- [Understanding masking and padding, Keras](https://keras.io/guides/understanding_masking_and_padding/)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding, bucketing
-from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
-from tfdoctor.terms.humanize import percent
-from tfdoctor.terms.units import count, ms, ratio
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, Measure, Remedy, Stage, StepWork, Table, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -118,7 +60,7 @@ def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names
 def _remedies(
     source: BatchSource, worst: PaddedInput, batch_size: int | None, *, own_is_enough: bool
 ) -> tuple[Remedy, ...]:
-    padded, buckets = CODE[source.maker]
+    padded, buckets = PADDINGS[source.maker]
     if worst.pad and source.maker in {BatchMaker.DATASET, BatchMaker.ARRAYS}:
         padded, buckets = padded + NUMBER, buckets + NUMBER
     if worst.features and source.maker is BatchMaker.ARRAYS:  # the code is for rows of numbers
@@ -193,11 +135,6 @@ ACTION = "Batch sequences of similar length, padded to the longest of their batc
 PADDED = """\
 dataset = dataset.padded_batch({batch_size})  # of sequences without padding"""
 
-BUCKETS = """\
-dataset = dataset.bucket_by_sequence_length(
-    lambda tokens, label: tf.shape(tokens)[0],  # elements without padding
-    {bucketing})"""
-
 NUMBER = """
 # and padding_values: {pad} for the tokens, as a tensor of their type"""
 
@@ -210,15 +147,6 @@ dataset = dataset.shuffle(len(labels))
 
 WITHOUT = """
 # or, all to the longest of all: x = keras.utils.pad_sequences(sequences), without maxlen"""
-
-FEW = """\
-LENGTHS = {lengths}  # of the recorded sequences; few, as each new shape is traced
-
-def padded(sequences):  # those of one batch, without padding
-    longest = max(map(len, sequences))
-    length = next((n for n in LENGTHS if n >= longest), longest)
-    return keras.utils.pad_sequences(sequences, length, padding="{side}", value={pad},
-                                        dtype=np.asarray(sequences[0]).dtype)"""
 
 DIFFERENT = """
 
@@ -233,54 +161,10 @@ def batches(lengths, batch_size):  # the indices of each batch; lengths is an ar
     found = [some[at : at + batch_size] for some in similar for at in range(0, len(some), batch_size)]
 """
 
-SHUFFLED = """\
-    random.shuffle(found)
-    return found
-
-for batch in batches(lengths, batch_size):
-    train_step(padded([sequences[one] for one in batch]), labels[batch])"""
-
-ENDS_FIRST = """\
-    found.sort(key=lambda batch: lengths[batch].max())
-    ends = [found.pop(0), found.pop()]  # Keras 3 fixes a length that the first two batches share
-    random.shuffle(found)
-    return ends + found"""
-
-CODE = {
-    BatchMaker.DATASET: (PADDED, BUCKETS),
-    BatchMaker.ARRAYS: (SLICED + PADDED + WITHOUT, SLICED + BUCKETS),
-    BatchMaker.GIVEN: (FEW + DIFFERENT, FEW + SORTED + ENDS_FIRST),
-    BatchMaker.LOOP: (FEW, FEW + SORTED + SHUFFLED),
+PADDINGS = {
+    BatchMaker.DATASET: (PADDED, CODE["buckets"]),
+    BatchMaker.ARRAYS: (SLICED + PADDED + WITHOUT, SLICED + CODE["buckets"]),
+    BatchMaker.GIVEN: (CODE["few"] + DIFFERENT, CODE["few"] + SORTED + CODE["ends-first"]),
+    BatchMaker.LOOP: (CODE["few"], CODE["few"] + SORTED + CODE["shuffled"]),
 }
 """How to pad batches to their own longest sequence, and how to make them of similar lengths, by what makes them."""
-
-
-def example(
-    *inputs: PaddedInput,
-    rows: tuple[OperationTime, ...] = (),
-    source: BatchSource = BatchSource(BatchMaker.DATASET),
-    breakdown: Breakdown | None = None,
-    loops: LoopWork | None = None,
-    program: Program | None = None,
-    overhead: PythonOverhead | None = None,
-) -> Verdict:
-    """Sequences of 50 words are padded to 200 for a matmul of 30 ms."""
-    tensors = (("float32", (32, 200, 256)), ("float32", (256, 256)))
-    graph = Operation(name="model/dense/MatMul", type="MatMul", inputs=tensors)
-    matmul = OperationTime(name=graph.name, type="MatMul", ms=30.0, operation=graph)
-    padding = SequencePadding(inputs or (of_length(50),))
-    work = LengthWork.measure(padding, Operations(rows or (matmul,)), loops, program)
-    return check(padding, source, work, breakdown or Breakdown.of(device=30.0), program, overhead)
-
-
-def of_length(length: int) -> PaddedInput:
-    """Build an input whose sequences are padded to the longest one of 200 positions."""
-    return PaddedInput(200, ((length,) * 31 + (200,),))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Sequences of 190 words are padded to 200."""
-    return example(of_length(190))

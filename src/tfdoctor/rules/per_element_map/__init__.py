@@ -1,49 +1,8 @@
-"""Per-element function calls cost more than their work.
-
-## What it checks
-
-Whether a `map` before `batch`, in the part of the pipeline that limits a waiting step, spends most of its time
-on call overhead: the time of one call is compared with the time that its operations need for the bytes that
-they write.
-
-## Why it matters
-
-Each call of a mapped function costs tens of microseconds, and each operation in it a microsecond or
-more, however small its tensors are. A batch of 256 rows pays this 256 times.
-
-## How to fix
-
-Batch first, then map a function that takes whole batches: `tf.io.decode_csv`, `tf.io.parse_example` (for
-`parse_single_example`), arithmetic and lookups take many rows as well as one. Count axes from the
-right (`axis=-1`).
-
-## Holds for
-
-TensorFlow 2.3 and later. The saving is an upper bound. Functions are left out if they take single items only
-(decoding images, reading files), draw random numbers, branch or loop, multiply matrices or produce elements of
-several shapes: on batches they would need a different function, not only a different order.
-
-## Sources
-
-- [Better performance with the tf.data API: vectorizing mapping](https://www.tensorflow.org/guide/data_performance#vectorizing_mapping)
-- [tf.io.parse_example](https://www.tensorflow.org/api_docs/python/tf/io/parse_example)
-"""
-
-import re
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import pipeline_ran
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
-from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -113,7 +72,7 @@ def _judged(stage: StageTime, function: MapFunction, contention: CpuContention, 
         return Healthy(summary=f"{summary}; call overhead takes little time", evidence=measures)
     remaining = min(1.0, max(1.0 / function.batch, working))
     spared_ms = stage.work_ms * (1.0 - remaining)
-    remedy = Remedy(BATCH_FIRST, WHOLE.format(stage.function), stage.at, "vectorized-map")
+    remedy = Remedy(BATCH_FIRST, CODE["whole"].format(stage.function), stage.at, "vectorized-map")
     return Finding(
         summary=f"{summary}, {round(elements)} times per step, mostly call overhead",
         evidence=measures,
@@ -135,38 +94,3 @@ def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
 
 
 BATCH_FIRST = "Batch first, then map whole batches"
-
-WHOLE = """\
-dataset = dataset.batch(batch_size)
-dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)  # takes whole batches: axis=-1"""
-
-
-CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
-CHEAP = frozenset(("DecodeCSV", "Pack"))
-
-
-def example(  # noqa: PLR0913 - what a call costs, and what needs it
-    stage: StageTime = StageTime.of("Root::Prefetch::MapAndBatch", 7.7, 1.4, dataset=CSV),
-    types: frozenset[str] = CHEAP,
-    nbytes: int | None = 300,
-    batch: int = 256,
-    *,
-    fixed: bool = True,
-    wait: float = 5.8,
-    contention: CpuContention = CpuContention(crowded=False),
-) -> Verdict:
-    """CSV rows are decoded one by one: 256 calls of 0.03 ms per step."""
-    return check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
-        Breakdown.of(input=wait, host=2.3),
-        MapFunctions({CSV.id: MapFunction(types, 2, nbytes, batch, fixed)}),
-        contention,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same number of calls, each of which writes 20 kB."""
-    return example(nbytes=20_000)

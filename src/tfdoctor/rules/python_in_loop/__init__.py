@@ -1,60 +1,9 @@
-"""Python code in the loop delays each step.
-
-## What it checks
-
-The time of a step in which only Python works, in the body of a loop over a dataset: logging, printing, NumPy
-metrics, histograms, checkpoints. Calls of `tf.function`s and the lines that make their arguments are left out. The
-trace shows how long that is; samples of the Python stack divide it among your lines.
-
-## Why it matters
-
-The next step starts only after this code, so the device idles meanwhile. This holds on CPUs as well as on GPUs.
-
-## How to fix
-
-Run it every 100 steps or once per epoch. Keep metrics in TensorFlow operations within the step
-(`keras.metrics`), and read them when they are logged. Save checkpoints rarely, or from a thread
-(`tf.train.CheckpointOptions(enable_async=True)`).
-
-## Holds for
-
-TensorFlow 2.4 and later, recordings of `tfdoctor profile`, loops over a dataset that call a `tf.function`.
-In other loops and in Keras' fit the same code runs between two calls, and between-steps reports it by line and
-callback. On a GPU, host-sync reports the time after values are read. Reading a value (`.numpy()`) on a CPU costs
-only its copy, because the function has already finished: waiting for it counts as computing. The profiler slows
-the training function but hardly Python's own lines, so the share shown is low.
-
-## Sources
-
-- [Writing a training loop from scratch](https://www.tensorflow.org/guide/keras/writing_a_training_loop_from_scratch)
-- [tf.train.CheckpointOptions](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions)
-- [Optimize TensorFlow GPU performance with the TensorFlow Profiler](https://www.tensorflow.org/guide/gpu_performance_analysis)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import timed_steps
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
-from tfdoctor.terms.humanize import counted, location, milliseconds
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -113,7 +62,7 @@ def check(
     return Finding(
         summary=summary + mostly,
         evidence=(*measures, _table(lines, time_ms)),
-        remedies=(Remedy(RARELY if first.aside else IF_NOT_NEEDED, LOOP, first.at, EDIT),),
+        remedies=(Remedy(RARELY if first.aside else IF_NOT_NEEDED, CODE["loop"], first.at, EDIT),),
         effects=_effects(lines, time_ms, single),
     )
 
@@ -153,41 +102,3 @@ IF_NOT_NEEDED = (
     "Do this work every 100 steps if the next step does not need it, once before the loop if its result stays the "
     "same, otherwise in a tf.function"
 )
-
-LOOP = """\
-for step, batch in enumerate(batches):
-    loss = train_step(batch)
-    if step % 100 == 0:
-        ...  # metrics, histograms, logging, checkpoints"""
-
-
-HISTOGRAM = Location("train.py", 36)
-
-
-def example(
-    *lines: LoopLine,
-    seen: int = 11,
-    samples: int = 12,
-    body_ms: float | None = None,
-    step: float | None = None,
-    syncs_ms: float = 0.0,
-    single: SingleOperations | None = None,
-) -> Verdict:
-    """Judge these lines of a loop over a dataset, in steps of ``step`` or that compute for 3 ms."""
-    time_ms = sum(line.ms for line in lines) if body_ms is None else body_ms
-    return check(
-        LoopLines(lines, seen, samples, time_ms),
-        Breakdown.of(host=time_ms, device=step - time_ms if step else 3.0),
-        HostSyncs(1.0, 1.0, host_ms=syncs_ms) if syncs_ms else None,
-        single,
-    )
-
-
-def sick() -> Verdict:
-    """Histograms of the weights take 4 of each 7 ms step, in a loop over a dataset."""
-    return example(LoopLine(HISTOGRAM, 4.0))
-
-
-def healthy() -> Verdict:
-    """The same loop, which makes histograms every 100 steps: 0.04 ms of each 3 ms step."""
-    return example(LoopLine(HISTOGRAM, 0.04))

@@ -1,84 +1,15 @@
-"""Python code produces the batches.
-
-## What it checks
-
-How much time the input pipeline's functions spend in the Python interpreter (`tf.py_function`,
-`tf.numpy_function`, `Dataset.from_generator`, Keras' `PyDataset` and generators), on a run that waits
-for input, or whose training loop waits for the interpreter meanwhile. On a CPU whose cores are all busy, also how
-much time of threads that make batches in Python the compute may lack, where that is more than the wait.
-
-## Why it matters
-
-Python runs on one thread at a time. The training loop also runs Python to start every step, so it slows
-down. TensorFlow's own operations run on all cores in parallel.
-
-## How to fix
-
-Write the transformation in TensorFlow operations (`tf.io.decode_jpeg`, `tf.image`, Keras
-preprocessing layers), or load with `keras.utils.image_dataset_from_directory`. The finding names the function that
-takes most of the time, with the lines that call it, and shows what TensorFlow has in its place where this is known.
-If the transformation must stay in Python, begin with these lines: do once, before training, what does not change
-from batch to batch, and replace loops over examples with NumPy operations on whole batches. Then use several
-processes, where cores are free: `keras.utils.PyDataset(workers=4, use_multiprocessing=True)`. If the loop's own
-TensorFlow operations make the batch, call them inside the `tf.function`, which runs all of them in one call.
-Where the loop's own model decides what is in a batch, as actions in a game fill a replay memory, no pipeline can
-make it ahead: there only a line is named that takes much by itself.
-
-## Holds for
-
-TensorFlow 2.3 and later. Batches that the script makes itself and passes to a `tf.function` are detected in
-recordings of `tfdoctor profile`; the time includes the conversion of new arrays to tensors. Arrays that stay the
-same are left to repeated-conversion. What counts is the time beyond that which tf.data takes for a batch itself.
-
-The lines come from stack samples of all threads of the process, which `tfdoctor profile` takes. Worker processes
-(`use_multiprocessing=True`, `multiprocessing`) are not sampled: their lines are unknown, and the finding is at the
-`__getitem__` of the `PyDataset`. Functions written in C, such as those of `cv2`, are named since Python 3.11 where
-the line calls them by their module's name; others appear as lines that call nothing.
-
-Users met it as a generator in Python that is slower than the GPU.
-
-## Sources
-
-- [tf.data guide: consuming Python generators](https://www.tensorflow.org/guide/data#consuming_python_generators)
-- [tf.py_function](https://www.tensorflow.org/api_docs/python/tf/py_function)
-- [TensorFlow's operations](https://www.tensorflow.org/api_docs/python/tf)
-- [keras.utils.PyDataset](https://keras.io/api/utils/python_utils/#pydataset-class)
-- [Keras issue 7168: a generator slower than the GPU](https://github.com/keras-team/keras/issues/7168)
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.conversions import Conversions
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.making import MOST_LINES, OTHERS, Making
 from tfdoctor.rules.python_input.remedies import once, remedies_of
-from tfdoctor.terms.humanize import location, milliseconds
-from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Cell,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Cell
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -342,43 +273,3 @@ def _effect(stage: StageTime) -> Effect:
 
 
 LINE_COLUMNS = ("your line", "called at", "calls", "share of the samples", "time per step, estimated")
-
-
-LINES = (InputLine(Location("train.py", 14), 45, calls="PIL.Image.open"), InputLine(Location("train.py", 12), 5))
-AUGMENT = Dataset.of("Map", id=1, function="augment", at=Location("train.py", 12))
-
-
-def example(  # noqa: PLR0913 - the facts of both places where batches are made
-    *stages: StageTime,
-    pipeline: InputPipeline | Unavailable | None = None,
-    breakdown: Breakdown | None = None,
-    samples: StackSamples | None = None,
-    body: LoopBody | None = None,
-    conversions: Conversions | None = None,
-    lines: InputLines | Unavailable = Unavailable("not sampled"),
-    overhead: PythonOverhead | None = None,
-    contention: CpuContention | None = None,
-) -> Verdict:
-    """Judge a pipeline whose map takes 31 ms of each 33 ms step, or other stages."""
-    slow = StageTime.of("Root::Prefetch::Map", 31.0, dataset=AUGMENT)
-    return check(
-        pipeline or InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or [slow])),
-        breakdown or Breakdown.of(input=23.0, device=10.0),
-        samples,
-        body,
-        conversions,
-        lines,
-        overhead,
-        contention,
-    )
-
-
-def sick() -> Verdict:
-    """A py_function takes 30 ms of each 33 ms step."""
-    slow = StageTime.of("Root::Prefetch::Map", 31.0, python_ms=30.0, dataset=AUGMENT)
-    return example(slow, lines=InputLines(LINES))
-
-
-def healthy() -> Verdict:
-    """The same map in TensorFlow operations."""
-    return example()

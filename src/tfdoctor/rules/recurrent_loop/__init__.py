@@ -1,76 +1,9 @@
-"""A loop of small operations dominates the step.
-
-## What it checks
-
-On a CPU: the loops inside the step's graph (`keras.layers.LSTM` and `GRU`, `tf.while_loop`, `tf.scan`,
-`tf.map_fn`, `for` over a tensor in a `tf.function`), how often they iterate in each step, and the time that their
-iterations take while no recorded operation runs. Of loops in which no iteration uses what another one computed,
-such as `tf.map_fn` over the examples of a batch, the time in their operations counts as well.
-
-## Why it matters
-
-The iterations of a loop follow each other, and each starts dozens of operations: matmuls, gates, reads and writes
-of tensor lists, the loop's own bookkeeping, and as many again in the backward pass. Starting an operation costs
-about a microsecond, whether it works on one example or on a hundred. With few examples or few units these costs
-are most of the step. Where the iterations do not depend on each other, the loop itself is not needed: one
-operation on all examples starts once and uses all cores.
-
-## How to fix
-
-For recurrent layers: use a larger batch, for then the loop iterates as often and each iteration works on more
-examples. `unroll=True` removes the loop's bookkeeping, for short sequences. Shorten the sequences (truncate, pad
-to the longest of a batch instead of the longest of all), or replace the layer with convolutions or attention.
-
-For your own loops: compute the whole tensor at once, with functions that take a batch, `tf.vectorized_map`
-instead of `tf.map_fn`, broadcasting, or a cumulative operation. A loop over the examples of a batch gains nothing
-from a larger batch. On a GPU, `LSTM` and `GRU` with their default arguments run as one fused cuDNN kernel.
-
-## Holds for
-
-TensorFlow 2.4 and later on CPUs, where one call is one step. Iterations are counted by the recorded operations of
-their bodies, and by the executor's own numbers where those are cheap and not recorded; of several loops in one
-step, that number is the longest's. Whether iterations depend on each other is read from the recorded graph of the
-loop's body: a sum over the iterations counts as dependent. The saving is an upper bound: the whole time of the
-loop, with its operations, less the time that their bytes need. A vectorized computation comes near to it: it does
-the same arithmetic in a few operations. A larger batch shares only the cost of starting operations among more
-examples; for an LSTM of 64 units over 32 time steps, 64 examples per step in place of 2 saved 94 % of the time
-per example.
-
-On macOS nothing is recorded: that an RNN takes 670 ms per step with tensorflow-metal and 20 ms without it cannot be
-decided here. There, remove the plugin for the trial, or place the layers with `tf.device("CPU")`.
-
-## Sources
-
-- [Working with RNNs, Keras guide: performance optimization and cuDNN kernels](https://keras.io/guides/working_with_rnns/)
-- [LSTM layer, Keras: unroll](https://keras.io/api/layers/recurrent_layers/lstm/)
-- [tf.vectorized_map](https://www.tensorflow.org/api_docs/python/tf/vectorized_map)
-- [TensorFlow issue 62397: an RNN on tensorflow-metal](https://github.com/tensorflow/tensorflow/issues/62397)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
-from tfdoctor.facts.run.program import Program
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.savings.unexplained import SHARE
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.terms.humanize import counted, milliseconds
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Evidence,
-    Finding,
-    Healthy,
-    Measure,
-    PartTime,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -233,9 +166,9 @@ def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
         unroll = Remedy(UNROLL, UNROLLED, at)
         return Remedy(LARGER_BATCH, LARGER_SIZE, at), unroll, Remedy(f"Or {SHORTEN}")
     if not longest.at:
-        rest = Remedy(f"Or {SHORTEN}, or {REPLACE}", WHOLE, edit_id="vectorized-fn")
+        rest = Remedy(f"Or {SHORTEN}, or {REPLACE}", CODE["whole"], edit_id="vectorized-fn")
         return Remedy(LARGER_BATCH, LARGER_SIZE), Remedy(UNROLL, UNROLLED), rest
-    replace = Remedy(REPLACE[0].upper() + REPLACE[1:], WHOLE, longest.at, "vectorized-fn")
+    replace = Remedy(REPLACE[0].upper() + REPLACE[1:], CODE["whole"], longest.at, "vectorized-fn")
     batch = program.batch_size if program else None
     over_batch = batch and abs(longest.iterations - batch) <= 1  # a larger batch: more iterations
     if over_batch or longest.independent:
@@ -257,32 +190,3 @@ UNROLLED = "keras.layers.LSTM(units, unroll=True)"
 SHORTEN = "shorten the sequences"
 
 REPLACE = "replace the loop with operations on whole tensors"
-
-WHOLE = """\
-result = function(rows)  # where it takes a whole batch, as the functions of tf.image do
-result = tf.vectorized_map(function, rows)  # instead of tf.map_fn(function, rows)
-result = tf.reduce_sum(tf.abs(a[:, None] - b[None, :]), axis=1)  # or broadcasting: all pairs at once"""
-
-
-def example(
-    *loops: GraphLoop,
-    operations_ms: float = 0.5,
-    scheduling_ms: float = 2.9,
-    waiting_ms: float = 0.0,
-    breakdown: Breakdown | None = None,
-    program: Program | None = None,
-    overhead: PythonOverhead | None = None,
-) -> Verdict:
-    """An LSTM over 32 time steps with 2 examples: 2.9 of 5.1 ms start operations."""
-    lstm = GraphLoop("sequential/lstm/while", 32.0, 160.0, operations_ms)
-    around = Breakdown.of(host=scheduling_ms + 0.9, device=operations_ms + 0.5)
-    work = LoopWork(loops or (lstm,), scheduling_ms, waiting_ms)
-    return check(work, breakdown or around, program, overhead)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same LSTM with 256 units and 256 examples: its matmuls take most of the step."""
-    return example(operations_ms=30.0, scheduling_ms=3.5)

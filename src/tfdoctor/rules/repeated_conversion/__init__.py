@@ -1,63 +1,7 @@
-"""The same arrays are converted at every call.
-
-## What it checks
-
-The arrays among the arguments of the training function (NumPy, pandas; also in lists, tuples and dictionaries)
-that hold the same values at each call: the time to convert them, as the trace shows it, and the casts to another
-type that the function then makes of them. Of `Session.run`, the arrays in its `feed_dict`: the time from the
-beginning of the call until it starts the graph, divided by the bytes that are read and written for each.
-
-## Why it matters
-
-Each call of a `tf.function` copies such an array into a new tensor, on a GPU also to the device. The copy runs in
-Python's thread before the step. NumPy's default type is float64: twice the bytes, and a cast in each step.
-
-## How to fix
-
-Convert them once, before the loop: `x = tf.constant(x, tf.float32)`. Make an array float32 where it is loaded when
-nothing needs float64. For a session, put the array into a variable once, and feed no more than the batch.
-
-## Holds for
-
-TensorFlow 2.4 and later, recordings of `tfdoctor profile`, calls of a `tf.function`, Keras' `train_on_batch` and
-`tf.compat.v1.Session.run`. The saving of a feed is an upper bound: Python's own work in `Session.run` is part of
-the time that is divided.
-Two calls are compared, at 4096 evenly spread elements of each array. Arrays with other values at each call are
-batches:
-python-input reports them, except for casts of float64 to a narrower type, which this rule reports.
-
-## Sources
-
-- [tf.compat.v1.Session.run](https://www.tensorflow.org/api_docs/python/tf/compat/v1/Session#run)
-- [tf.constant](https://www.tensorflow.org/api_docs/python/tf/constant)
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-- [NumPy interoperability: type promotion](https://www.tensorflow.org/guide/tf_numpy)
-"""
-
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import timed_steps
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.humanize import counted, milliseconds
-from tfdoctor.terms.units import ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -187,33 +131,3 @@ session.run({0}_table.assign({0}), {{{0}: array}})  # once, before the loop
 
 LOADED = """\
 features = features.astype("float32")  # once, where they are loaded"""
-
-
-AT = Location("train.py", 41)
-MATRIX = ConvertedArray(
-    WIDE,
-    (3000, 3000),
-    0.0,
-    19.0,
-    same=True,
-    cast=OperationTime(name="Cast", type="Cast", ms=9.0, at=Location("train.py", 30)),
-    cast_to="float32",
-    place="0",
-)
-
-
-def example(*arrays: ConvertedArray, step: float = 41.0) -> Verdict:
-    """Judge the conversion of these arrays in each step."""
-    between = sum(array.ms for array in arrays)
-    parts = Breakdown.of(between=between, device=step - between)
-    return check(Conversions(arrays, AT), parts)
-
-
-def sick() -> Verdict:
-    """A float64 matrix of 72 MB is converted in 19 and cast in 9 ms of each 41 ms step."""
-    return example(MATRIX)
-
-
-def healthy() -> Verdict:
-    """The same step is given tensors."""
-    return example(step=9.0)

@@ -1,76 +1,14 @@
-"""A tf.function is retraced during training.
-
-## What it checks
-
-All calls of the run that traced a `tf.function`: how often, how long, and whether that went on in the later half
-of the run. Functions that one definition makes at one line are one function: `compile` discards the training
-function, and the next step traces a new one. In the traced steps also how long building and preparing the graph
-took, and which argument changed. The first two traces of a function are not counted there: TensorFlow traces twice
-where a function creates variables.
-
-Functions of several models that are built one after another are tuning-loop's.
-
-## Why it matters
-
-Tracing runs the Python code of the whole step and optimizes the graph, which takes many times as long as running
-the graph.
-
-## How to fix
-
-Pass numbers as tensors (`tf.constant(step)`): a Python number is part of the graph, so each value gets its own
-graph. Keep shapes constant (`drop_remainder=True`), or leave them open with `input_signature` or
-`reduce_retracing=True`. Create functions once, outside of the loop. Call `compile` once: assign a learning rate to
-`model.optimizer.learning_rate`. The optimizer then keeps its state, such as momentum, from epoch to epoch.
-
-## Holds for
-
-TensorFlow 2.4 and later. Only recordings of `tfdoctor profile` show which argument changed, and what happened
-outside of the traced steps. Where shapes or values change, the saving is an upper bound: some of them need a graph
-of their own. A function that was traced early in the run only is healthy.
-
-Users met it with batches of alternating shapes in Keras' `fit`. known-fault names versions of Keras that trace in
-each call of `train_on_batch`.
-
-## Sources
-
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-- [tf.function](https://www.tensorflow.org/api_docs/python/tf/function)
-- [Keras issue 20369: alternating shapes](https://github.com/keras-team/keras/issues/20369)
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_traces import RunTraces
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.rules.retracing import over_run
 from tfdoctor.rules.retracing.over_run import RepeatedTracing, repeated
 from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, ONE_COMPILE, for_change
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
-from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Concern,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -250,38 +188,3 @@ def _table(functions: Sequence[Retraced]) -> Table:
 
 SHOWN_VALUES = 3
 """Values of the changing argument that a cell of the table holds."""
-
-
-def example(
-    retracing: Retracing | Unavailable,
-    breakdown: Breakdown | None = None,
-    *functions: TracedDefinition,
-    run: RunTracing | None = None,
-    phases: RunPhases | None = None,
-    calls: tuple[MadeCall, ...] = (),
-) -> Verdict:
-    """Judge the traced steps, if there are any, and functions that the run traced in ten epochs."""
-    traces = RunTraces(functions, sum(one.ms for one in functions)) if functions else None
-    made = RunCalls(calls, epochs=10, fits=10) if calls else None
-    return check(retracing, breakdown, None, run, traces, phases, made)
-
-
-def sick() -> Verdict:
-    """Each of ten epochs compiles the model again, so each traces the training function."""
-    step = TracedDefinition(
-        name="one_step_on_iterator", at=Location("train.py", 33), tracings=10, ms=10_300.0, first_ms=1_050.0,
-        made=10, within=RunCall.EPOCH, starts_s=tuple(8.0 + epoch for epoch in range(10)),
-    )  # fmt: skip
-    compiled = MadeCall.of(
-        RunCall.COMPILE, Location("train.py", 31), 10, 8.0, name="Sequential.compile", looped=True, models=1
-    )  # fmt: skip
-    times = {Phase.IMPORTS: 8_000.0, Phase.TRACING: 10_300.0}
-    phases = RunPhases.divided(18_400.0, times)
-    untraced = Unavailable("the run was recorded without a trace")
-    return example(untraced, None, step, phases=phases, calls=(compiled,))
-
-
-def healthy() -> Verdict:
-    """The function was traced before the traced steps."""
-    retracing = Retracing((Retraced("train_step", 19, 0, 1),))
-    return example(retracing, Breakdown.of(device=6.0, host=0.4))

@@ -1,51 +1,8 @@
-"""Files are read one at a time.
-
-## What it checks
-
-Whether the pipeline's slowest segment reads records (`TFRecordDataset`, `TextLineDataset`,
-`FixedLengthRecordDataset`) on one thread while the step waits for input. The trace shows what ran: an
-`interleave` without `num_parallel_calls` takes records from several files in turn, but still reads one
-record after the other.
-
-## Why it matters
-
-One thread reads, decompresses and checks one record after the other. Files are independent, so several can
-be read at the same time. If they are stored across a network, each read mostly waits for an answer, and many
-reads can wait at the same time.
-
-## How to fix
-
-Give `interleave` `num_parallel_calls=tf.data.AUTOTUNE` (or `TFRecordDataset(files,
-num_parallel_reads=tf.data.AUTOTUNE)`), and `deterministic=False` if the order of records does not
-matter. Split data in a single file into several files first: ten or more for each host that
-reads, each of at least 10 MB (better 100 MB).
-
-## Holds for
-
-TensorFlow 2.3 and later. The saving is an upper bound: the trace does not show whether the storage can deliver
-more, and a single hard disk may not. On a run without an accelerator, reading on more threads takes cores
-from the compute.
-
-## Sources
-
-- [Better performance with the tf.data API: parallelizing data extraction](https://www.tensorflow.org/guide/data_performance#parallelizing_data_extraction)
-- [tf.data.Dataset.interleave](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#interleave)
-- [TFRecord and tf.train.Example](https://www.tensorflow.org/tutorials/load_data/tfrecord)
-"""
-
-import re
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime, feeds
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.input.pipeline_stages import feeds
 from tfdoctor.facts.input.source_files import SourceFiles
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -162,50 +119,10 @@ def _remedies(openers: list[StageTime], reader: StageTime, files: SourceFiles | 
     interleave = next((stage for stage in openers if stage.kind == "Interleave"), None)
     at = (interleave or reader).at
     single = files is not None and files.count == 1
-    split = (Remedy("Split the file into about ten shards", SHARDS, at),) if single else ()
+    split = (Remedy("Split the file into about ten shards", CODE["shards"], at),) if single else ()
     if interleave is not None:
         edit_id = "" if single else "parallel-interleave"
-        return (*split, Remedy("Read several files at a time", INTERLEAVE, at, edit_id))
+        return (*split, Remedy("Read several files at a time", CODE["interleave"], at, edit_id))
     name = re.sub(r"V\d$", "", reader.kind)
     code = f"dataset = tf.data.{name}Dataset(files, num_parallel_reads=tf.data.AUTOTUNE)"
     return (*split, Remedy("Read several files at a time", code, at))
-
-
-INTERLEAVE = """\
-dataset = files.interleave(
-    read_one_file,
-    num_parallel_calls=tf.data.AUTOTUNE,
-    deterministic=False,  # if the order of the records does not matter
-)"""
-
-SHARDS = """\
-for shard in range(10):
-    with tf.io.TFRecordWriter(f"train-{shard:02d}.tfrecord") as writer:
-        for record in dataset.shard(10, shard).as_numpy_iterator():
-            writer.write(record)"""
-
-
-def example(
-    *stages: StageTime,
-    work: float = 30.0,
-    threads: float = 1.0,
-    wait: float = 22.0,
-    device: Device = Device(DeviceKind.GPU, 1, 1),
-    cores: Cores | None = Cores(8.0, busy=1.0),
-    files: SourceFiles | None = SourceFiles(8),
-) -> Verdict:
-    """One thread reads compressed records from eight files for 30 ms of each 32 ms step."""
-    opener = f"{AHEAD}::{'Interleave' if threads == 1.0 else 'ParallelInterleaveV4'}"
-    opened = StageTime.of(opener), StageTime.of(f"{opener}::TFRecord", work, threads)
-    pipeline = InputPipeline.of(StageTime.of(AHEAD), *(stages or opened))
-    return check(pipeline, Breakdown.of(input=wait, device=10.0), device, cores, files)
-
-
-AHEAD = "Root::Prefetch"
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Four threads read the same files."""
-    return example(threads=4.0, wait=0.1)

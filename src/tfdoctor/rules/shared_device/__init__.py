@@ -1,62 +1,9 @@
-"""Several replicas share one device.
-
-## What it checks
-
-On which physical device each replica of a `tf.distribute` strategy computes, and what a step spends on having
-several on one: the operations of the further replicas, the updates of their copies of the variables, the exchange
-of gradients between them, and entering the function for each.
-
-## Why it matters
-
-Logical devices of one processor or of one GPU (`LogicalDeviceConfiguration`) have no hardware of their own. Two
-replicas on one device start each operation twice on half of the batch, update each variable twice, and wait for
-each other to add up gradients that one replica would have had at once.
-
-## How to fix
-
-Leave the strategy out, or make it with the physical devices alone: `tf.distribute.MirroredStrategy()` without a
-list takes all GPUs, and one replica where there is none. The batch and the learning rate stay, because the strategy
-has divided the batch among the replicas. Logical devices are useful to test code for several devices.
-
-## Holds for
-
-MirroredStrategy and MultiWorkerMirroredStrategy of TensorFlow 2.9 and later, recorded with `tfdoctor profile`.
-Where most of the compute time of the further replicas is in operations on large tensors, the rule is not checked:
-several replicas may run these side by side. A model of four small layers took 1.8 ms per step with two replicas on
-one processor and 0.7 ms without.
-
-## Sources
-
-- [Use a GPU, TensorFlow guide: logical devices](https://www.tensorflow.org/guide/gpu#using_multiple_gpus)
-- [tf.distribute.MirroredStrategy](https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy)
-- [tf.config.set_logical_device_configuration](https://www.tensorflow.org/api_docs/python/tf/config/set_logical_device_configuration)
-- [Distributed training, TensorFlow guide](https://www.tensorflow.org/guide/distributed_training)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.rules.shared_device.copied_work import CopiedWork
-from tfdoctor.terms.humanize import counted, percent
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    StepWork,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.SCALE
 SINCE = "0.2.0"
@@ -160,35 +107,7 @@ def _calls(*rows: OperationTime) -> float:
 
 
 def _remedy(at: Location | None) -> Remedy:
-    return Remedy("Train one replica on each physical device", ONE_EACH, at, "one-replica", changes=ONE)
+    return Remedy("Train one replica on each physical device", CODE["one-each"], at, "one-replica", changes=ONE)
 
 
 ONE = "one replica trains on the whole batch"
-
-ONE_EACH = """\
-strategy = tf.distribute.MirroredStrategy()  # all GPUs; one replica where there is none
-# or without replicas: strategy = tf.distribute.get_strategy()
-# without tf.config.set_logical_device_configuration(...)"""
-
-
-SMALL = OperationTime(name="replica_1/dense/MatMul", type="MatMul", ms=0.017, calls=1.0)
-UPDATES = OperationTime(name="adam/update_1/Mul", type="Mul", ms=0.3, calls=217.0)
-
-
-def example(
-    replicas: Replicas = Replicas("MirroredStrategy", 2, 0, batch=128, divided=True, sharing=2),
-    copied: CopiedWork | None = CopiedWork((SMALL,), updates=(UPDATES,)),
-    step: Breakdown | None = None,
-    overhead: PythonOverhead | None = PythonOverhead(0.8, 0.1),
-) -> Verdict:
-    """Two replicas of a small model on one processor."""
-    parts = step or Breakdown.of(device=1.0, host=1.2, collective=0.3)
-    return check(replicas, parts, copied, overhead)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Two replicas, each on a GPU."""
-    return example(Replicas("MirroredStrategy", 2, 2, batch=128, divided=True, sharing=1))

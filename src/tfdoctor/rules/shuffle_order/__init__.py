@@ -1,57 +1,8 @@
-"""A shuffle mixes the examples only partly.
-
-## What it checks
-
-Three unambiguous cases, in a pipeline that the script itself builds from one source: a `shuffle` after the
-`batch` that makes the training batches, a `repeat` before the only `shuffle`, and a `shuffle` whose buffer holds
-less than one percent of the examples. The usual order (shuffle, then batch or repeat) is not reported.
-
-## Why it matters
-
-This is about what the model sees, not about time. After `batch`, only whole batches are shuffled; the same
-examples stay together in every epoch. After `repeat`, epochs overlap: some examples appear twice before others
-appear once. With a small buffer, an example moves by about the buffer's size: data sorted by class or by date
-stays nearly sorted.
-
-## How to fix
-
-Each change is a trade-off. `shuffle` before `batch` holds examples instead of batches, so make its buffer
-larger. `shuffle` before `repeat` separates the epochs, but refills its buffer in each; keep `repeat` first if
-that pause costs more than overlapping epochs do. A larger buffer takes memory: shuffle indices or file names
-instead, or shuffle the data once when you write it. If the data is stored in random order, a small buffer
-is enough.
-
-## Holds for
-
-All versions of TensorFlow 2, in recordings of `tfdoctor profile`. Pipelines with several sources or files
-(`interleave`), pipelines built by a library, and pipelines with a second `shuffle` are not checked.
-
-## Sources
-
-- [tf.data.Dataset.shuffle](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#shuffle)
-- [tf.data: Build TensorFlow input pipelines, randomly shuffling input data](https://www.tensorflow.org/guide/data#randomly_shuffling_input_data)
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
-from tfdoctor.terms.humanize import number, percent
-from tfdoctor.terms.units import count, nbytes
-from tfdoctor.terms.verdict import (
-    Evidence,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -188,16 +139,10 @@ def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Ve
         evidence,
         Remedy(
             "If the data is sorted, shuffle its indices or file names, or shuffle it once on disk",
-            INDICES,
+            CODE["indices"],
             shuffle.at,
         ),
     )
-
-
-INDICES = """\
-order = tf.data.Dataset.range(len(features)).shuffle(len(features))  # eight bytes per example
-dataset = order.map(lambda at: (tf.gather(features, at), tf.gather(labels, at)),
-                    num_parallel_calls=tf.data.AUTOTUNE)"""
 
 
 def _finding(shuffle: Dataset, summary: str, evidence: Sequence[Evidence], remedy: Remedy) -> Finding:
@@ -205,21 +150,3 @@ def _finding(shuffle: Dataset, summary: str, evidence: Sequence[Evidence], remed
         where = Table.of([shuffle], ("shuffle", _name), ("your line", lambda stage: stage.at))
         evidence = (*evidence, where)
     return Finding(summary=summary, evidence=tuple(evidence), remedies=(remedy,), severity=Severity.NOTE)
-
-
-def example(*stages: Dataset, passes: float | None = None) -> Verdict:
-    """Batches of 32 examples are shuffled as a whole."""
-    chain = stages or (SOURCE, BATCH, SHUFFLE)
-    return check(DatasetProperties(chained(*chain), passes))
-
-
-SOURCE = Dataset.of("TensorSlice", cardinality=5000)
-BATCH = Dataset.of("Batch", cardinality=5000, parameters=DatasetParameters(batch_size=32))
-SHUFFLE = Dataset.of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Examples are shuffled, then batched."""
-    return example(SOURCE, SHUFFLE, BATCH)

@@ -1,73 +1,6 @@
-"""A costly call runs in every step.
-
-## What it checks
-
-Samples of the Python stack in calls that are made for a whole run or epoch: `fit` (of one or two steps),
-`predict`, `evaluate`, `get_weights`, `set_weights`, `clone_model`, saving, `clear_session`; and in models called
-outside of a `tf.function`. Those count that are seen in most of the traced steps; a call once per epoch or every
-100 steps is not reported. The time in compiled functions of such a call is left out, for that is its useful work.
-
-Functions that write for somebody who reads (`tf.summary`, prints, logging, CSV and other tables, images, clients
-such as MLflow's) are compared with how often anybody can read: a write in every step is reported where steps are
-shorter than 5 seconds, which is how often TensorBoard looks for new data.
-
-Also a `tf.function` that a loop in Python calls 8 times per step or more, each time for one example (it was
-traced for arguments of which the first dimension is 1, and for no larger one), where the calls take at least twice
-as long as their operations.
-
-## Why it matters
-
-`fit`, `predict` and `evaluate` build an input pipeline, an iterator and callbacks at each call: milliseconds for a
-batch that the model computes in less. `get_weights` and `set_weights` copy all weights to NumPy and back, variable
-by variable. `clone_model` builds every layer again. A model called outside of a `tf.function` runs each operation
-from Python. To call a `tf.function` takes 0.1 to 0.5 ms however little it computes, so 80 calls for one example
-each take much longer than one call for all.
-
-## How to fix
-
-| call | instead |
-|---|---|
-| `model.fit(x, y)` of one batch | `model.train_on_batch(x, y)`, or one `fit` over all batches |
-| `model.predict(x)` of one batch | `model.predict_on_batch(x)`, or `model(x, training=False)` in a `tf.function` |
-| `model.evaluate(x, y)` of one batch | `model.test_on_batch(x, y)`, or evaluate once per epoch |
-| `get_weights`, `set_weights` for a slow copy of a model | `variable.assign` in a `tf.function`; `use_ema=True` |
-| `clone_model` | clone once, before the loop |
-| `save`, `save_weights` | every 1,000 steps or once per epoch |
-| `model(x)` outside of a `tf.function`, beside a step that is one | a `tf.function` that calls the model |
-| a `tf.function` for one example at a time | one call for all, stacked, where none needs another's result |
-| `clear_session` | once before each model is built |
-| `tf.summary.histogram`, `print` and others that write | every 100 steps, or as many as pass in 5 seconds |
-
-## Holds for
-
-Recordings of `tfdoctor profile` with TensorFlow 2.5 and later, Keras 2 and 3. A line's time is its share of the
-samples: with 10 samples it is uncertain by a third. The saving is an upper bound: it counts the time that the
-samples allow for (one standard error more than they show, at most all Python outside of compiled functions) and
-all operations that Python runs one by one. What replaces the call takes time as well. The time of
-functions for one example is measured, and that of all calls but one counts.
-
-Users met it as `predict` in a loop over single examples.
-
-## Sources
-
-- [Keras FAQ: the difference between predict() and calling a model](https://keras.io/getting_started/faq/#whats-the-difference-between-model-methods-predict-and-call)
-- [Model training APIs: predict_on_batch](https://keras.io/api/models/model_training_apis/#predict_on_batch-method)
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-- [tf.Variable.assign](https://www.tensorflow.org/api_docs/python/tf/Variable#assign)
-- [Optimizers: use_ema](https://keras.io/api/optimizers/)
-- [TensorBoard: --reload_interval](https://github.com/tensorflow/tensorboard/blob/master/tensorboard/plugins/core/core_plugin.py)
-- [Keras issue 13118: predict in a loop](https://github.com/keras-team/keras/issues/13118)
-- [TensorFlow issue 44711: the same](https://github.com/tensorflow/tensorflow/issues/44711)
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import sqrt
 
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
@@ -75,23 +8,8 @@ from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
 from tfdoctor.rules.slow_call.instead import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.rules.slow_call.writing import Writing
-from tfdoctor.terms.humanize import location, milliseconds, number
-from tfdoctor.terms.kinds import RunCall
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -231,31 +149,3 @@ def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
     if not waits_ms or not all_ms:
         return ()
     return (Effect(Stage.INPUT, max(0.0, 1.0 - waits_ms / all_ms), bound=Bound.AT_MOST),)
-
-
-def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them
-    *lines: SlowLine,
-    step: Breakdown | None = None,
-    long: LongStepLines | None = None,
-    single: SingleOperations | None = None,
-    body: LoopBody | None = None,
-    examples: SingleCalls | None = None,
-    phases: RunPhases | None = None,
-    run: RunSteps | None = None,
-) -> Verdict:
-    """Judge these lines of a loop, of which 30 steps were sampled."""
-    whole = step or Breakdown.of(between=153.0, host=5.0, device=10.0)
-    slow = SlowCalls(lines, 30)
-    writing = Writing.measure(slow, whole, phases, run)
-    return check(slow, whole, long, single, body, examples, writing)
-
-
-def sick() -> Verdict:
-    """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
-    at = Location("train.py", 51)
-    return example(SlowLine(at, SlowCall.PREDICT, 60, 29, {Stage.BETWEEN: 150.0}))
-
-
-def healthy() -> Verdict:
-    """The same loop calls predict_on_batch."""
-    return example(step=Breakdown.of(between=2.0, host=2.0, device=10.0))

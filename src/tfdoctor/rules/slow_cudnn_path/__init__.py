@@ -1,74 +1,7 @@
-"""Recurrent layers run step by step on the GPU.
-
-## What it checks
-
-On a GPU: the time of `LSTM` and `GRU` layers of Keras that ran as a loop over time steps, or unrolled, and not as
-a kernel of cuDNN, and the part of the GPU's idle time in which the host launches their kernels. The report names
-the argument and the line that keep the layer off cuDNN, or its mask or ragged input.
-
-## Why it matters
-
-cuDNN computes a whole sequence in a few kernels. Without it each time step launches a dozen, forward and again
-backward, and the GPU waits for the host in between. In threads, `recurrent_dropout` made training 25 times as
-slow (an LSTM of 128 units on an RTX 2080), and ragged inputs more than 5 times.
-
-## How to fix
-
-| what keeps the layer off cuDNN | instead |
-|---|---|
-| `recurrent_dropout` above 0 | `dropout`, which cuDNN's path applies too, or a `Dropout` layer |
-| `activation` other than `tanh`, `recurrent_activation` other than `sigmoid` | the defaults |
-| `unroll=True` | `unroll=False` |
-| `use_bias=False`; `reset_after=False` of a `GRU` | the defaults |
-| `use_cudnn=False` (Keras 3) | `use_cudnn="auto"` |
-| a mask of padding on the left, or with gaps | padding on the right: `pad_sequences(x, padding="post")` |
-| a ragged input | a dense one, padded on the right: `ragged.to_tensor()` |
-
-The arguments change the model: compare the accuracy.
-
-## Holds for
-
-NVIDIA GPUs, Keras 2 and 3 on TensorFlow 2, recorded with `tfdoctor profile`. Keras 3 raises an error where a mask
-is not padded on the right, unless the layer has `use_cudnn=False`; Keras 2 takes the loop without a word. The
-saving is an upper bound of the GPU's time: it leaves nothing to the layer. The host, which then launches fewer
-kernels, may save more. From published threads and Keras' source: the rule has not been seen at work on a GPU.
-
-## Sources
-
-- [Working with RNNs, Keras guide: performance optimization and cuDNN kernels](https://keras.io/guides/working_with_rnns/)
-- [LSTM layer, Keras: the requirements of cuDNN](https://keras.io/api/layers/recurrent_layers/lstm/)
-- TensorFlow issues [38236](https://github.com/tensorflow/tensorflow/issues/38236) and
-  [40944](https://github.com/tensorflow/tensorflow/issues/40944): recurrent_dropout
-- [TensorFlow issue 48838](https://github.com/tensorflow/tensorflow/issues/48838) and
-  [Keras pull request 15756](https://github.com/keras-team/keras/pull/15756): ragged inputs and masks
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import figures_per_step, not_on
-from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.run.program import Layer, RecurrentArguments
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, LoopedLayer, RecurrentLayers
-from tfdoctor.terms.humanize import counted, milliseconds
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.2.0"
@@ -164,26 +97,3 @@ def _remedy(one: LoopedLayer) -> Remedy:
     action, code = REMEDIES[one.obstacles[0]]
     rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
     return Remedy(action, code.format(kind=one.layer.kind, rate=rate), one.layer.at)
-
-
-def example(
-    *obstacles: CudnnObstacle, loop_ms: float = 6.0, launching_ms: float = 20.0, step_ms: float = 30.0
-) -> Verdict:
-    """An LSTM with recurrent_dropout launches hundreds of kernels; the GPU idles for 20 of 30 ms."""
-    row = OperationTime(
-        name="lstm/while/body/_1/lstm/while/lstm_cell/MatMul", type="MatMul", ms=loop_ms,
-        layer="lstm", at=Location("train.py", 9), calls=64.0,
-    )  # fmt: skip
-    arguments = RecurrentArguments(recurrent_dropout=0.2)
-    layer = Layer(name="lstm", kind="LSTM", at=Location("train.py", 9), recurrent=arguments)
-    looped = LoopedLayer(layer, (row,), obstacles or (CudnnObstacle.RECURRENT_DROPOUT,), launching_ms)
-    step = Breakdown.of(host=step_ms - loop_ms, device=loop_ms)
-    return check(RecurrentLayers((looped,), 1), step)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The layer is a kernel of cuDNN's."""
-    return check(RecurrentLayers((), 1), Breakdown.of(host=1.0, device=2.0))

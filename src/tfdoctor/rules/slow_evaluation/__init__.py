@@ -1,57 +1,11 @@
-"""Evaluation works in small pieces, or in Python.
-
-## What it checks
-
-The calls of `evaluate` and `test_on_batch` in the whole run, by the user's line: how often a loop makes them, how
-long each takes, for how many examples, and in how many batches. Reported are loops of at least 20 short calls,
-made neither once per epoch nor once in each training step, and batches so small that starting operations takes most
-of their time. Stack samples show loops that call a model from Python, outside of a `tf.function`, and metrics that
-are computed item by item in Python, during an evaluation or after the last one.
-
-The validation within `fit` is checked by epoch-boundary. One `evaluate` over a whole data set is necessary
-work, however long it takes.
-
-## Why it matters
-
-Each call of `evaluate` builds an input pipeline, an iterator and callbacks: 42 to 49 ms with Keras 3 on a CPU, and
-each batch takes 0.4 ms besides what it computes. Metrics of NumPy, scikit-learn and Keras take all results at once.
-
-## How to fix
-
-- Call `evaluate` once for all examples, with a large `batch_size`: no gradients are kept, so that larger batches
-  than in training fit.
-- Where batches come from a loop, call the model in a `tf.function`, with metrics of Keras in it.
-- Compute metrics with the arrays of all labels and predictions.
-
-## Holds for
-
-Recordings of the whole run by `tfdoctor profile`, with Keras 2 and 3. From 20 stack
-samples on, what TensorFlow executes of a call is taken to remain, and all else to be spared. With fewer samples the
-measured fixed times are used: most of a call of up to three times as long, and that much of a longer one. The time
-of a line in Python is its share of the stack samples.
-
-## Sources
-
-- [Model training APIs: evaluate](https://keras.io/api/models/model_training_apis/#evaluate-method)
-- [Writing a training loop from scratch: validation](https://www.tensorflow.org/guide/keras/writing_a_training_loop_from_scratch)
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import whole_run
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.call_overhead import OverheadKind, call_overheads
 from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import line_groups
 from tfdoctor.facts.run_work.lost_time import LostTime, code_at
-from tfdoctor.terms.humanize import milliseconds, number, percent
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -142,28 +96,3 @@ def _remedies(lost: LostTime) -> Iterator[Remedy]:
             action = "Evaluate with one call, or call the model and its metrics in a tf.function"
             code = f"{ALL_AT_ONCE}\n# or\n{COMPILED}"
         yield Remedy(action, code_at(group.at, code), group.at)
-
-
-AT = Location("evaluate.py", 31)
-
-
-def example(
-    *calls: MadeCall, lines: tuple[RunLine, ...] = (), total_ms: float = 110_000.0, epochs: int = 0
-) -> Verdict:
-    """Judge a run with these calls and lines, whose other time is in training steps."""
-    times = {Phase.EVALUATION: sum(call.ms for call in calls)}
-    for line in lines:
-        times[line.phase] = times.get(line.phase, 0.0) + line.ms
-    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls, epochs), None)
-
-
-def sick() -> Verdict:
-    """A loop calls evaluate for each of 600 batches after the training: 30 of 110 s."""
-    each = {"looped": True, "examples": 32.0, "batches": 1.0, "after_training": True}
-    return example(MadeCall.of(RunCall.EVALUATE, AT, 600, 50.0, **each))
-
-
-def healthy() -> Verdict:
-    """One call evaluates 50,000 examples in 24 s: 15 ms for each batch of 32."""
-    call = MadeCall.of(RunCall.EVALUATE, AT, 1, 24_000.0, examples=50_000.0, batches=1563.0)
-    return example(call, total_ms=104_000.0)

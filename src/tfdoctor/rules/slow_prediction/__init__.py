@@ -1,53 +1,11 @@
-"""Predictions are made one by one.
-
-## What it checks
-
-The calls of `predict` and `predict_on_batch` in the whole run, by the user's line: how often a loop makes them, how
-long each takes, for how many examples, and in how many batches. A loop with at least 20 short calls, made neither
-once per epoch nor once in each training step, is reported, and so are batches of a few examples. Stack
-samples show loops that call a model from Python, outside of a `tf.function`, and loops in Python beside it.
-
-## Why it matters
-
-Each call of `predict` builds an input pipeline, an iterator and callbacks: 31 to 45 ms with Keras 3 on a CPU,
-however small the model is. One call for 3,200 rows of the same model took 82 ms, and 41 ms in batches of 512. A
-model that is called from Python starts each of its operations from there.
-
-## How to fix
-
-- Collect the inputs, and call `predict` once for all of them, with a large `batch_size`.
-- Where an input depends on the last prediction, call the model in a `tf.function`, or `predict_on_batch`.
-- Give `predict` a dataset that is batched, not single examples.
-
-## Holds for
-
-Recordings of the whole run by `tfdoctor profile`, with Keras 2 and 3. From 20 stack
-samples on, what TensorFlow executes of a call is taken to remain, and all else to be spared. With fewer samples the
-measured fixed times are used: most of a call of up to three times as long, and that much of a longer one. The time
-of a line in Python is its share of the stack samples.
-
-## Sources
-
-- [Keras FAQ: predict() and calling a model](https://keras.io/getting_started/faq/#whats-the-difference-between-model-methods-predict-and-call)
-- [Model training APIs: predict](https://keras.io/api/models/model_training_apis/#predict-method)
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import whole_run
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.call_overhead import OverheadKind, call_overheads
 from tfdoctor.facts.run_work.called_work import CalledWork
 from tfdoctor.facts.run_work.line_groups import line_groups
 from tfdoctor.facts.run_work.lost_time import LostTime, code_at
-from tfdoctor.terms.humanize import milliseconds, number, percent
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -151,30 +109,3 @@ DEPENDENT = "Where an input depends on the last prediction, call predict_on_batc
 
 ONCE = "predict-once"
 """The edit of this rule."""
-
-
-AT = Location("predict.py", 20)
-
-
-def example(
-    *calls: MadeCall,
-    lines: tuple[RunLine, ...] = (),
-    total_ms: float = 50_000.0,
-    epochs: int = 0,
-    steps: RunSteps | None = None,
-) -> Verdict:
-    """Judge a run with these calls and lines, whose other time is in training steps."""
-    predicting = sum(one.ms for one in calls) + sum(one.ms for one in lines)
-    phases = RunPhases.divided(total_ms, {Phase.PREDICTION: predicting}, *lines)
-    return check(phases, RunCalls(calls, epochs), steps)
-
-
-def sick() -> Verdict:
-    """A loop calls predict for each of 1,000 examples: 40 of 50 s."""
-    return example(MadeCall.of(RunCall.PREDICT, AT, 1_000, 40.0, looped=True, examples=1.0))
-
-
-def healthy() -> Verdict:
-    """One call predicts 100,000 examples in 12 s, in batches of 256."""
-    call = MadeCall.of(RunCall.PREDICT, AT, 1, 12_000.0, examples=100_000.0, batches=391.0)
-    return example(call, total_ms=22_000.0)

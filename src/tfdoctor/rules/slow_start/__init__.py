@@ -1,71 +1,13 @@
-"""The run starts slowly.
-
-## What it checks
-
-The time of the run in starting Python, imports and building the model, by line of the user's. Reported are modules
-other than TensorFlow whose import takes 2 s and more and that no later sample shows at work, an import of
-TensorFlow of 15 s and more, a model or weights that a loop loads again and again, weights that are set one by one,
-loops in Python while the model is built, and a `tf.function` in whose graph a loop in Python makes ten training
-steps and more one by one.
-
-The import of TensorFlow takes 2 to 10 s on most machines: it is necessary, and no finding. Neither is building one
-model once, however large it is.
-
-## Why it matters
-
-What happens before the first step happens in each run again: in each trial of a search, each restart after a
-preemption, each job that predicts a few examples.
-
-## How to fix
-
-- Import heavy modules in the function that needs them, not at the top of the script.
-- Load a model once, before the loop, and pass it on.
-- Write `for step in tf.range(steps)` in a `tf.function`: the body is traced once, not once in each turn.
-- Load all weights with one `load_weights`, or one `set_weights` of the model.
-- Install Python's packages on a local disk, and keep the compiled files (`python -m compileall`): a slow import of
-  TensorFlow reads 10,000 small files over a network.
-
-## Holds for
-
-Recordings of the whole run by `tfdoctor profile`. A line is named from 5 stack samples on. The first import after
-an installation or a restart reads its files from disk, later ones from memory: the saving is an upper bound. Where
-other programs used the cores while modules were imported, what an import takes by itself is unknown. A loop
-that loads different models, such as those of an ensemble, is told from one that loads the same only by its length.
-
-## Sources
-
-- [Python: the cost of imports, -X importtime](https://docs.python.org/3/using/cmdline.html#cmdoption-X)
-- [Keras: save, serialize and export models](https://keras.io/guides/serialization_and_saving/)
-- [compileall: byte-compile Python libraries](https://docs.python.org/3/library/compileall.html)
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import whole_run
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork, package_and_name
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import call_table, line_table
 from tfdoctor.rules.slow_start.causes import Cause, CauseKind
 from tfdoctor.rules.slow_start.start_load import StartLoad
 from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
-from tfdoctor.terms.humanize import location, milliseconds, number, percent
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Severity,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -222,32 +164,3 @@ def _summary(causes: Sequence[Cause], phases: RunPhases) -> str:
     all_ms = milliseconds(sum(cause.time_ms for cause in causes))
     others = ", ".join(location(cause.at) for cause in causes[1:])
     return f"{text}; with {others} {all_ms}"
-
-
-IMPORTED = RunLine.of(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)
-
-
-def example(
-    *calls: MadeCall,
-    lines: tuple[RunLine, ...] = (IMPORTED,),
-    total_ms: float = 60_000.0,
-    load: StartLoad | None = None,
-    unrolled: UnrolledSteps | None = None,
-) -> Verdict:
-    """Judge a run with these imports and calls, whose other time is in training steps."""
-    times = {Phase.BUILDING: sum(call.ms for call in calls)}
-    for line in lines:
-        times[line.phase] = times.get(line.phase, 0.0) + line.ms
-    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls), load, unrolled)
-
-
-def sick() -> Verdict:
-    """A loop loads the model before each of 40 predictions: 32 of 60 s."""
-    at = Location("serve.py", 14)
-    return example(MadeCall.of(RunCall.BUILD, at, 40, 800.0, name="load_model", looped=True))
-
-
-def healthy() -> Verdict:
-    """TensorFlow is imported in 6 s and one model is built in 2 s, in a run of 36 s."""
-    at = Location("serve.py", 14)
-    return example(MadeCall.of(RunCall.BUILD, at, 1, 2_000.0, name="Sequential"), total_ms=36_000.0)

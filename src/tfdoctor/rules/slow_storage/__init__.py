@@ -1,70 +1,10 @@
-"""Reads from storage across a network limit the pipeline.
-
-## What it checks
-
-Whether the files lie in object storage (`gs://`, `s3://`, ...) or on a network file system (NFS, Lustre, SMB,
-gcsfuse, ..., by the type of the mount), whether reading them takes most of the pipeline's slowest segment while the
-step waits for input, how many threads read at the same time, and whether they mostly wait: the run then keeps fewer
-cores busy than it has threads in reads. Files that are read one at a time are not judged here, because that does
-not show what the storage can deliver.
-
-## Why it matters
-
-Each request to a storage across a network waits for its answer, milliseconds on a file server, tens of
-milliseconds in object storage, whatever the size. What a pipeline gets is the number of requests under way times
-their size, divided by this wait, up to the bandwidth of the network. TensorFlow chooses the number of threads by
-the number of cores, which threads that wait do not need. With 64 files at a time instead of 16, and without their
-order, a ResNet-50 on eight V100 made 7 instead of 1.2 steps per second from Cloud Storage. With larger requests,
-S3 gave 2,600 instead of 200 images per second.
-
-## How to fix
-
-- Read more files at a time: `interleave(cycle_length=64, num_parallel_calls=64, deterministic=False)`.
-- Read further ahead: `tf.data.TFRecordDataset(files, buffer_size=16 << 20)`; the default is 256 kB per request.
-- Store fewer and larger files, 100 MB or more each, but at least as many as are read at a time.
-- Copy the files to a local disk before the training, or `.cache("/local/disk/train")` after reading, if they fit.
-
-## Holds for
-
-Recordings of `tfdoctor profile` with TensorFlow 2.4 and later; mounts are known on Linux. The saving is an upper
-bound: the bandwidth of the network is not measured. What hands a folder of the host to a container (9p, virtiofs)
-is not judged, nor are slow local disks. The bytes per second are those of the process's system calls, which leave
-out what clients of object stores receive. Tested on made mounts and traces; never seen on real object storage.
-
-## Sources
-
-- [Better performance with the tf.data API: remote storage](https://www.tensorflow.org/guide/data_performance#parallelizing_data_extraction)
-- [tf.data.TFRecordDataset: buffer_size](https://www.tensorflow.org/api_docs/python/tf/data/TFRecordDataset)
-- [Cloud TPU: input pipelines from Cloud Storage](https://cloud.google.com/tpu/docs/performance-guide)
-- [tensorflow/models 7127: 64 files at a time, without order](https://github.com/tensorflow/models/issues/7127)
-- [TensorFlow pull request 39791: larger requests to S3](https://github.com/tensorflow/tensorflow/pull/39791)
-- [proc_pid_mountinfo(5): the types of mounts](https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html)
-"""
-
-import re
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime, feeds
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.input.pipeline_stages import feeds
 from tfdoctor.facts.input.source_files import SourceFiles
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.slow_storage.read_rate import ReadRate
-from tfdoctor.terms.humanize import number, percent
-from tfdoctor.terms.units import bandwidth, count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Verdict,
-)
+from tfdoctor.terms.units import bandwidth
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.2.0"
@@ -224,19 +164,11 @@ def _remedies(reads: Reads, files: SourceFiles) -> tuple[Remedy, ...]:
     records = any(READER.fullmatch(stage.kind) for stage in reads.stages)
     more = _speedup(reads, files) < float("inf")
     if records:
-        first = (Remedy("Read more files at a time", INTERLEAVE, reads.at),) if more else ()
+        first = (Remedy("Read more files at a time", CODE["interleave"], reads.at),) if more else ()
         return (*first, Remedy("Read further ahead", BUFFER, reads.at), LOCAL)
     first = (Remedy("Read more files at a time", MAP, reads.at),) if more else ()
     return (*first, LOCAL)
 
-
-INTERLEAVE = """\
-dataset = files.interleave(
-    read_one_file,
-    cycle_length=64,
-    num_parallel_calls=64,  # more than cores: they wait
-    deterministic=False,  # if the order of the records does not matter
-)"""
 
 MAP = """\
 dataset = dataset.map(read, num_parallel_calls=64, deterministic=False)  # more than cores: they wait"""
@@ -248,27 +180,3 @@ LOCAL = Remedy(
     "Copy the files to a local disk before the training, if they fit",
     "# in the shell: gcloud storage cp -r gs://bucket/train /local/train  # or rsync, aws s3 sync",
 )
-
-
-def example(
-    *stages: StageTime,
-    threads: float = 8.0,
-    work: float = 320.0,
-    wait: float = 30.0,
-    files: SourceFiles | Unavailable = SourceFiles(1024, "gs://"),
-    cores: Cores | Unavailable = Cores(16.0, busy=1.5),
-    rate: ReadRate | None = None,
-) -> Verdict:
-    """Eight threads are in reads for 40 ms of each step of 42 ms, and the run keeps 1.5 cores busy."""
-    opener = "Root::Prefetch::ParallelInterleaveV4"
-    reader = StageTime.of(f"{opener}::TFRecord", work, threads, calls=256.0)
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (StageTime.of(opener), reader)))
-    return check(pipeline, Breakdown.of(input=wait, device=12.0), files, cores, rate)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same files on a local disk."""
-    return example(files=SourceFiles(1024, local=True))

@@ -1,58 +1,11 @@
-"""Fixed per-step overhead dominates.
-
-## What it checks
-
-The part of a step that does not depend on the batch size, in a job that does not wait for its input. On a CPU
-that is the time Python takes to enter and leave the training call: before the first operation, after the last
-one, and between two calls, with the pauses in which no thread of the graph works. On a GPU or TPU it is the time in
-which the device waits for the host. For batches of 16 examples or fewer on a CPU, the time to start the
-operations counts as well: it was 2.8 ms per step for an LSTM with 2 examples and 2.9 ms with 64. A recording of one
-batch size cannot show how long the operations themselves would take with a larger batch; the saving, per example,
-assumes for those on small tensors that they take no longer, and is an upper bound.
-
-## Why it matters
-
-A call of a compiled function takes Python about half a millisecond (0.4 ms for Keras' `fit`, measured on a CPU),
-for any batch size. If the operations of a step take about as long, half of the run is overhead.
-
-## How to fix
-
-With Keras' `fit`, `compile(steps_per_execution=20)` runs 20 steps in one call; callbacks then see every 20th
-batch. Choose a number that divides the steps of an epoch: Keras fills up the last call of an epoch, and trains on
-more batches than before. In a custom loop, let the `tf.function` process several batches. A larger batch gives
-each step more work, where memory allows. Where the model itself is so small that a step stays short, a faster
-precision or a faster GPU gains nothing. A larger batch changes the training: raise the learning rate too (a common
-start: in proportion, with a warm-up) and compare the accuracy.
-
-## Holds for
-
-TensorFlow 2.4 and later, on any device. Jobs that wait for their input (a larger batch would only wait longer)
-and steps that run eagerly are not checked.
-
-## Sources
-
-- [Model training APIs, Keras: steps_per_execution](https://keras.io/api/models/model_training_apis/)
-- [Optimize GPU performance, TensorFlow guide: gaps between steps](https://www.tensorflow.org/guide/gpu_performance_analysis)
-- [Distributed training with Keras, TensorFlow tutorial: batch size and learning rate](https://www.tensorflow.org/tutorials/distribute/keras)
-- [TensorFlow issue 34406: a model that is too small to gain from mixed precision](https://github.com/tensorflow/tensorflow/issues/34406)
-- [Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour](https://arxiv.org/abs/1706.02677)
-"""
-
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.machine.device_memory import DeviceMemory
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.framework import JAX, TENSORFLOW, Framework
-from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.run.framework import JAX, TENSORFLOW
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.steps.steps import FEW_STEPS, Steps
+from tfdoctor.facts.steps.steps import FEW_STEPS
 from tfdoctor.rules.small_batch.fixed_parts import (
     FixedPart,
     call_on_cpu,
@@ -61,20 +14,8 @@ from tfdoctor.rules.small_batch.fixed_parts import (
     wait_of_accelerator,
     without_conversions,
 )
-from tfdoctor.terms.humanize import counted, milliseconds, percent
-from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    PartTime,
-    Remedy,
-    Stage,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -256,7 +197,7 @@ def _remedies(
     limits: Limits,
 ) -> list[Remedy]:
     """Return first the change that leaves the training as it is, at the line of fit or of the loop."""
-    code = {JAX: SCAN, "": LOOP, TENSORFLOW: LOOP}.get(framework.name, "")
+    code = {JAX: CODE["scan"], "": CODE["loop"], TENSORFLOW: CODE["loop"]}.get(framework.name, "")
     remedies = [Remedy("Process several batches in one compiled call", code, at)]
     if steps.several_per_call:
         remedies = []
@@ -268,58 +209,8 @@ def _remedies(
         if memory is not None:
             room = f"the device's memory was {percent(memory.fullest.share)} full"
         action = f"Use a larger batch ({room}), adjust the learning rate and compare the accuracy"
-        remedies.append(Remedy(action, LARGER))
+        remedies.append(Remedy(action, CODE["larger"]))
     return remedies
 
 
 COMPILE = "model.compile(..., steps_per_execution={0})  # callbacks see every {0}th batch"
-
-LOOP = """\
-@tf.function
-def steps(iterator):
-    for _ in tf.range(20):
-        step(next(iterator))"""
-
-SCAN = """\
-@jax.jit
-def train_steps(params, batches):  # each array of batches has a first dimension of several batches
-    return jax.lax.scan(lambda params, batch: train_step(params, batch), params, batches)"""
-
-LARGER = "batch_size = 4 * batch_size\nlearning_rate = 4 * learning_rate  # a common start, with a warm-up"
-
-
-def example(  # noqa: PLR0913 - one argument for each fact of the rule
-    edges: float = 0.55,
-    rest: float = 0.4,
-    *,
-    between: float = 0.05,
-    input_ms: float = 0.0,
-    pauses: float = 0.0,
-    starting: float = 0.0,
-    count: int = 20,
-    source: StepSource = StepSource.MARKERS,
-    device: Device = Device(DeviceKind.CPU, 1, 1),
-    program: Program | None = None,
-    memory: DeviceMemory | None = None,
-    framework: Framework = Framework(),
-    compiling: CompileTime | None = None,
-    operations: Operations | None = None,
-    eager: EagerWork | None = None,
-    conversions: Conversions | None = None,
-    limits: Limits = Limits(),
-) -> Verdict:
-    """A step of 1 ms whose operations take 0.4 ms."""
-    host = edges + starting
-    parts = Breakdown.of(host=host, device=rest, between=between, input=input_ms)
-    overhead = PythonOverhead(edges, between, pauses)
-    steps = replace(Steps.uniform(count, parts.step_ms), source=source)
-    facts = (parts, overhead, device, steps, program, memory, framework, compiling)
-    return check(*facts, operations, eager, conversions, limits)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same call with operations of 20 ms."""
-    return example(rest=20.0)

@@ -1,51 +1,11 @@
-"""Each example is stored in its own small file.
-
-## What it checks
-
-How many whole files (`tf.io.read_file`) the functions of the pipeline's slowest segment read per step, and how
-long that takes, while the step waits for input. Whether local files are small is decided by the size of a few
-of them, which is measured at the end of the run. Where the pipeline makes the names of the files itself, the
-bytes that the process read during the traced steps, divided by the files, show how large a file is at most. For
-files across a network (`gs://`, `s3://`), opening takes long at any size.
-
-## Why it matters
-
-Opening a file takes a directory lookup, a few system calls and, on a disk or across a network, a wait. For an
-image of a few kilobytes, this takes longer than reading it, and it is repeated for every example of every epoch.
-
-## How to fix
-
-Write the examples once into TFRecord files, ten or more for each host that reads, each of at least 10 MB (better
-100 MB), and read them with `interleave`. If all data fits into memory, `.cache()` after reading works as well.
-If all that the function does with a file works on whole batches (`tf.io.decode_raw`, casts), batch the records
-first: the function is then called once per batch.
-
-## Holds for
-
-TensorFlow 2.3 and later, any hardware. The saving is an upper bound, because reading records takes time too. Files
-opened by Python code are covered by python-input. The bytes that a process reads are known on Linux.
-
-## Sources
-
-- [TFRecord and tf.train.Example](https://www.tensorflow.org/tutorials/load_data/tfrecord)
-- [Better performance with the tf.data API: time to first byte](https://www.tensorflow.org/guide/data_performance#parallelizing_data_extraction)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import pipeline_ran
-from tfdoctor.diagnosis.rule import Topic, limit
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.map_functions import MapFunctions
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.run.program import Dataset, FileList
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.run.program import FileList
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
-from tfdoctor.terms.humanize import milliseconds, number, quantity
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Measure, NotApplicable, Remedy, Verdict
+from tfdoctor.terms.humanize import quantity
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -150,53 +110,9 @@ READS = frozenset(("ReadFile",))
 def _records(files: FileList) -> str:
     """Return the code for as many files of `LARGE` as the recorded ones fill; for a name, where that is unknown."""
     if not files.count or not files.nbytes:
-        return RECORDS.replace("SHARDS", "shards")
-    return RECORDS.replace("SHARDS", str(max(1, round(files.count * files.nbytes / LARGE))))
+        return CODE["records"].replace("SHARDS", "shards")
+    return CODE["records"].replace("SHARDS", str(max(1, round(files.count * files.nbytes / LARGE))))
 
 
 LARGE = 100_000_000
 """Bytes of a file of records: TensorFlow's guide to TFRecord asks for at least 10 MB, ideally 100 MB or more."""
-
-RECORDS = """\
-# once: into files of about 100 MB
-for n in range(SHARDS):
-    with tf.io.TFRecordWriter(f"train-{n:02}.tfrecord") as writer:
-        for path, label in examples[n::SHARDS]:
-            feature = {
-                "data": tf.train.Feature(bytes_list=tf.train.BytesList(value=[open(path, "rb").read()])),
-                "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[label])),
-            }
-            example = tf.train.Example(features=tf.train.Features(feature=feature))
-            writer.write(example.SerializeToString())
-
-# in training
-files = tf.data.Dataset.list_files("train-*.tfrecord")
-dataset = files.interleave(tf.data.TFRecordDataset, cycle_length=SHARDS,
-                           num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
-dataset = dataset.shuffle(10_000).map(parse, num_parallel_calls=tf.data.AUTOTUNE)"""
-
-
-def example(
-    *stages: StageTime,
-    files: FileList | None = FileList(count=10_000, nbytes=3_000),
-    wait: float = 30.0,
-    sizes: ReadSizes | Unavailable = Unavailable("not recorded"),
-    functions: MapFunctions | None = None,
-) -> Verdict:
-    """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
-    reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
-    return check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (reader,))),
-        Breakdown.of(input=wait, device=40.0 - wait),
-        DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),)),
-        sizes,
-        functions,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same number of files of 4 MB each."""
-    return example(files=FileList(count=10_000, nbytes=4_000_000))

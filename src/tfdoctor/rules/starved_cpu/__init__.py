@@ -1,71 +1,9 @@
-"""The input pipeline saturates all CPU cores.
-
-## What it checks
-
-How much core time the pipeline's stages take per step, compared with what the cores that the run may use
-(affinity and quota included) offer in that time, and whether the operating system saw those cores busy. On a run
-that waits for its input, the pipeline takes the cores for itself; on a CPU run that does not wait, it takes them
-from the compute. The report also shows whether the kernel throttled the run because of its quota, and how long
-the pipeline decodes and resizes images.
-
-## Why it matters
-
-More threads do not help if no core is free: a `map` on all cores cannot get faster. The remaining options are
-less work per example, or more cores.
-
-## How to fix
-
-First avoid work: cache what is identical in every epoch, and apply functions to whole batches. Then make the
-work cheaper: store images at the size that the model takes, decode only the part that is used
-(`tf.io.decode_and_crop_jpeg`), or decode at half or a quarter of the size (`ratio=2` saves the resizing and a
-smaller part of the decoding). Changing `dct_method` does not help: TensorFlow uses the fast one by default. On a
-run with an accelerator, do the augmentation in the model. As a last resort, produce the batches on other machines
-with the tf.data service. If the control group's quota limits the cores, raise it (`docker run --cpus`,
-Kubernetes' `limits.cpu`).
-
-## Holds for
-
-TensorFlow 2.3 and later, in recordings of `tfdoctor profile`, which count the busy cores. Python code
-runs on one core at a time, however many are free: see python-input. If other programs use the cores, the rule
-is not checked.
-
-## Sources
-
-- [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance)
-- [tf.data.experimental.service](https://www.tensorflow.org/api_docs/python/tf/data/experimental/service)
-- [tf.io.decode_jpeg](https://www.tensorflow.org/api_docs/python/tf/io/decode_jpeg)
-- [Control Group v2: CPU](https://docs.kernel.org/admin-guide/cgroup-v2.html)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImages
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
-from tfdoctor.terms.humanize import milliseconds, number
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Evidence,
-    Finding,
-    Healthy,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -205,78 +143,13 @@ def _remedies(
 ) -> tuple[Remedy, ...]:
     at = critical.at if critical else None
     title = critical.title if critical else "the pipeline"
-    less = Remedy(f"Reduce the work of {title} per example", WHOLE_BATCHES, at)
+    less = Remedy(f"Reduce the work of {title} per example", CODE["whole-batches"], at)
     if _images(critical, limits):
-        less = Remedy(f"Give {title} images of the size that the model takes", SMALL_IMAGES, at)
+        less = Remedy(f"Give {title} images of the size that the model takes", CODE["small-images"], at)
     remedies = [less]
     if device.kind != DeviceKind.CPU:
-        remedies.append(Remedy("Augment in the model, on the accelerator", IN_THE_MODEL, at))
+        remedies.append(Remedy("Augment in the model, on the accelerator", CODE["in-the-model"], at))
     if _throttled(pressure, limits):
-        remedies.insert(0, Remedy("Raise the container's CPU limit, or remove it", QUOTA))
+        remedies.insert(0, Remedy("Raise the container's CPU limit, or remove it", CODE["quota"]))
     service = "Produce the batches on other machines with the tf.data service"
-    return (*remedies, Remedy(service, SERVICE))
-
-
-SMALL_IMAGES = """\
-# store them once at the size that the model takes, and decode these files:
-small = tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(path), channels=3), (256, 256), antialias=True)
-tf.io.write_file(small_path, tf.io.encode_jpeg(tf.cast(small, tf.uint8), quality=95))
-# or decode at half, a quarter or an eighth of the size, where the shorter side stays large enough:
-image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3, ratio=4)"""
-
-WHOLE_BATCHES = """\
-# apply to whole batches what does not need single examples:
-dataset = dataset.batch(batch_size).map(function, num_parallel_calls=tf.data.AUTOTUNE)"""
-
-IN_THE_MODEL = """\
-augment = keras.Sequential([keras.layers.RandomFlip("horizontal"), keras.layers.RandomRotation(0.1)])
-outputs = model(augment(inputs))  # inputs: uint8 images, which are also faster to copy"""
-
-QUOTA = """\
-# docker run --cpus=8 ...
-# Kubernetes: resources: {limits: {cpu: "8"}, requests: {cpu: "8"}}"""
-
-SERVICE = """\
-# on one machine: dispatcher = tf.data.experimental.service.DispatchServer(
-#     tf.data.experimental.service.DispatcherConfig(port=5050)); dispatcher.join()
-# on each machine that produces batches: worker = tf.data.experimental.service.WorkerServer(
-#     tf.data.experimental.service.WorkerConfig(dispatcher_address="HOST:5050",
-#                                               worker_address="THIS_HOST:5051", port=5051)); worker.join()
-dataset = dataset.apply(  # after batch(), before prefetch(); the files must be readable there
-    tf.data.experimental.service.distribute(
-        processing_mode=tf.data.experimental.service.ShardingPolicy.DYNAMIC,
-        service="grpc://HOST:5050",
-    )
-)"""
-
-
-def example(
-    work: float = 28.0,
-    *,
-    breakdown: Breakdown | None = None,
-    cores: Cores = Cores(2.0, 1.9),
-    device: Device = Device(DeviceKind.CPU, 1, 1),
-    pressure: CpuPressure | None = None,
-    decodes: DecodedImages | None = None,
-    **more: Any,  # noqa: ANN401 - of the stage
-) -> Verdict:
-    """A decode takes 28 of the 30 ms of core time that two cores offer in a step of 15 ms."""
-    stage = StageTime.of("Root::Prefetch::ParallelMapV2", work, cores.busy, **more)
-    step = breakdown or Breakdown.of(input=11.0, device=4.0)
-    return check(
-        InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
-        step,
-        cores,
-        device,
-        pressure or CpuPressure(),
-        CpuContention.measure(device, cores, step),
-        decodes,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """A smaller decode, for which the step does not wait."""
-    return example(5.0, breakdown=Breakdown.of(input=0.1, device=4.0), cores=Cores(2.0, 1.5))
+    return (*remedies, Remedy(service, CODE["service"]))

@@ -1,94 +1,15 @@
-"""A few steps take much longer than others.
-
-## What it checks
-
-Steps that are longer than the others by more than Tukey's far-out fence and by 30 %: how many there are, how much
-of the traced time they take beyond a steady step, at which interval they occur, and which part of the step grew.
-A single long step, or several in which different parts grew, are not a pattern: they occur on every shared
-machine. Nor are long steps that the untraced steps of the recording lack, or time between steps that the account of
-the run has at the boundaries of epochs: `epoch-boundary` judges it. `recompilation` reports long steps in which XLA
-compiles. Long steps in which the input stalls again and again are no outliers: their mean is part of the step, and
-the rules for input find the cause. Where other programs used the cores meanwhile, they may be the cause: steps at
-equal distances are then a note, and others are not judged, unless a callback is seen in them.
-
-A distance is told, and counts as one, where at least four long steps have it: of all choices of three steps among
-20, 8 % are equally far apart, of four 1 %.
-
-Steps in which stack samples show a Keras callback, such as a checkpoint in every fifth step, count even where steps
-vary too much for them to stand out: by the growth of the part that the callback runs in.
-
-Where the whole run was recorded, also all its steps of more than 1.5 times the usual one: the lines that the stack
-shows in them once the usual time is over. Reported are lines with 5 % of the time that recurs, and a second, also
-where the traced window holds none of these steps. Waits for input and tracing are left to their rules.
-
-Also the first steps of passes over the data outside of the traced steps, in training with `fit`: whether they take
-at least twice as long as others pass after pass, and how much of the untraced time they add.
-
-## Why it matters
-
-The median step does not show long steps, but the run pays for them: a checkpoint of 2 s every 100 steps of 20 ms
-doubles the training time.
-
-## How to fix
-
-The part that grew shows where to look. Where Python works, samples of its stack in the long steps name the line and
-the function that it calls. Between steps: checkpoints, validation, logging, Python's garbage collector
-(`gc.freeze()` after the start), and what Keras' `fit` does itself after each epoch (a new iterator, validation),
-which counts where an epoch has few steps: use `dataset.repeat(10)` with a tenth of the epochs. Input: a shuffle
-buffer that fills, a file that is opened, a shared disk. Host: tracing or compiling for a last, smaller batch
-(`drop_remainder=True`).
-
-## Holds for
-
-All devices and frameworks, with at least six traced steps. A trace of 20 steps does not show a cause that
-occurs every 1000 steps; the account of the whole run does. The saving of the run is an upper bound: the work may be
-needed, only less often.
-
-A shuffle buffer that is filled anew in each epoch is such a cause: the first step of each pass over the data waits
-for it.
-
-## Sources
-
-- [Optimize TensorFlow performance using the Profiler](https://www.tensorflow.org/guide/profiler)
-- [tf.data guide: randomly shuffling input data](https://www.tensorflow.org/guide/data#randomly_shuffling_input_data)
-- [TensorFlow issue 30646: the shuffle buffer is filled in each epoch](https://github.com/tensorflow/tensorflow/issues/30646)
-- [TensorFlow issue 47090: the same](https://github.com/tensorflow/tensorflow/issues/47090)
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
-from types import MappingProxyType
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.step_time.breakdown import UNKNOWN
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
 from tfdoctor.facts.step_time.slow_calls import SlowCall
 from tfdoctor.facts.steps.pass_starts import PassStarts
-from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
 from tfdoctor.rules.step_outlier.pattern import MINORITY, NAMES, Pattern, called, work_of
-from tfdoctor.terms.humanize import milliseconds, number, percent
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.units import count, ms, ratio
-from tfdoctor.terms.verdict import (
-    Concern,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Severity,
-    Stage,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
@@ -312,7 +233,7 @@ def _remedy(main: LongStepLine | None, found: Pattern, epochs: EpochEnds | None)
         return REMEDIES[found.cause]
     if epochs is not None and main.at == epochs.fit_at and not main.callback:
         at_ends = any(epochs.explains(step.number) for step in found.steps)
-        return Remedy(LONGER_EPOCHS, REPEAT, main.at) if at_ends else REMEDIES[found.cause]
+        return Remedy(LONGER_EPOCHS, CODE["repeat"], main.at) if at_ends else REMEDIES[found.cause]
     return _less_often(main)
 
 
@@ -324,10 +245,6 @@ def _less_often(line: LongStepLine) -> Remedy:
 
 
 LONGER_EPOCHS = "Give each epoch more steps, or validate less often: fit itself takes this time between two epochs"
-
-REPEAT = """\
-model.fit(dataset.repeat(10), epochs=epochs // 10)  # as many steps
-model.fit(..., validation_freq=10)  # validates after every tenth epoch"""
 
 REFILL = Remedy(
     "Find what the input does before the first batch of each pass: a shuffle buffer that is filled anew makes all "
@@ -353,40 +270,3 @@ REMEDIES = {
 
 IN_PYTHON = Remedy("Find what Python does in these steps and not in the others")
 """Of a loop that runs operation by operation, which traces and compiles nothing."""
-
-
-SAVE = LongStepLine(Location("train.py", 30), 40, "keras.Model.save_weights", "Save.on_train_batch_end")
-SAVES = LongStepLines({Stage.BETWEEN: (SAVE,)})
-
-
-def example(  # noqa: PLR0913 - the rule's own
-    extra: Mapping[int, tuple[str, float]] = MappingProxyType(dict.fromkeys((5, 15, 25), (Stage.BETWEEN, 100.0))),
-    *,
-    count: int = 30,
-    compiling: CompileTime | None = None,
-    lines: LongStepLines | None = SAVES,
-    epochs: EpochEnds | None = None,
-    starts: PassStarts | None = None,
-    cores: Cores | None = None,
-    pace: UntracedPace | None = None,
-    run: RunSteps | None = None,
-    work: OccasionalWork | None = None,
-    source: StepSource = StepSource.MARKERS,
-) -> Verdict:
-    """A checkpoint of 100 ms follows every tenth step."""
-    rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(count)]
-    for at, (part, more) in extra.items():
-        rows[at][part] += more
-    ends = [0, *accumulate(round(sum(row.values()) * PS_PER_MS) for row in rows)]
-    steps = [Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends))]
-    parts = Breakdown(tuple(rows), rows[0])
-    found = Steps.of(steps, source)
-    return check(found, parts, compiling, lines, epochs, starts, cores, pace, run, work)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """Thirty steps of the same length."""
-    return example({}, lines=None)

@@ -1,52 +1,9 @@
-"""A setting leaves cores idle that operations would use.
-
-## What it checks
-
-Whether something limits the threads that share one operation to fewer than the cores: the program
-(`tf.config.threading`), the environment variable `TF_NUM_INTRAOP_THREADS`, the process's CPU affinity, or a control
-group's quota; which of the step's operations are large enough for more threads, and how many operations ran at the
-same time; and whether cores were idle while the steps were traced.
-
-## Why it matters
-
-TensorFlow divides large matmuls, convolutions and elementwise operations among the threads of its *intra-op* pool.
-With one thread, an operation uses one core, however many are there. Job scripts often set it for a scheduler, by a
-variable whose default is 1.
-
-## How to fix
-
-Remove the setting, or set it to the cores that the job has got (`len(os.sched_getaffinity(0))`). Raise an affinity
-(`taskset`, `srun --cpus-per-task`) or a quota (`docker run --cpus`, Kubernetes' `limits.cpu`) only where the cores
-are yours. `OMP_NUM_THREADS` does not limit TensorFlow's own operations in the packages for pip, which do not use
-OpenMP.
-
-## Holds for
-
-CPU runs recorded with `tfdoctor profile`. Where other programs use the cores the rule is not checked: the limit may
-be there for them. The saving is a ceiling, because memory limits large elementwise operations. Sessions of
-TensorFlow 1 have settings of their own, which are not recorded.
-
-## Sources
-
-- [tf.config.threading.set_intra_op_parallelism_threads](https://www.tensorflow.org/api_docs/python/tf/config/threading/set_intra_op_parallelism_threads)
-- [TensorFlow, local_device.cc: which setting counts](https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/common_runtime/local_device.cc)
-- [sched_setaffinity(2)](https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html)
-- [Control Group v2: CPU](https://docs.kernel.org/admin-guide/cgroup-v2.html)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.preconditions import not_on, timed_steps
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.machine.cores import CROWDED, Cores
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.rules.thread_limit.divisible_work import DivisibleWork
 from tfdoctor.rules.thread_limit.setting import LimitOrigin, ThreadSetting
-from tfdoctor.terms.humanize import number, percent
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.2.0"
@@ -138,7 +95,7 @@ def _remedy(setting: ThreadSetting) -> Remedy:
     if setting.origin is LimitOrigin.PROGRAM:
         return Remedy(
             "Let operations use all cores of the job",
-            ALL_CORES,
+            CODE["all-cores"],
             setting.at,
             "all-cores",
             changes="other programs of the machine get less of them",
@@ -146,41 +103,8 @@ def _remedy(setting: ThreadSetting) -> Remedy:
     if setting.origin is LimitOrigin.VARIABLE:
         return Remedy("Set the variable to the cores of the job, or remove it", UNSET)
     if setting.origin is LimitOrigin.QUOTA:
-        return Remedy("Raise the quota, if the cores are yours", QUOTA)
-    return Remedy("Widen the affinity, if the cores are yours", AFFINITY)
+        return Remedy("Raise the quota, if the cores are yours", CODE["quota"])
+    return Remedy("Widen the affinity, if the cores are yours", CODE["affinity"])
 
-
-ALL_CORES = """\
-threads = len(os.sched_getaffinity(0))  # or leave the call out: that is what TensorFlow takes
-tf.config.threading.set_intra_op_parallelism_threads(threads)"""
 
 UNSET = "# in the job's script: unset TF_NUM_INTRAOP_THREADS"
-
-QUOTA = """\
-# docker run --cpus=8 ...
-# Kubernetes: resources: {limits: {cpu: "8"}, requests: {cpu: "8"}}"""
-
-AFFINITY = """\
-# taskset --cpu-list 0-7 python train.py
-# Slurm: srun --cpus-per-task=8 python train.py"""
-
-
-MATMUL = OperationTime(name="dense/MatMul", type="MatMul", ms=20.0, at=Location("train.py", 14), flops=7e8)
-
-
-def example(
-    setting: ThreadSetting = ThreadSetting(1.0, 2.0, LimitOrigin.PROGRAM, Location("train.py", 8)),
-    work: DivisibleWork = DivisibleWork((MATMUL,), {MATMUL.name: 1.2}),
-    cores: Cores = Cores(2.0, 1.2),
-    step: Breakdown | None = None,
-) -> Verdict:
-    """One thread for each operation, on two cores."""
-    return check(setting, work, cores, step or Breakdown.of(device=32.0, host=4.0))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The threads that TensorFlow takes by itself."""
-    return example(ThreadSetting(2.0, 2.0))

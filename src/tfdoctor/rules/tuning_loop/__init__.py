@@ -1,72 +1,15 @@
-"""Each new model leaves memory behind.
-
-## What it checks
-
-Whether `fit` is called on three or more different models in one run (tuning, cross-validation), and what that
-leaves: how much memory and how many operations, traced functions and objects each model adds, and how much of the
-run goes to building graphs again that an earlier model had: as many operations, and as many weights. Where memory
-grows, also which statement of the loop keeps each model, or its `History`.
-
-## Why it matters
-
-Keras keeps global state, in TensorFlow 1's graph mode every operation of every model. Memory grows with each
-model until the run dies, and calls that walk through the graph get slower. Each new model also traces its
-functions anew, whatever it has in common with the last one. The `History` that `fit` returns holds the model, and
-with it the variables of the optimizer: a list of them keeps every model.
-
-## How to fix
-
-Call `keras.backend.clear_session()` before each model is built, and keep numbers of the earlier models, not the
-models. It removes the graphs of TensorFlow 1 and what Keras keeps. If memory still grows, train each model in a
-process of its own: TensorFlow 2 keeps parts of traced functions, and with them the variables, until the process
-ends. Where only the weights or the learning rate differ, build and compile one model, and assign its first weights
-and the learning rate instead: nothing is traced anew.
-
-## Holds for
-
-Runs recorded as a whole by `tfdoctor profile`, in which Keras' `fit` trains. Graphs of models that differ in their
-layers are necessary, and not counted; the saving is an upper bound. With TensorFlow 2.21 and Keras 3.15, each of
-nine models of nine million weights left 130 MB whether the session was cleared or not; where the samples show that
-it is cleared, growth is a note. The statement that keeps models is read from the source, as far as it shows.
-
-## Sources
-
-- [tf.keras.backend.clear_session](https://www.tensorflow.org/api_docs/python/tf/keras/backend/clear_session)
-- [Better performance with tf.function](https://www.tensorflow.org/guide/function)
-- [Understanding Performance Problems in Deep Learning Systems](https://arxiv.org/abs/2112.01771)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.preconditions import whole_run
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_growth import RunGrowth, Trend
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
-from tfdoctor.terms.humanize import counted, duration, location, number, percent, quantity
-from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import (
-    Bound,
-    Concern,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    RunFailure,
-    Severity,
-    Verdict,
-)
+from tfdoctor.terms.humanize import duration, quantity
+from tfdoctor.terms.kinds import KeptValue
+from tfdoctor.terms.verdict import RunFailure
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.RUN
 SINCE = "0.2.0"
@@ -281,86 +224,14 @@ def _remedies(
     at = loop.fit.at
     if loop.share >= limits.tracing:
         action = "Build and compile models of the same operations and sizes once, and reset their weights"
-        yield Remedy(action, REUSE, built or at)
+        yield Remedy(action, CODE["reuse"], built or at)
     if keeps is not None:
         history = keeps.what is KeptValue.HISTORY
         what = "its History, which holds the model" if history else "the model"
-        yield Remedy(f"Keep numbers of each model, not {what}", SCORES, keeps.at)
+        yield Remedy(f"Keep numbers of each model, not {what}", CODE["scores"], keeps.at)
     if loop.grown and not loop.cleared:
         action = "Forget each model before the next one is built, and see whether memory still grows"
-        yield Remedy(action, CLEAR, at, "clear-session")
+        yield Remedy(action, CODE["clear"], at, "clear-session")
     if loop.grown:
         action = "Train each model in a process of its own, which gives all memory back"
-        yield Remedy(action, OWN, at)
-
-
-SCORES = """\
-history = model.fit(x, y)
-scores.append(history.history["val_loss"][-1])  # a number: a kept History or model keeps all its memory"""
-
-CLEAR = """\
-for units in (32, 64, 128):
-    keras.backend.clear_session()  # forgets the models, layers and functions made so far
-    model = build(units)
-    scores.append(model.fit(x, y).history["val_loss"][-1])  # a number, not the model"""
-
-OWN = """\
-def score(units):
-    model = build(units)
-    return model.fit(x, y).history["val_loss"][-1]
-
-if __name__ == "__main__":
-    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        scores = pool.map(score, (32, 64, 128))"""
-
-REUSE = """\
-model.compile(optimizer, loss)
-first_weights = model.get_weights()
-for rate in (1e-2, 1e-3, 1e-4):
-    model.set_weights(first_weights)
-    model.optimizer.learning_rate = rate  # assigns a variable: nothing is traced anew
-    model.fit(x, y)  # the optimizer's own variables (momentum) stay: assign zeros where that matters"""
-
-
-FIT = MadeCall.of(
-    RunCall.FIT, Location("tune.py", 31), 12, 55e3 / 12, name="Sequential.fit", looped=True, models=12
-)  # fmt: skip
-RESIDENT = Trend(
-    what=Grows.RESIDENT, first=0.9e9, last=2.0e9, slope=1.8e7, low=1.7e7, high=1.9e7, steady=True, points=60
-)  # fmt: skip
-STEP = TracedDefinition(name="one_step_on_iterator", at=FIT.at, tracings=12, ms=6e3, first_ms=500.0, made=12)
-PHASES = RunPhases(total_ms=70e3, times={Phase.STEPS: 50e3, Phase.TRACING: 6e3, Phase.IMPORTS: 14e3})
-
-
-def example(  # noqa: PLR0913 - what the verdict depends on
-    *others: MadeCall,
-    fit: MadeCall | None = FIT,
-    resident: Trend | None = RESIDENT,
-    counts: tuple[Trend, ...] = (),
-    step: TracedDefinition = STEP,
-    phases: RunPhases = PHASES,
-    limit: float | None = 32e9,
-    kept: KeptResults | None = None,
-    ran_out: bool = False,
-) -> Verdict:
-    """Judge 12 models that are fitted one after another."""
-    filling = FillingMemory(trend=resident, limit=limit, ran_out=ran_out) if resident else None
-    return check(
-        phases,
-        RunCalls((*([fit] if fit else []), *others), fits=12),
-        MemoryTrends((filling,)) if filling else None,
-        RunGrowth((resident, *counts), 60.0) if resident else None,
-        RunTraces((step,), step.ms),
-        kept,
-    )
-
-
-def sick() -> Verdict:
-    """Each of 12 models leaves 90 MB and 900 operations."""
-    graph = replace(RESIDENT, what=Grows.GRAPH, first=900, last=10_800)
-    return example(counts=(graph,))
-
-
-def healthy() -> Verdict:
-    """The session is cleared, and memory stays as it is after the first models."""
-    return example(resident=replace(RESIDENT, last=0.91e9, steady=False))
+        yield Remedy(action, CODE["own"], at)

@@ -1,79 +1,13 @@
-"""Unaligned layer widths waste compute on padding.
-
-## What it checks
-
-The output channels of convolutions and the units of dense layers against the multiple to which the hardware
-pads them, weighted by the time of the layer. On a TPU, where XLA chooses the layout, it checks the two minor
-dimensions of each matmul's result. A TPU's memory holds whole tiles too, so operations that only read and write
-tensors of that width also gain from a better width.
-
-## Why it matters
-
-The hardware computes whole tiles. 33 channels cost as much as 48 where the tile is 16; a feature size of 130
-costs as much as 256 where it is 128. The padded part is computed and discarded. oneDNN pads the input channels of
-a convolution as well: between layers of 130 channels, 144 x 144 products are computed instead of 130 x 130.
-
-On a GPU the padding is the smaller part. In 16-bit precision, rows that are no multiple of 16 bytes cannot be
-loaded in whole vectors: cuDNN copies each tensor into a padded one, and kernels for single elements replace
-those of cuBLAS. On an NVIDIA H100 (JAX 0.11.2, CUDA 13, bfloat16, 2026-11-22) a step of six convolutions took
-15.5 ms with 130 channels and 3.9 ms with 128, and one of eight layers of 4096 x 4001 x 4001 17.3 ms, with 4000
-5.8 ms.
-
-## How to fix
-
-Choose the multiple below (the step gets shorter) or the multiple above (a wider layer at no cost). Widths that
-the data dictates, such as three color channels, stay as they are: they are reported only if their layer takes
-significant time. The units of the last dense layer, which are the classes, are never reported.
-
-## Holds for
-
-CPUs with AVX-512: oneDNN's convolutions work on blocks of 16 channels, and on AMX so do its matmuls in
-bfloat16. The cost was measured on AMX in float32 and bfloat16. On other CPUs the saving is an upper bound: on an
-AMD EPYC without AMX, a convolution of 130 channels took 1.15 times as long as one of 128 in float32 and 1.20 times
-in bfloat16, where padded widths predict 1.27; one of 48 took 1.26 times as long as one of 33 in float32, 1.07
-times in bfloat16 (TensorFlow 2.21, 2026-11-22).
-NVIDIA Tensor Cores in 16-bit precision (multiples of 8): where FLOPs and peak are known, kernels below half of
-the rate of aligned ones are reported, and the saving is an upper bound. TPUs (128 lanes; 256 from v6e on for
-the MXU).
-
-## Sources
-
-- [Matrix multiplication background, NVIDIA, table 1](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)
-- [Cloud TPU performance guide: padding](https://cloud.google.com/tpu/docs/performance-guide)
-- [Google Cloud, TPU v6e: matrix units of 256 by 256](https://cloud.google.com/tpu/docs/v6e)
-- [TensorFlow issue 34406: sizes that are no multiples of 8 take the gain of mixed precision](https://github.com/tensorflow/tensorflow/issues/34406)
-- CPU figures: benchmarks/channels.py of this project
-"""
-
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.roofline import HALVES
-from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import Tile
-from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.rules.unaligned_dimension.beside_padded import beside_slow, elsewhere
 from tfdoctor.rules.unaligned_dimension.layer_matmuls import heads
 from tfdoctor.rules.unaligned_dimension.padded_widths import Padded, WidthMarks, of_layers, pads, sized, width_of
-from tfdoctor.terms.humanize import counted, milliseconds
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import count, ms, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Finding,
-    Healthy,
-    LayerWidth,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import LayerWidth
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
@@ -244,33 +178,3 @@ def _remedy(padded: Padded) -> Remedy:
         width=LayerWidth(padded.width, padded.target),
         changes="the model has another size",
     )
-
-
-def conv(channels: int = 33) -> OperationTime:
-    """Build a convolution to so many channels."""
-    name = "model/conv2d/convolution"
-    tensors = (("float32", (32, 32, 32, 32)), ("float32", (3, 3, 32, channels)))
-    return OperationTime(
-        name=name,
-        type="Conv2D",
-        ms=14.5,
-        layer="conv2d",
-        at=Location("train.py", 9),
-        operation=Operation(name=name, type="Conv2D", inputs=tensors),
-    )
-
-
-CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
-
-
-def example(*rows: OperationTime, hardware: Hardware = CPU, aligned: AlignedTimes | None = None) -> Verdict:
-    """A convolution has 33 channels where the hardware pads to 16."""
-    return check(Operations(rows or (conv(),)), hardware, aligned)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The convolution has 32 channels."""
-    return example(conv(32))

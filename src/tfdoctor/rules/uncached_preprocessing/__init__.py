@@ -1,71 +1,16 @@
-"""Identical elements are recomputed every epoch.
-
-## What it checks
-
-Which functions of the input pipeline give the same output for the same element in every pass: those before any
-random operation that neither run Python nor keep a state of their own. Their work counts if the step waits for
-input, no cache stores their output, the run passes over its data at least twice, and the output fits into free
-memory (size of an element times their number). On a CPU whose cores are all busy, their work also counts for
-the time that it takes from the compute, because both share the cores. The rule looks for random operations in
-the functions' graphs, including branches and loops. Where several pipelines are combined at random, it judges each
-of them up to its own first random operation. Datasets that a library builds, such as
-`keras.utils.image_dataset_from_directory`, count as well: the cache goes behind the call. A cache that is never
-complete, for example after an infinite `repeat`, is judged by cache-order.
-
-Where the functions did not run in the traced steps, because a shuffle buffer takes all of a pass at its first step,
-their work counts if these steps are long pass after pass in the rest of the run.
-
-A function that draws random numbers is divided in thought before its first random operation: operations that no
-random result reaches are repeatable, and the trace shows their time. If they are most of the function's work, as
-where one function reads, decodes and resizes an image and flips it last, the rule advises to divide it, if the step
-waits for input.
-
-## Why it matters
-
-An image that was decoded and resized in the first epoch is the same image in the second. A cache does that
-work once; after the first epoch, the pipeline only copies.
-
-## How to fix
-
-Put `.cache()` directly after the last function with identical output: before augmentation, because a cache
-after a random function freezes its draws, and before `shuffle` and `repeat`, because a cache keeps the
-order in which it was filled and is filled only when a pass ends. Divide a function that ends with a random
-operation into two, and cache between them. If a library shuffles and batches the elements
-itself, call it with `batch_size=None`, and cache, shuffle and batch what it returns. Output that does not fit
-into memory can go to a fast local disk: `.cache("/path/to/file")`.
-
-## Holds for
-
-TensorFlow 2.3 and later, any hardware. The saving starts with the second epoch: the first one fills the
-cache. Not checked if the number of elements (records in files) or their size (text, open shapes) is unknown
-before they are read.
-
-## Sources
-
-- [Better performance with the tf.data API: caching](https://www.tensorflow.org/guide/data_performance#caching)
-- [tf.data.Dataset.cache](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#cache)
-"""
-
-from dataclasses import dataclass, replace
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.rules.uncached_preprocessing.caches import Caches
-from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
-from tfdoctor.terms.humanize import milliseconds, number, percent, quantity
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, Measure, NotApplicable, Severity, Verdict
+from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefixes
+from tfdoctor.terms.humanize import quantity
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -250,49 +195,3 @@ UNKNOWN_SIZE = (
     "the size of the output is unknown before it is read (text, files or an open shape); if it fits into memory, "
     "add `.cache()` directly after it to save the work from the second epoch on"
 )
-
-
-DECODE = Dataset(
-    id=1, kind="_MapDataset", inputs=(0,), function="decode", function_at=Location("train.py", 9),
-    at=Location("train.py", 20), cardinality=1000, types=frozenset(("DecodePng",)), stateful=frozenset(),
-    element="TensorSpec(shape=(2000,), dtype=tf.float32, name=None)",
-)  # fmt: skip
-
-
-SOURCE = Dataset.of("TensorSlice", cardinality=1000)
-
-
-def example(  # noqa: PLR0913 - what the rule takes
-    *datasets: Dataset,
-    passes: float | None = 10.0,
-    work: float = 40.0,
-    wait: float = 30.0,
-    memory: HostMemory | Unavailable = HostMemory(total=16e9, used=4e9),
-    contention: CpuContention = CpuContention(crowded=False),
-    fit_at: Location | None = None,
-    prefixes: tuple[RepeatablePrefix, ...] = (),
-    idle: tuple[Dataset, ...] = (),
-    starts: PassStarts | None = None,
-) -> Verdict:
-    """Decoding 8 MB of images takes 40 ms per step, in each of ten epochs."""
-    chain = tuple(reversed(datasets or (SOURCE, DECODE)))
-    properties = DatasetProperties(chain, passes, fit_at=fit_at)
-    stages = (
-        StageTime.of(f"Root::Prefetch::{made.id}", work, kind="Map", dataset=made)
-        for made in reversed(chain)
-        if made.function and made not in idle
-    )
-    pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *stages)
-    pipeline, cacheable = replace(pipeline, idle=idle), Cacheable.measure(properties)
-    repeated = RepeatedWork.measure(cacheable, properties, pipeline)
-    step = Breakdown.of(input=wait, device=40.0 - wait)
-    facts = (cacheable, properties, pipeline, repeated, RepeatablePrefixes(prefixes), step)
-    return check(*facts, memory, contention, starts)
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same pipeline in a run of a single epoch."""
-    return example(passes=1.0)

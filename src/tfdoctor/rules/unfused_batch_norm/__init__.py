@@ -1,67 +1,9 @@
-"""Batch normalization runs unfused, as many small operations.
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.operations.batch_norm import FUSED_PASSES, BatchNorm, BatchNorms
+from tfdoctor.terms.units import bandwidth
+from tfdoctor.terms.verdict import Cell
 
-## What it checks
-
-Layers of class `BatchNormalization` whose training step ran as separate operations (means, squared differences,
-products, sums and their gradients), neither as `FusedBatchNormV3` nor inside an XLA program. The class of a
-layer decides, not its name; the trace shows what ran.
-
-## Why it matters
-
-Each separate operation reads and writes the whole activation. The fused operation reads it twice and writes it
-once in the forward pass, and needs five passes over it in the backward pass: 8 passes instead of about 25.
-
-## How to fix
-
-On a GPU compile the model with `jit_compile=True`, so that XLA fuses the operations. On a CPU, where XLA is
-often slower, use the layer that the report shows: it has the same weights and the same mathematics, and runs
-`tf.compat.v1.nn.fused_batch_norm`. (Its moving variance is Bessel-corrected, like that of TensorFlow's fused
-operation; the relative difference is one over the number of values per channel.)
-
-On a CPU the fused operation is fast for multiples of 16 channels, still faster than the separate operations for
-other multiples of 8, and slower for all other widths: layers with such widths are listed, but not advised.
-
-## Holds for
-
-Keras 3 on TensorFlow, which builds batch normalization from separate operations in every training step (Keras 2
-used the fused one for four-dimensional input). On a CPU, channels-last input of rank 4. On a TPU, XLA compiles
-everything and nothing is unfused.
-
-## Sources
-
-- [Keras 3, BatchNormalization](https://keras.io/api/layers/normalization_layers/batch_normalization/)
-- [tf.compat.v1.nn.fused_batch_norm](https://www.tensorflow.org/api_docs/python/tf/compat/v1/nn/fused_batch_norm)
-- [XLA: optimizing compiler for machine learning](https://openxla.org/xla/tf2xla)
-- CPU figures: benchmarks/batch_norm.py of this project (AMD EPYC with AVX-512, TensorFlow 2.21, 2026-11-21)
-"""
-
-from dataclasses import dataclass
-from math import prod
-
-from tfdoctor.diagnosis.preconditions import not_on
-from tfdoctor.diagnosis.rule import Topic, limit
-from tfdoctor.facts.operations.batch_norm import FUSED_PASSES, MOMENTS, BatchNorm, BatchNorms
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
-from tfdoctor.terms.humanize import counted, milliseconds
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import bandwidth, count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Cell,
-    Effect,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    Table,
-    Verdict,
-)
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
@@ -223,24 +165,3 @@ def fused(layer):
 clone = keras.models.clone_model(model, clone_function=fused)  # a functional or sequential model
 clone.set_weights(model.get_weights())
 # then compile and fit the clone instead of the model'''
-
-
-def sick() -> Verdict:
-    """The separate operations of a layer take 20 ms."""
-    return check(_norms(MOMENTS), Hardware(DeviceKind.CPU, "example"))
-
-
-def healthy() -> Verdict:
-    """The layer runs as the fused operation."""
-    return check(_norms("FusedBatchNormV3"), Hardware(DeviceKind.CPU, "example"))
-
-
-def _norms(kind: str) -> BatchNorms:
-    layer = Layer(name="bn", kind="BatchNormalization", at=Location("train.py", 10))
-    program = Program(layers=(layer,), settings=RunSettings(batch_size=32))
-    tensor = ("float32", (32, 64, 64, 48))
-    graph = Operation(name="model/bn/moments", type=kind, inputs=(tensor,), outputs=(tensor,))
-    size = 3.0 * prod(tensor[1]) * 4
-    norm = OperationTime(name=graph.name, type=kind, ms=20.0, layer="bn", operation=graph)
-    add = OperationTime(name="model/add", type="AddV2", ms=2.0, nbytes=size)
-    return BatchNorms.measure(program, Operations((norm, add)))

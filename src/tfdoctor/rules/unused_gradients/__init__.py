@@ -1,67 +1,7 @@
-"""Eager back-propagation computes gradients that nobody uses.
-
-## What it checks
-
-The operations that `tape.gradient` runs outside of a `tf.function`, and which of them only lead to gradients that
-go into no operation afterwards and are not read. The recorder follows the tensors of two calls of each line
-before the traced steps, up to the line's calls after them. Gradients that are accumulated, clipped, logged,
-penalized, or applied by another optimizer are used.
-
-## Why it matters
-
-Outside of a `tf.function`, the tape goes back through everything that the loss was computed from, whichever
-gradients it is asked for. A step that trains only the head of a network computes the gradients of its encoder as
-well, and drops them. Back-propagation takes about twice as long as the forward pass.
-
-## How to fix
-
-Compute what you do not train before the tape begins, or within `tape.stop_recording()`. Asking for fewer
-gradients, `tape.gradient(loss, head.trainable_variables)`, is not enough in an eager step, and neither is
-`trainable = False` in Keras 3, whose variables the tape still follows. In a `tf.function` both are enough:
-TensorFlow removes from its graph what nothing uses. Make the step a `tf.function` if it can be one. For the
-gradient of an input alone, as in a gradient penalty, use `tf.GradientTape(watch_accessed_variables=False)` and
-watch the input.
-
-## Holds for
-
-Eager steps in recordings of `tfdoctor profile`, TensorFlow 2.2 and later, that train at least one variable with
-gradients of the same call. It is unknown whether gradients are used where a line takes fewer than six before the
-traced steps. NumPy reads a tensor without `.numpy()` in a way that does not show, as in `np.square(gradient)`:
-where `tape.gradient` returned gradients without use, the saving is a ceiling, and the remedy states the
-condition. On accelerators only the host's time is counted. Recording the forward pass costs time as well, which is
-not counted.
-
-## Sources
-
-- [Introduction to gradients and automatic differentiation, TensorFlow guide: controlling what the tape watches](https://www.tensorflow.org/guide/autodiff)
-- [Advanced automatic differentiation, TensorFlow guide: stop recording](https://www.tensorflow.org/guide/advanced_autodiff)
-- [Graphs and tf.function, TensorFlow guide: what is not executed](https://www.tensorflow.org/guide/intro_to_graphs)
-- [The tape's walk back from the loss, TensorFlow source](https://github.com/tensorflow/tensorflow/blob/v2.16.1/tensorflow/c/eager/tape.h)
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, share_limit
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.rules.unused_gradients.unused_work import Unfollowed, UnusedWork
-from tfdoctor.terms.humanize import counted, location, percent
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import (
-    Bound,
-    Effect,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    Remedy,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.2.0"
@@ -86,7 +26,7 @@ def check(unused: UnusedWork, breakdown: Breakdown, limits: Limits = Limits()) -
     return Finding(
         summary=_summary(unused, share),
         evidence=tuple(_evidence(unused, share, limits)),
-        remedies=(Remedy(UNREAD if unused.returned else FOLLOW, BEFORE, unused.at),),
+        remedies=(Remedy(UNREAD if unused.returned else FOLLOW, CODE["before"], unused.at),),
         effects=tuple(_effects(unused)),
     )
 
@@ -142,40 +82,3 @@ def _evidence(unused: UnusedWork, share: float, limits: Limits) -> Iterator[Evid
         tuple((kind, count(calls), ms(time_ms)) for kind, calls, time_ms in unused.types),
     )
     yield Table(("variable whose gradient no operation uses",), tuple((name,) for name in unused.names))
-
-
-BEFORE = """\
-features = encoder(images, training=False)  # before the tape: nothing is propagated back through it
-with tf.GradientTape() as tape:
-    loss = loss_fn(labels, head(features, training=True))
-gradients = tape.gradient(loss, head.trainable_variables)
-optimizer.apply_gradients(zip(gradients, head.trainable_variables))
-# or follow only what is needed, such as an input for its gradient:
-with tf.GradientTape(watch_accessed_variables=False) as tape:
-    tape.watch(x)"""
-
-
-UNUSED = UnusedWork(
-    calls=20,
-    variables=10,
-    unused=6,
-    names=("encoder/conv/kernel:0", "encoder/conv/bias:0"),
-    types=(("Conv2DBackpropFilter", 3, 4.0), ("Conv2DBackpropInput", 3, 2.0)),
-    at=Location("train.py", 43),
-    operations=37.0,
-    kernels_ms=6.0,
-    host_ms=2.0,
-)
-
-
-def example(unused: UnusedWork = UNUSED, breakdown: Breakdown | None = None) -> Verdict:
-    """An eager step asks for the gradients of the head, and computes those of the encoder as well."""
-    return check(unused, breakdown or Breakdown.of(host=8.0, device=12.0))
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The encoder runs before the tape begins."""
-    return example(UnusedWork(calls=20))

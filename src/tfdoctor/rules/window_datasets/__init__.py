@@ -1,49 +1,8 @@
-"""Each window of a series is a dataset.
-
-## What it checks
-
-Whether the pipeline cuts windows with `Dataset.window` and joins each by `flat_map` or `interleave`, in the part of
-the pipeline that limits a waiting step, or with so much work that it takes a CPU's busy cores from the compute of a
-step that does not wait. The time per window is compared with the time that copying its bytes needs.
-
-## Why it matters
-
-tf.data makes a dataset, a function call and an iterator for each window, and passes its elements on one by one.
-That takes about a tenth of a millisecond per window; copying a window of a few hundred bytes takes less than a
-microsecond.
-
-## How to fix
-
-Keep the series as one tensor. Batch the positions at which windows start, shuffle these numbers, and take all
-windows of a batch with one `tf.gather`. Where windows follow each other at a fixed distance and need no shuffle,
-`tf.signal.frame` cuts all of them at once. `keras.utils.timeseries_dataset_from_array` needs no code of your own
-and makes no dataset per window, but calls a function for each.
-
-## Holds for
-
-TensorFlow 2.3 and later, for series that fit into memory. The saving is an upper bound. Windows of elements
-whose shape is open are not checked. Maps between the windows and the batch count if their operations also take
-whole batches.
-
-## Sources
-
-- [tf.data.Dataset.window](https://www.tensorflow.org/api_docs/python/tf/data/Dataset#window)
-- [tf.signal.frame](https://www.tensorflow.org/api_docs/python/tf/signal/frame)
-- [keras.utils.timeseries_dataset_from_array](https://www.tensorflow.org/api_docs/python/tf/keras/utils/timeseries_dataset_from_array)
-"""
-
-from dataclasses import dataclass
-
-from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
-from tfdoctor.terms.humanize import milliseconds
-from tfdoctor.terms.units import count, ms, nbytes
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable, Remedy, Table, Verdict
+
+__doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
@@ -135,7 +94,7 @@ def _finding(
         remedies=(
             Remedy(
                 "Take all windows of a batch with one gather, or slice them from one array",
-                GATHER,
+                CODE["gather"],
                 found.join.at,
                 "sliding-windows",
                 changes="the array of all windows is kept in memory",
@@ -143,40 +102,3 @@ def _finding(
         ),
         effects=(*scaled, *contention.relief(spared_ms)),
     )
-
-
-GATHER = """\
-series = tf.constant(series)
-starts = tf.data.Dataset.range(len(series) - size).shuffle(len(series)).batch(batch_size)
-dataset = starts.map(  # all windows of a batch: (batch_size, size + 1, ...)
-    lambda at: tf.gather(series, at[:, None] + tf.range(size + 1, dtype=tf.int64)),
-    num_parallel_calls=tf.data.AUTOTUNE,
-)
-dataset = dataset.map(lambda window: (window[:, :-1], window[:, -1])).prefetch(tf.data.AUTOTUNE)"""
-
-
-def example(
-    *inner: StageTime,
-    work: float = 12.8,
-    calls: float = 128.0,
-    each: float | None = 164.0,
-    step: Breakdown | None = None,
-    contention: CpuContention = CpuContention(crowded=False),
-) -> Verdict:
-    """Each of 128 windows per step takes 0.1 ms and holds 164 bytes."""
-    made = Dataset(id=2, kind="_FlatMapDataset", at=Location("train.py", 12))
-    join = StageTime.of("Root::Prefetch::FlatMap", work, calls=calls, dataset=made)
-    return check(
-        WindowJoins((WindowJoin(join, inner, nbytes=each, batch=128),)),
-        InputPipeline.of(StageTime.of("Root::Prefetch"), join, *inner),
-        step or Breakdown.of(input=9.0, device=4.0),
-        contention,
-    )
-
-
-sick = example
-
-
-def healthy() -> Verdict:
-    """The same number of windows, each of 80 kB."""
-    return example(each=80_000.0)

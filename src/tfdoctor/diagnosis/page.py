@@ -1,0 +1,82 @@
+"""The page of a rule: its documentation in Markdown, the code that its remedies show, and what is generated.
+
+A built-in rule has it in a file beside its module, one of the user in its module's docstring. The file's last
+sections, from *About* on, are written by `make docs`.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Self
+
+SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
+"""What is written by hand, in this order."""
+
+CODE, ABOUT, LIMITS, EXAMPLE = "Code", "About", "Limits", "Example"
+"""The sections of the file that are not: code by name, then what is generated."""
+
+BLOCK = re.compile(r"^```python (\S+)\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDoc:
+    """A rule's documentation, in Markdown; ``example`` is the text of that section, "" for an own rule."""
+
+    title: str
+    sections: Mapping[str, str] = field(default_factory=dict)
+    example: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Split a page, or a docstring, at its ``##`` headings.
+
+        Raises:
+            ValueError: a section is missing or empty.
+        """
+        title, sections = _split(text)
+        missing = [name for name in SECTIONS if not sections.get(name)]
+        if missing:
+            raise ValueError(f"{title!r} lacks {', '.join(missing)}")
+        own = {name: body for name, body in sections.items() if name not in {CODE, ABOUT, LIMITS, EXAMPLE}}
+        return cls(title, own, sections.get(EXAMPLE, ""))
+
+
+def page(file: str) -> tuple[str, Mapping[str, str]]:
+    """Return the page beside a rule's module, and its blocks of code by name."""
+    text = page_file(Path(file)).read_text(encoding="utf-8")
+    return text, dict(BLOCK.findall(_split(text)[1].get(CODE, "")))
+
+
+def page_file(module: Path) -> Path:
+    """Return the path of the page of a module or package."""
+    return (module.parent if module.stem == "__init__" else module).with_suffix(".md")
+
+
+def by_hand(text: str) -> str:
+    """Return a page without what is generated."""
+    return text.partition(f"\n## {ABOUT}\n")[0].rstrip("\n")
+
+
+def shown(text: str) -> str:
+    """Return a page file as it is shown: what the rule is about first, and no code that its remedies show."""
+    title, sections = _split(text)
+    first = f"# {title}\n\n{sections.pop(ABOUT)}\n"
+    rest = (f"## {name}\n\n{body}\n" for name, body in sections.items() if name != CODE)
+    return "\n".join((first, *rest))
+
+
+def docstring(module: ModuleType) -> str:
+    """Return the docstring of a module that was compiled without (``python -OO``), from its source."""
+    return ast.get_docstring(ast.parse(inspect.getsource(module)), clean=False) or ""
+
+
+def _split(text: str) -> tuple[str, dict[str, str]]:
+    """Return the title, and the sections by heading."""
+    title, *rest = re.split(r"^## (.+)$", text.strip(), flags=re.MULTILINE)
+    headings, bodies = rest[::2], rest[1::2]
+    sections = {heading.strip(): body.strip() for heading, body in zip(headings, bodies, strict=True)}
+    return title.strip().removeprefix("# ").removesuffix("."), sections

@@ -1,0 +1,46 @@
+"""The cases of between-steps: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.rules.between_steps import check
+from tfdoctor.terms.verdict import Location, Verdict
+
+WEIGHTS = SampledLine(Location("train.py", 27), 11, "Weights.on_train_batch_end")
+
+
+def example(  # noqa: PLR0913 - each may explain the time between two steps
+    between: float = 7.0,
+    *places: SampledLine,
+    step: float | None = None,
+    new_arguments: tuple[tuple[int, ...], ...] = (),
+    retracing: Retracing | None = None,
+    slow: SlowCalls | None = None,
+    untraced: float | None = None,
+    single: SingleOperations | None = None,
+    lines: HostLines | None = None,
+) -> Verdict:
+    """Judge steps that compute for 6 ms, or take ``step``, of which these places were seen between calls."""
+    return check(
+        Breakdown.of(between=between, device=step - between if step else 6.0),
+        StackSamples(places, new_arguments=new_arguments) if places else None,
+        retracing,
+        slow,
+        None if untraced is None else UntracedPace(untraced, 20.0 * untraced),
+        single,
+        lines,
+    )
+
+
+def sick() -> Verdict:
+    """A callback takes 7 ms of each 13 ms step."""
+    return example(7.0, WEIGHTS)
+
+
+def healthy() -> Verdict:
+    """Steps of 6 ms with a pause of 0.1 ms between them."""
+    return example(0.1)

@@ -1,0 +1,16 @@
+"""The cases of collective-bound: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules.collective_bound import check
+from tfdoctor.terms.verdict import Verdict
+
+
+def sick() -> Verdict:
+    """An all-reduce of 5 ms follows 15 ms of compute."""
+    return check(Breakdown.of(device=15.0, collective=5.0), None, None, Replicas())
+
+
+def healthy() -> Verdict:
+    """An all-reduce of which 0.5 ms are exposed."""
+    return check(Breakdown.of(device=19.5, collective=0.5), None, None, Replicas())

@@ -1,0 +1,29 @@
+"""The cases of cost: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.savings.price import Epoch, Price
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.rules.cost import check
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(
+    epoch: Epoch | None = Epoch(1000),
+    matrix: MatrixUnit | None = None,
+    *,
+    usd_per_hour: float = 3.0,
+    mean_ms: float = 100.0,
+    **parts: float,
+) -> Verdict:
+    """Steps of 100 ms at 3 dollars per hour, of which the device computes for 30 ms."""
+    breakdown = Breakdown.of(**(parts or {"device": 30.0, "input": 70.0}))
+    return check(Price(usd_per_hour), breakdown, epoch, matrix, Steps.uniform(20, mean_ms))
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same price with 90 ms of compute."""
+    return example(None, device=90.0, input=10.0)

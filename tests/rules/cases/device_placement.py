@@ -1,0 +1,23 @@
+"""The cases of device-placement: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.gpu.detours import Detour, Detours
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules.device_placement import check
+from tfdoctor.terms.verdict import Location, Verdict
+
+
+def example(
+    kind: str = "EagerPyFunc", copies_ms: float = 0.4, waiting_ms: float = 3.6, step_ms: float = 20.0
+) -> Verdict:
+    """A py_function in the model takes 4 of 20 ms, with its copies."""
+    row = Detour("model/smooth/EagerPyFunc", kind, 1.0, copies_ms, waiting_ms, Location("train.py", 9))
+    step = Breakdown.of(transfer=copies_ms, host=waiting_ms, device=step_ms - copies_ms - waiting_ms)
+    return check(Detours((row,)), step)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """All operations of the step run on the GPU."""
+    return check(Detours(()), Breakdown.of(device=16.0))

@@ -1,0 +1,32 @@
+"""The cases of disabled-autotune: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.input.data_options import DataOptions
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules.disabled_autotune import check
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(
+    options: DataOptions = DataOptions({"threading.private_threadpool_size": 1}),
+    *stages: StageTime,
+    wait: float = 22.0,
+    device: Device = Device(DeviceKind.GPU, 1, 1),
+    cores: Cores | None = Cores(8.0, busy=1.0),
+) -> Verdict:
+    """A pool of one thread decodes images while seven of eight cores are idle."""
+    ahead = StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::ParallelMapV2", 30.0)
+    pipeline = InputPipeline.of(*(stages or ahead))
+    return check(options, pipeline, Breakdown.of(input=wait, device=10.0), device, cores)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same pipeline with a pool of sixteen threads, which are mostly idle."""
+    return example(DataOptions({"threading.private_threadpool_size": 16}))

@@ -1,0 +1,15 @@
+"""The cases of doubtful-recording: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.quality import Doubt, Quality
+from tfdoctor.rules.doubtful_recording import check
+from tfdoctor.terms.verdict import Verdict
+
+
+def sick() -> Verdict:
+    """Only one step was traced."""
+    return check(Quality(1, (Doubt("only 1 training step was traced", "trace more (--steps 20)", grave=True),)))
+
+
+def healthy() -> Verdict:
+    """Twenty steady steps were traced."""
+    return check(Quality(20))

@@ -1,0 +1,26 @@
+"""The cases of eager-step: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.rules.eager_step import check
+from tfdoctor.terms.verdict import Location, Verdict
+
+
+def example(
+    work: EagerWork = EagerWork(525.0, 12.0, 0.0, asked=True, at=Location("train.py", 19), least_ms=4.0),
+    breakdown: Breakdown | None = None,
+    slow: SlowCalls | None = None,
+    lines: HostLines | None = None,
+) -> Verdict:
+    """A Keras model compiled with run_eagerly=True: 525 operations per step."""
+    return check(work, breakdown or Breakdown.of(host=34.0, device=12.0), slow, lines)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same model without run_eagerly: one function per step."""
+    return example(EagerWork(0.0, 0.0, 3.8, asked=False), Breakdown.of(host=1.4, device=3.3))

@@ -1,0 +1,30 @@
+"""The cases of embedding-gradient: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.rules.embedding_gradient import check
+from tfdoctor.rules.embedding_gradient.embedding_tables import EmbeddingTables, OneHotTable
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Location, Verdict
+
+
+def sick() -> Verdict:
+    """384 one-hot rows are multiplied by a table of 6000 rows."""
+    rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
+    table = OneHotTable("table", Location("train.py", 12), 6000, 384, 32, rows)
+    cpu = Hardware(DeviceKind.CPU, "example")
+    return check(EmbeddingTables((table,), (), 0), Operations(rows), cpu, None)
+
+
+def healthy() -> Verdict:
+    """The same rows are looked up in the table."""
+    rows = (_row("GatherV2", 0.05), _row("ResourceScatterSub", 0.03, "gradient_tape/scatter"))
+    cpu = Hardware(DeviceKind.CPU, "example")
+    return check(EmbeddingTables((), (), 1), Operations(rows), cpu, None)
+
+
+def _row(kind: str, ms: float, name: str = "", nbytes: float | None = None) -> OperationTime:
+    graph = Operation(name=name or f"model/table/{kind}", type=kind)
+    return OperationTime(name=graph.name, type=kind, ms=ms, layer="table", operation=graph, nbytes=nbytes)

@@ -1,0 +1,26 @@
+"""The cases of fragmented-matmul: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.rules.fragmented_matmul import check
+from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
+from tfdoctor.terms.verdict import Location, Verdict
+
+
+def example(number: int = 8) -> Verdict:
+    """Each of eight heads runs its own small matmul."""
+    at, names = Location("train.py", 20), [f"model/head_{n}/MatMul" for n in range(number)]
+    matmuls, gradients = (
+        tuple(OperationTime(name=name, type="MatMul", ms=0.05, at=at) for name in some)
+        for some in (names, [f"gradient_tape/{name}/MatMul_1" for name in names])
+    )
+    group = Siblings("model/input", (128, 16), matmuls, gradients)
+    return check(SiblingMatmuls((group,)), Operations((*matmuls, *gradients)))
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """One matmul computes all heads."""
+    return example(1)

@@ -1,0 +1,34 @@
+"""The cases of frozen-layers: what its tests judge, and the examples of its page."""
+
+from dataclasses import replace
+
+from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.savings.dispatch import Dispatch
+from tfdoctor.facts.savings.frozen_work import FrozenWork
+from tfdoctor.rules.frozen_layers import check
+from tfdoctor.terms.verdict import Location, Verdict
+
+TEACHER = OperationTime(name="teacher/conv/Relu", type="Conv2D", ms=20.0, layer="conv", at=Location("train.py", 34))
+
+
+FROZEN = FrozenWork(("conv",), (TEACHER,), features_bytes=1280, passes=4.0, batches=25)
+
+
+def example(
+    frozen: FrozenWork = FROZEN,
+    memory: HostMemory | None = None,
+    dispatch: Dispatch | None = None,
+    rest: str = "Conv2DBackpropFilter",
+) -> Verdict:
+    """A frozen teacher takes 20 of 30 ms of compute in each of four epochs."""
+    return check(frozen, Operations.training(30.0, *frozen.rows, rest=rest), memory, dispatch)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same in a run of a single epoch."""
+    return example(replace(FROZEN, passes=1.0))

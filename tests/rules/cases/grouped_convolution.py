@@ -1,0 +1,30 @@
+"""The cases of grouped-convolution: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.rules.grouped_convolution import check, convolution
+from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolutions
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(
+    groups: int = 8,
+    grouped_ms: float = 10.0,
+    regular_ms: float = 10.0,
+    total_ms: float = 30.0,
+    peak_flop_s: float | None = None,
+) -> Verdict:
+    """A convolution in 8 groups takes as long as a regular one of the same size."""
+    grouped = convolution("conv2d_1", groups, grouped_ms)
+    operations = Operations.training(total_ms, grouped, convolution("conv2d", 1, regular_ms), rest="ReluGrad")
+    hardware = Hardware(DeviceKind.GPU, "example", peak_flop_s=peak_flop_s)
+    return check(GroupedConvolutions.measure(operations), operations, hardware)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The grouped convolution takes an eighth of the time."""
+    return example(grouped_ms=1.25)

@@ -1,0 +1,31 @@
+"""The cases of host-sync: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.rules.host_sync import check
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(
+    syncs: HostSyncs = HostSyncs(1.0, 1.0, 2.0, 1.0),
+    count: int = 10,
+    compiling: CompileTime | None = None,
+    framework: Framework = Framework(),
+    step: Breakdown | None = None,
+) -> Verdict:
+    """The loss is printed in each step, and the GPU idles for 3 of 10 ms afterwards."""
+    whole = step or Breakdown.of(host=2.0, between=1.0, device=7.0)
+    steady = SteadySteps.of(Steps.uniform(count, whole.step_ms))
+    return check(syncs, steady, whole, compiling, framework)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The loss is copied back, but the host has already launched the next step."""
+    return example(HostSyncs(1.0, 0.0))

@@ -1,0 +1,50 @@
+"""The cases of hot-operation: what its tests judge, and the examples of its page."""
+
+from collections.abc import Mapping
+
+from tfdoctor.facts.operations.loop_work import LoopWork
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.savings.layer_calls import LayerCalls
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.unexplained import Unexplained
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.rules.hot_operation import check, group
+from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForms
+from tfdoctor.terms.verdict import Stage, Verdict
+
+
+def example(  # noqa: PLR0913 - one argument for each fact of the rule
+    *groups: OperationGroup,
+    step: Breakdown | None = None,
+    left: Mapping[str, float] | None = None,
+    subjects: frozenset[str] = frozenset(),
+    lines: HostLines | None = None,
+    unnamed: str = "",
+    calls: LayerCalls | None = None,
+    loops: LoopWork | None = None,
+    model: StepModel | None = None,
+    forms: CheaperForms | None = None,
+    optimizer: OptimizerWork | None = None,
+) -> Verdict:
+    """Repeating a tensor takes 20 of 40 ms, where reading and writing it takes 0.4 ms."""
+    return check(
+        Unexplained({Stage.DEVICE: 38.0} if left is None else left, subjects),
+        step or Breakdown.of(device=38.0, host=2.0),
+        OperationGroups(groups or (() if unnamed else (group(),)), unnamed),
+        lines,
+        calls,
+        loops,
+        model,
+        forms,
+        optimizer,
+    )
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """An operation takes half of the step, and its bytes need nearly all of that time."""
+    return example(group(least=18.0))

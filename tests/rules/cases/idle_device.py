@@ -1,0 +1,31 @@
+"""The cases of idle-device: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.run.device import Device, MissingWork
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.rules.idle_device import check
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(
+    used: int = 1,
+    visible: int = 4,
+    replicas: Replicas = Replicas(),
+    *,
+    kind: DeviceKind = DeviceKind.GPU,
+    steps: int = 20,
+    missing: MissingWork | None = None,
+) -> Verdict:
+    """One of four GPUs works."""
+    device = Device(kind, visible, used, missing=missing)
+    return check(device, replicas, Steps.uniform(steps, 50.0), Framework())
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """All of four GPUs work."""
+    return example(used=4)

@@ -1,0 +1,32 @@
+"""The cases of input-bound: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.rules.input_bound import check
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(
+    breakdown: Breakdown | None = None,
+    *stages: StageTime,
+    cacheable: Cacheable | None = None,
+    steps: Steps | None = None,
+    cost: TracingCost | None = None,
+) -> Verdict:
+    """Steps of 52 ms wait 43 ms for a sequential map."""
+    waits = Breakdown.of(input=43.0, host=0.5, device=8.5)
+    slow = (StageTime.of("Root::Prefetch"), StageTime.of("Root::Prefetch::Map", 50.0))
+    made = stages if breakdown else slow
+    return check(breakdown or waits, InputPipeline.of(*made) if made else None, cacheable, steps, cost)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """Steps of 9 ms wait 0.1 ms."""
+    return example(Breakdown.of(input=0.1, host=0.5, device=8.4))

@@ -1,0 +1,28 @@
+"""The cases of missing-gpu: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run.device import Device
+from tfdoctor.rules.missing_gpu import check
+from tfdoctor.rules.missing_gpu.boards import Boards, MissingLibrary, Obstacle
+from tfdoctor.terms.verdict import Verdict
+
+CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")
+
+
+def example(
+    boards: Boards = Boards(
+        names=("Tesla T4",), obstacle=Obstacle.LIBRARY, libraries=(CUDNN,), readable=True, files=1
+    ),
+    device: Device | None = None,
+    phases: RunPhases | None = None,
+) -> Verdict:
+    """NVML lists a T4, and the loader does not find cuDNN."""
+    return check(boards, device, phases)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """TensorFlow registers the GPU."""
+    return example(Boards(names=("Tesla T4",), usable=1))

@@ -1,0 +1,23 @@
+"""The cases of missing-prefetch: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules.missing_prefetch import check
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(*stages: StageTime, wait: float = 10.0, cores: Cores | None = Cores(4.0, busy=1.0)) -> Verdict:
+    """A map of 10 ms runs right before the training loop, without prefetch."""
+    pipeline = InputPipeline.of(*(stages or [StageTime.of("Root::Map", 10.0)]))
+    return check(pipeline, Breakdown.of(input=wait, device=30.0 - wait), cores)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same map, with a prefetch that tf.data adds by itself."""
+    ahead = StageTime.of("Root::Prefetch", name="inject/prefetch_MapDataset/_3")
+    return example(ahead, StageTime.of("Root::Prefetch::Map", 10.0), wait=0.0, cores=None)

@@ -1,0 +1,31 @@
+"""The cases of optimizer-overhead: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules.optimizer_overhead import check
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(
+    *rows: OperationTime,
+    number: int = 1000,
+    host_ms: float = 0.0,
+    hardware: Hardware = Hardware(DeviceKind.GPU, "example"),
+) -> Verdict:
+    """A thousand small operations take a fifth of the compute time of a GPU."""
+    small = [OperationTime(name=f"adam/Mul_{n}", type="Mul", ms=0.003) for n in range(number)]
+    operations = Operations.training(15.0, *(rows or small))
+    step = Breakdown.of(device=operations.total_ms, host=host_ms)
+    return check(OptimizerWork.measure(operations), operations, hardware, step)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The optimizer runs ten small operations."""
+    return example(number=10)

@@ -1,0 +1,56 @@
+"""The cases of python-input: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.conversions import Conversions
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.rules.python_input import check
+from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
+from tfdoctor.terms.verdict import Location, Verdict
+
+LINES = (InputLine(Location("train.py", 14), 45, calls="PIL.Image.open"), InputLine(Location("train.py", 12), 5))
+
+
+AUGMENT = Dataset.of("Map", id=1, function="augment", at=Location("train.py", 12))
+
+
+def example(  # noqa: PLR0913 - the facts of both places where batches are made
+    *stages: StageTime,
+    pipeline: InputPipeline | Unavailable | None = None,
+    breakdown: Breakdown | None = None,
+    samples: StackSamples | None = None,
+    body: LoopBody | None = None,
+    conversions: Conversions | None = None,
+    lines: InputLines | Unavailable = Unavailable("not sampled"),
+    overhead: PythonOverhead | None = None,
+    contention: CpuContention | None = None,
+) -> Verdict:
+    """Judge a pipeline whose map takes 31 ms of each 33 ms step, or other stages."""
+    slow = StageTime.of("Root::Prefetch::Map", 31.0, dataset=AUGMENT)
+    return check(
+        pipeline or InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or [slow])),
+        breakdown or Breakdown.of(input=23.0, device=10.0),
+        samples,
+        body,
+        conversions,
+        lines,
+        overhead,
+        contention,
+    )
+
+
+def sick() -> Verdict:
+    """A py_function takes 30 ms of each 33 ms step."""
+    slow = StageTime.of("Root::Prefetch::Map", 31.0, python_ms=30.0, dataset=AUGMENT)
+    return example(slow, lines=InputLines(LINES))
+
+
+def healthy() -> Verdict:
+    """The same map in TensorFlow operations."""
+    return example()

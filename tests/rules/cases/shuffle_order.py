@@ -1,0 +1,29 @@
+"""The cases of shuffle-order: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
+from tfdoctor.rules.shuffle_order import check
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(*stages: Dataset, passes: float | None = None) -> Verdict:
+    """Batches of 32 examples are shuffled as a whole."""
+    chain = stages or (SOURCE, BATCH, SHUFFLE)
+    return check(DatasetProperties(chained(*chain), passes))
+
+
+SOURCE = Dataset.of("TensorSlice", cardinality=5000)
+
+
+BATCH = Dataset.of("Batch", cardinality=5000, parameters=DatasetParameters(batch_size=32))
+
+
+SHUFFLE = Dataset.of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """Examples are shuffled, then batched."""
+    return example(SOURCE, SHUFFLE, BATCH)

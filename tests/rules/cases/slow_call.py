@@ -1,0 +1,41 @@
+"""The cases of slow-call: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
+from tfdoctor.rules.slow_call import check
+from tfdoctor.rules.slow_call.single_calls import SingleCalls
+from tfdoctor.rules.slow_call.writing import Writing
+from tfdoctor.terms.verdict import Location, Stage, Verdict
+
+
+def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them
+    *lines: SlowLine,
+    step: Breakdown | None = None,
+    long: LongStepLines | None = None,
+    single: SingleOperations | None = None,
+    body: LoopBody | None = None,
+    examples: SingleCalls | None = None,
+    phases: RunPhases | None = None,
+    run: RunSteps | None = None,
+) -> Verdict:
+    """Judge these lines of a loop, of which 30 steps were sampled."""
+    whole = step or Breakdown.of(between=153.0, host=5.0, device=10.0)
+    slow = SlowCalls(lines, 30)
+    writing = Writing.measure(slow, whole, phases, run)
+    return check(slow, whole, long, single, body, examples, writing)
+
+
+def sick() -> Verdict:
+    """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
+    at = Location("train.py", 51)
+    return example(SlowLine(at, SlowCall.PREDICT, 60, 29, {Stage.BETWEEN: 150.0}))
+
+
+def healthy() -> Verdict:
+    """The same loop calls predict_on_batch."""
+    return example(step=Breakdown.of(between=2.0, host=2.0, device=10.0))

@@ -1,0 +1,31 @@
+"""The cases of slow-random: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.rules.slow_random import check
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Location, Verdict
+
+
+def example(
+    kind: str = "TruncatedNormal",
+    time_ms: float = 10.0,
+    total_ms: float = 30.0,
+    hardware: Hardware = Hardware(DeviceKind.CPU, "example"),
+) -> Verdict:
+    """Truncated normal noise takes a third of the compute time."""
+    drawn = OperationTime(
+        name=f"model/noise/{kind}", type=kind, ms=time_ms, layer="noise", at=Location("train.py", 14)
+    )
+    name = "gradient_tape/model/dense/MatMul"
+    rest = OperationTime(name=name, type="MatMul", ms=total_ms - time_ms)
+    return check(Operations((drawn, rest)), hardware)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The step draws uniform noise."""
+    return example("RandomUniform", 2.0)

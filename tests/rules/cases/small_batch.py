@@ -1,0 +1,55 @@
+"""The cases of small-batch: what its tests judge, and the examples of its page."""
+
+from dataclasses import replace
+
+from tfdoctor.facts.input.conversions import Conversions
+from tfdoctor.facts.machine.device_memory import DeviceMemory
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.rules.small_batch import Limits, check
+from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(  # noqa: PLR0913 - one argument for each fact of the rule
+    edges: float = 0.55,
+    rest: float = 0.4,
+    *,
+    between: float = 0.05,
+    input_ms: float = 0.0,
+    pauses: float = 0.0,
+    starting: float = 0.0,
+    count: int = 20,
+    source: StepSource = StepSource.MARKERS,
+    device: Device = Device(DeviceKind.CPU, 1, 1),
+    program: Program | None = None,
+    memory: DeviceMemory | None = None,
+    framework: Framework = Framework(),
+    compiling: CompileTime | None = None,
+    operations: Operations | None = None,
+    eager: EagerWork | None = None,
+    conversions: Conversions | None = None,
+    limits: Limits = Limits(),
+) -> Verdict:
+    """A step of 1 ms whose operations take 0.4 ms."""
+    host = edges + starting
+    parts = Breakdown.of(host=host, device=rest, between=between, input=input_ms)
+    overhead = PythonOverhead(edges, between, pauses)
+    steps = replace(Steps.uniform(count, parts.step_ms), source=source)
+    facts = (parts, overhead, device, steps, program, memory, framework, compiling)
+    return check(*facts, operations, eager, conversions, limits)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same call with operations of 20 ms."""
+    return example(rest=20.0)

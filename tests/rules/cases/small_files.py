@@ -1,0 +1,38 @@
+"""The cases of small-files: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.map_functions import MapFunctions
+from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.run.program import Dataset, FileList
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.rules.small_files import check
+from tfdoctor.rules.small_files.read_sizes import ReadSizes
+from tfdoctor.terms.verdict import Verdict
+
+
+def example(
+    *stages: StageTime,
+    files: FileList | None = FileList(count=10_000, nbytes=3_000),
+    wait: float = 30.0,
+    sizes: ReadSizes | Unavailable = Unavailable("not recorded"),
+    functions: MapFunctions | None = None,
+) -> Verdict:
+    """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
+    reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
+    return check(
+        InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (reader,))),
+        Breakdown.of(input=wait, device=40.0 - wait),
+        DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),)),
+        sizes,
+        functions,
+    )
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The same number of files of 4 MB each."""
+    return example(files=FileList(count=10_000, nbytes=4_000_000))

@@ -1,0 +1,57 @@
+"""The cases of step-outlier: what its tests judge, and the examples of its page."""
+
+from collections.abc import Mapping
+from itertools import accumulate, pairwise
+from types import MappingProxyType
+
+from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.steps.pass_starts import PassStarts
+from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.rules.step_outlier import check
+from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
+from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
+from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.verdict import Location, Stage, Verdict
+
+SAVE = LongStepLine(Location("train.py", 30), 40, "keras.Model.save_weights", "Save.on_train_batch_end")
+
+
+SAVES = LongStepLines({Stage.BETWEEN: (SAVE,)})
+
+
+def example(  # noqa: PLR0913 - the rule's own
+    extra: Mapping[int, tuple[str, float]] = MappingProxyType(dict.fromkeys((5, 15, 25), (Stage.BETWEEN, 100.0))),
+    *,
+    count: int = 30,
+    compiling: CompileTime | None = None,
+    lines: LongStepLines | None = SAVES,
+    epochs: EpochEnds | None = None,
+    starts: PassStarts | None = None,
+    cores: Cores | None = None,
+    pace: UntracedPace | None = None,
+    run: RunSteps | None = None,
+    work: OccasionalWork | None = None,
+    source: StepSource = StepSource.MARKERS,
+) -> Verdict:
+    """A checkpoint of 100 ms follows every tenth step."""
+    rows = [{**Breakdown.of(device=10.0).steps[0]} for _ in range(count)]
+    for at, (part, more) in extra.items():
+        rows[at][part] += more
+    ends = [0, *accumulate(round(sum(row.values()) * PS_PER_MS) for row in rows)]
+    steps = [Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends))]
+    parts = Breakdown(tuple(rows), rows[0])
+    found = Steps.of(steps, source)
+    return check(found, parts, compiling, lines, epochs, starts, cores, pace, run, work)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """Thirty steps of the same length."""
+    return example({}, lines=None)

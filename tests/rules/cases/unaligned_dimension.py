@@ -1,0 +1,41 @@
+"""The cases of unaligned-dimension: what its tests judge, and the examples of its page."""
+
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.matrix_units import Tile
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.rules.unaligned_dimension import check
+from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Location, Verdict
+
+
+def conv(channels: int = 33) -> OperationTime:
+    """Build a convolution to so many channels."""
+    name = "model/conv2d/convolution"
+    tensors = (("float32", (32, 32, 32, 32)), ("float32", (3, 3, 32, channels)))
+    return OperationTime(
+        name=name,
+        type="Conv2D",
+        ms=14.5,
+        layer="conv2d",
+        at=Location("train.py", 9),
+        operation=Operation(name=name, type="Conv2D", inputs=tensors),
+    )
+
+
+CPU = Hardware(DeviceKind.CPU, "example", tile=Tile(16, "an example"))
+
+
+def example(*rows: OperationTime, hardware: Hardware = CPU, aligned: AlignedTimes | None = None) -> Verdict:
+    """A convolution has 33 channels where the hardware pads to 16."""
+    return check(Operations(rows or (conv(),)), hardware, aligned)
+
+
+sick = example
+
+
+def healthy() -> Verdict:
+    """The convolution has 32 channels."""
+    return example(conv(32))
