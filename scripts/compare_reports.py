@@ -1,18 +1,22 @@
 """Compares the JSON reports of two versions of tfdoctor on the same recordings, apart from their texts.
 
 ``python scripts/compare_reports.py --base REVISION FOLDER...`` reports on every recording below the folders
-twice, with the working tree and with the source at the revision, each in its own process, and prints
+twice, with the working tree and with the source at the revision, in processes of their own, and prints
 the differences: fields, numbers, verdicts, severities, locations, the order of results. Sentences and labels
-may differ; with ``--figures`` those are listed whose numbers differ. Exit code 1 when anything else does.
+may differ; with ``--figures`` those are listed whose numbers differ, with ``--texts`` they may not differ either.
+``--kept`` names a folder in which the revision's reports stay for the next comparison. Exit code 1 when anything
+else differs.
 """
 
 import argparse
+import hashlib
 import json
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -53,29 +57,45 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--base", default="HEAD", metavar="REVISION", help="[default: HEAD]")
     parser.add_argument("--figures", action="store_true", help="list texts whose numbers differ")
+    parser.add_argument("--texts", action="store_true", help="texts may not differ either")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="where the revision's reports stay")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time [default: 2]")
     options = parser.parse_args()
     recordings = sorted({path for folder in options.folders for path in recordings_below(folder)})
     if not recordings:
         parser.error("there is no recording below these folders: name one that holds some")
     with tempfile.TemporaryDirectory() as scratch:
-        before, after = Path(scratch, "before"), Path(scratch, "after")
-        report(checked_out(options.base, Path(scratch, "base")), recordings, before)
-        report(ROOT / "src", recordings, after)
-        compared = [
-            (path, list(differences(read(before, number), read(after, number))))
-            for number, path in enumerate(recordings)
-        ]
-        reports = sum(len(list(folder.glob("*/*report.json"))) for folder in (before, after))
-    sys.exit(print_differences(compared, reports, figures=options.figures))
+        source, base = checked_out(options.base, Path(scratch, "base")), revision(options.base)
+        before, after = Path(options.kept or scratch, base), Path(scratch, "after")
+        missing = [path for path in recordings if not (before / number_of(path) / "end.json").is_file()]
+        report(source, missing, before, options.jobs)
+        report(ROOT / "src", recordings, after, options.jobs)
+        compared = [(path, list(differences(read(before, path), read(after, path)))) for path in recordings]
+        reports = sum(len(list((folder / number_of(path)).glob("*report.json")))
+                      for folder in (before, after) for path in recordings)  # fmt: skip
+    sys.exit(print_differences(compared, reports, figures=options.figures, texts=options.texts))
 
 
-def print_differences(compared: Sequence[tuple[Path, list[Difference]]], reports: int, *, figures: bool) -> int:
+def revision(name: str) -> str:
+    """Return the hash of a revision."""
+    command = ["git", "rev-parse", f"{name}^{{commit}}"]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603 - the developer's own
+
+
+def number_of(path: Path) -> str:
+    """Return the name of the folder with the reports on a recording."""
+    return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+
+
+def print_differences(
+    compared: Sequence[tuple[Path, list[Difference]]], reports: int, *, figures: bool, texts: bool = False
+) -> int:
     """Print the differences and return the exit code."""
     differing = 0
     for path, pairs in compared:
-        hard = [difference for difference in pairs if not difference[0].startswith("text ")]
+        hard = [one for one in pairs if texts or not one[0].startswith(("text ", "words "))]
         differing += bool(hard)
-        for where, old, new in pairs if figures else hard:
+        for where, old, new in [one for one in pairs if one in hard or (figures and one[0].startswith("text "))]:
             print(f"{path}: {where}: {old!r} -> {new!r}")
     print(f"{len(compared)} recordings, {reports} reports written, {differing} recordings differ")
     return 1 if differing else 0
@@ -103,18 +123,22 @@ def checked_out(revision: str, folder: Path) -> Path:
     return folder / "src"
 
 
-def report(source: Path, recordings: Sequence[Path], out: Path) -> None:
-    """Write a report of each recording, into numbered folders, with the package in a source folder."""
-    jobs = [(str(path.resolve()), str(out / str(number))) for number, path in enumerate(recordings)]
-    subprocess.run(  # noqa: S603 - this Python
-        [sys.executable, "-c", WORKER], input=json.dumps(jobs), text=True, check=True,
-        env={"PYTHONPATH": str(source), "PATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"},
-    )  # fmt: skip
+def report(source: Path, recordings: Sequence[Path], out: Path, jobs: int) -> None:
+    """Write a report of each recording, into a folder of its own, with the package in a source folder."""
+    wanted = [(str(path.resolve()), str(out / number_of(path))) for path in recordings]
+    environment = {"PYTHONPATH": str(source), "PATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+
+    def work(part: Sequence[tuple[str, str]]) -> None:
+        command = [sys.executable, "-c", WORKER]
+        subprocess.run(command, input=json.dumps(part), text=True, check=True, env=environment)  # noqa: S603 - this Python
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(work, [wanted[at::jobs] for at in range(jobs) if wanted[at::jobs]]))
 
 
-def read(out: Path, number: int) -> dict[str, Any]:
+def read(out: Path, recording: Path) -> dict[str, Any]:
     """Return a report's JSON files, including the exit code of the command."""
-    files = sorted((out / str(number)).glob("*.json"))
+    files = sorted((out / number_of(recording)).glob("*.json"))
     return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in files}
 
 
@@ -148,6 +172,8 @@ def _texts(old: str, new: str, where: str) -> Iterator[Difference]:
         yield where, old, new
     elif re.findall(r"\d[\d.,]*", old) != re.findall(r"\d[\d.,]*", new):
         yield f"text {where}", old, new
+    elif old != new:
+        yield f"words {where}", old, new
 
 
 if __name__ == "__main__":
