@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from tfdoctor.diagnosis.page import page
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.spared import spared
@@ -25,6 +24,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
+from tfdoctor.terms.pages import page
 from tfdoctor.terms.units import count, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
     Bound,
