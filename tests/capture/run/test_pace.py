@@ -43,6 +43,15 @@ def test_the_first_samples_read_new_stacks() -> None:
     assert pace.rest(S // 5, 0.00004, 0) == paces.OFTEN_S
 
 
+def test_one_slow_sample_hides_little_of_what_follows() -> None:
+    """Python collects garbage in the thread that samples, while TensorFlow is imported and later."""
+    for at_s, longest_s in ((2, paces.FIRST_REST_S), (100, 0.25)):
+        pace, now = paces.SamplePace(0), at_s * S
+        for sample_s in (0.00004, 0.06, 0.00004, 0.00004, 0.00004):
+            pace.thread_s += sample_s
+            assert pace.rest(now, sample_s, 0) <= longest_s
+
+
 def test_samples_give_way_to_the_hooks_of_short_steps() -> None:
     usual, share = run(1000, 0.00012, 100)
     assert share <= paces.BUDGET + 1e-4

@@ -11,6 +11,11 @@ USUAL_S = 0.05
 AT_MOST = 400
 """Beyond the budget, a sample is followed by so many times its own CPU time of rest: 0.25 % of one core."""
 
+FIRST_REST_S, GROWTH = 0.25, 1.5
+"""The longest rest in the first seconds, and how much longer a rest may be than the one before it. A sample stands
+for the time since the one before: a slow one, as where Python collects garbage in it (60 ms of CPU while TensorFlow
+is imported), must not hide the 24 s after it."""
+
 BUDGET = 0.0035
 """Share of the run that the thread and the hooks may take together; the limit is 0.5 %."""
 
@@ -34,16 +39,20 @@ class SamplePace:
         self.began = began
         self.often_until = began + int(FIRST_S * 1e9)
         self.thread_s = 0.0  # CPU time of the thread
+        self.rested = OFTEN_S  # after the last sample
 
     def rest(self, now: int, took_s: float, steps: int) -> float:
         """Return how long to rest after a sample that took so many s, where so many steps were taken so far."""
-        usual = OFTEN_S if now < self.often_until else USUAL_S
+        first = now < self.often_until
+        usual = OFTEN_S if first else USUAL_S
         age = (now - self.began) / 1e9
         spent = self.thread_s + hooks_s(steps, age)
         owed = spent / BUDGET - age - LENT_S  # s that pass until the budget is kept again
-        if owed <= 0.0:
-            return usual
-        return max(usual, AT_MOST * took_s, min(owed, LATER_S, max(LONGEST_S, age / FEWEST)))
+        after = min(AT_MOST * took_s, GROWTH * self.rested)
+        after = min(after, FIRST_REST_S) if first else after
+        kept = max(after, min(owed, LATER_S, max(LONGEST_S, age / FEWEST))) if owed > 0.0 else usual
+        self.rested = max(usual, kept)
+        return self.rested
 
 
 def hooks_s(steps: int, age: float) -> float:
