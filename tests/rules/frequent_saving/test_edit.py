@@ -39,6 +39,14 @@ def test_a_number_grows() -> None:
     assert edited_at("longer-interval", text, "manager.save", EXAMPLE) == text.replace("7", "140")
 
 
+@pytest.mark.parametrize(("rest", "moved"), [("6", "139"), ("2", "135"), ("0", "0")])
+def test_the_last_save_of_a_run_stays_late(rest: str, moved: str) -> None:
+    text = LOOP.replace("% EVERY == 0", f"% 7 == {rest}")
+    assert edited_at("longer-interval", text, "manager.save", EXAMPLE) == text.replace(
+        f"% 7 == {rest}", f"% 140 == {moved}"
+    )
+
+
 def test_an_argument_grows() -> None:
     new = edited_at("longer-interval", CLASS, "manager.save", EXAMPLE)
     assert new == CLASS.replace("every=2", "every=40")

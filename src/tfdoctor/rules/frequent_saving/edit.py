@@ -15,32 +15,40 @@ _TIMES = re.compile(r"^# (\d+) times as far apart")
 
 
 def longer_interval(module: SyntaxTree, line: int, example: str) -> list[Splice]:
-    """Multiply the number N of ``if step % N == 0:`` around a line by the factor of the rule's example."""
-    factor = _TIMES.match(example)
-    if factor is None:
+    """Multiply the number N of ``if step % N == R:`` around a line by the factor of the rule's example.
+
+    R that is not 0 moves by as much as N: the end of each interval stays its end, so that the last save stays late.
+    """
+    times = _TIMES.match(example)
+    if times is None:
         raise Declined("the finding does not name the interval")
-    number = next(_intervals(module, line), None)
-    if number is None:
+    found = next(_intervals(module, line), None)
+    if found is None:
         raise Declined("no `if step % N == 0:` is around the line")
-    literal = _literal(module, number)
-    return [module.replaced(literal, str(literal.evaluated_value * int(factor[1])))]
+    literal, rest, factor = _literal(module, found[0]), found[1], int(times[1])
+    interval = literal.evaluated_value
+    longer = [module.replaced(literal, str(interval * factor))]
+    if rest is not None and rest.evaluated_value:
+        longer.append(module.replaced(rest, str(rest.evaluated_value + interval * (factor - 1))))
+    return longer
 
 
-def _intervals(module: SyntaxTree, line: int) -> Iterator[cst.BaseExpression]:
-    """Yield N of the conditions around a line, the innermost first."""
+def _intervals(module: SyntaxTree, line: int) -> Iterator[tuple[cst.BaseExpression, cst.Integer | None]]:
+    """Yield N and R of the conditions around a line, the innermost first; R is None for ``not step % N``."""
     around = [node for node in module.all(cst.If) if module.covers(node.body, line)]
     for condition in reversed(around):
+        if condition.orelse is not None:
+            continue
         match condition.test:
-            case (
-                cst.Comparison(
-                    left=cst.BinaryOperation(operator=cst.Modulo(), right=number),
-                    comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Integer())],
-                )
-                | cst.UnaryOperation(
-                    operator=cst.Not(), expression=cst.BinaryOperation(operator=cst.Modulo(), right=number)
-                )
-            ) if condition.orelse is None:
-                yield number
+            case cst.Comparison(
+                left=cst.BinaryOperation(operator=cst.Modulo(), right=number),
+                comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Integer() as rest)],
+            ):
+                yield number, rest
+            case cst.UnaryOperation(
+                operator=cst.Not(), expression=cst.BinaryOperation(operator=cst.Modulo(), right=number)
+            ):
+                yield number, None
             case _:
                 continue
 
