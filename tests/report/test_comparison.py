@@ -11,7 +11,7 @@ import pytest
 
 from tests.report import comparisons
 from tfdoctor.diagnosis import PARTS
-from tfdoctor.diagnosis.comparison import PartChange
+from tfdoctor.diagnosis.comparison import Direction, PartChange, Undecided
 from tfdoctor.report import comparison
 from tfdoctor.report.comparison import terminal, words
 from tfdoctor.report.comparison.view import ComparisonView
@@ -52,6 +52,23 @@ def test_parts_that_make_up_for_each_other_are_named_where_the_whole_step_is_the
     assert f"no difference ({MINUS}5.0 to 4.0 %), but a part of it changed: device 10.0 ms → 13.5 ms." in one
     assert "but parts of it changed: input wait 4.00 ms → 0.30 ms, device 10.0 ms → 13.5 ms." in two
     assert "No difference" not in one + two
+
+
+def test_the_interval_is_given_however_wide_it_is() -> None:
+    made = comparisons.alike()
+    assert made.step
+    wide = replace(made.step, direction=Direction.UNKNOWN, doubt=Undecided.WIDE, low=-0.71, high=1.09, least=1.2)
+    rendered = comparison.render("md", replace(made, step=wide))
+    assert f"Unknown whether the step changed ({MINUS}109 to 71 %): the 95 % interval is wider" in rendered
+    assert "only a run of another magnitude would show a difference" in rendered
+
+
+def test_a_difference_that_shows_is_not_said_not_to_show() -> None:
+    made = comparisons.faster()
+    assert made.step
+    rendered = comparison.render("md", replace(made, step=replace(made.step, least=1.2)))
+    assert "faster per step" in rendered
+    assert "would show a difference" not in rendered
 
 
 @pytest.mark.parametrize(("kind", "sign"), [("faster", 1), ("slower", -1)])

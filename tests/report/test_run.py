@@ -478,7 +478,7 @@ def test_what_lies_between_steps_is_said_where_they_take_longer_than_their_phase
     assert shown is not None
     assert shown.notes[0] == (
         "From each to the next, 400 training steps take 80 s; 10 s of that are the phase of training steps, and "
-        "the rest is in other phases, mostly writing of summaries."
+        "the rest is in other phases, mostly saving of summaries."
     )
     assert "80 s with the phases between them" in shown.step_title
     unnamed = section(replace(with_summaries(200.0), segments=()))
@@ -496,7 +496,7 @@ def test_steps_that_take_as_long_as_their_phase_need_no_remark() -> None:
 @pytest.mark.parametrize(
     ("calls", "words"),
     [
-        (["tensorflow.summary.histogram", "TensorBoard.on_epoch_end"], "writing of summaries"),
+        (["tensorflow.summary.histogram", "TensorBoard.on_epoch_end"], "saving of summaries"),
         (
             ["tensorflow.python.ops.summary_ops_v2.flush", "keras.src.models.model.Model.save"],
             "saving of models, checkpoints and summaries",

@@ -24,7 +24,7 @@ from tfdoctor.report.trial_words import number
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
 from tfdoctor.terms.text import name
 
-LARGE, GONE = 0.05, 0.2
+LARGE, GONE = 0.05, 0.05
 """Share of the step from which a part is named in the headline, and of its former time below which it is gone."""
 
 SMALL = 0.1
@@ -74,8 +74,8 @@ def _of_step(comparison: RunComparison, step: ChangeOfStep, before: float) -> st
     if step.direction is Direction.NONE:
         return _no_difference(comparison, _ends(-step.high, -step.low))
     if step.doubt is not None:
-        ends = f" ({_ends(-step.high, -step.low)})" if step.least <= VARYING else ""
-        return f"Unknown whether the step changed{ends}: {_UNDECIDED[step.doubt]}."
+        ends = _ends(-step.high, -step.low)
+        return f"Unknown whether the step changed ({ends}): {_UNDECIDED[step.doubt]}."
     sign = -1 if step.direction is Direction.FASTER else 1
     between = _ends(*sorted((sign * step.low, sign * step.high)))
     figure = f"{percent(abs(step.change))}, {between}"
@@ -133,7 +133,7 @@ def _changed_part(comparison: RunComparison) -> str:
     most = max(changed, key=lambda part: abs(part.after - part.before), default=None)
     if most is None or abs(most.after - most.before) < LARGE * step_ms:
         return ""
-    if most.after < GONE * most.before and most.after < LARGE * step_ms:
+    if most.after < GONE * most.before:
         return f"{PART_LABELS[most.part]} gone"
     return _became(most, in_ms=comparison.in_ms)
 
@@ -195,9 +195,10 @@ def _about_interval(comparison: RunComparison) -> Iterator[str]:
     unsigned = step.direction in (Direction.NONE, Direction.UNKNOWN)
     signs = ", positive is faster" if unsigned else ""
     shows = f"a difference shows if a run is at least {percent(step.least)} slower or {percent(faster)} faster"
-    if step.least > VARYING:
+    if step.least > VARYING and unsigned:
         shows = "only a run of another magnitude would show a difference: trace more steps on an idle machine"
-    yield f"The interval is one of 95 %{signs}. With such steps, {shows}."
+    known = unsigned or step.least <= VARYING
+    yield f"The interval is one of 95 %{signs}.{f' With such steps, {shows}.' if known else ''}"
     yield from _about_long_steps(comparison, step)
     if comparison.before.recordings == comparison.after.recordings == 1:
         yield (

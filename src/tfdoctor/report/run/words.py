@@ -36,7 +36,7 @@ def noun(row: PhaseRow) -> str:
         return PHASE_NOUNS[row.phase]
     summaries = {bool(SUMMARIES.search(line.calls)) for line in row.lines}
     if summaries == {True}:
-        return "writing of summaries"
+        return "saving of summaries"
     return f"saving of models{', checkpoints and summaries' if True in summaries else ' and checkpoints'}"
 
 
