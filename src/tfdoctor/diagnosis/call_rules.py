@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tfdoctor.diagnosis.places import PART, RunPlace, SlowPlaces, call_table, changes, line_table
+from tfdoctor.diagnosis.places import PART, RunPlace, SlowPlaces, call_table, changes, line_table, none_seen
 from tfdoctor.diagnosis.rule import limit, share_limit
 from tfdoctor.diagnosis.small_calls import CALL, rows_per_batch, small_calls
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -13,7 +13,7 @@ from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.verdict import Concern, Healthy, NotApplicable, Remedy, Verdict
+from tfdoctor.terms.verdict import Concern, Healthy, Remedy, Verdict
 
 SHOWN = 3
 """Places with remedies of their own: those that lose most."""
@@ -60,9 +60,7 @@ class CallRule:
         own = [place.call for place in slow.places if place.call]
         python = [place.group for place in slow.places if place.group]
         if not made and not python and not phases.of(self.phase):
-            if phases.until or not calls.fits:  # of a loop in Python, only some ways to do it are seen
-                return NotApplicable(reason=f"the run {self.nothing}{phases.until}")
-            return Healthy(summary=f"The run {self.nothing}", concern=Concern.RUN)
+            return none_seen(phases, calls, self.nothing)
         longest = "longest time that a change at one line saves"
         measures = slow.measures(f"time of {self.noun}", longest, self.phase)
         if not slow.places:

@@ -8,7 +8,16 @@ from typing import Any
 
 from tfdoctor.diagnosis.call_rules import CallLimits, CallRule
 from tfdoctor.diagnosis.page import page
-from tfdoctor.diagnosis.places import PART, RunPlace, SlowPlaces, call_table, changes, in_function, line_table
+from tfdoctor.diagnosis.places import (
+    PART,
+    RunPlace,
+    SlowPlaces,
+    call_table,
+    changes,
+    in_function,
+    line_table,
+    none_seen,
+)
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.small_calls import rows_per_batch, small_calls
@@ -64,7 +73,7 @@ __all__ = [
     "RunPlace", "RunSteps", "Sequence", "Severity", "SlowPlaces", "Stage", "StageTime", "StepSource",
     "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "call_table", "changes", "count",
     "counted", "dataclass", "figures_per_step", "found", "in_function", "limit", "line_groups",
-    "line_table", "location", "milliseconds", "ms", "nbytes", "not_on", "number", "page", "percent",
+    "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on", "number", "page", "percent",
     "pipeline_ran", "prod", "ratio", "re", "replace", "rows_per_batch", "share_limit", "small_calls",
     "spared", "timed_steps", "whole_run",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.facts.phases.run_calls import MadeCall
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run_work.line_groups import LineGroup
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
@@ -19,13 +19,16 @@ from tfdoctor.terms.verdict import (
     Concern,
     Evidence,
     Finding,
+    Healthy,
     Location,
     Measure,
+    NotApplicable,
     Recurrence,
     Remedy,
     RunEffect,
     Severity,
     Table,
+    Verdict,
 )
 
 PART = "{ms} ({share} of the run)"
@@ -141,6 +144,13 @@ class SlowPlaces:
             concern=Concern.RUN,
             about=about,
         )
+
+
+def none_seen(phases: RunPhases, calls: RunCalls, nothing: str) -> Verdict:
+    """Return that a run "saves nothing": not checked where a loop of Python may do it in ways that are not seen."""
+    if phases.until or not calls.fits:
+        return NotApplicable(reason=f"the run {nothing}{phases.until}")
+    return Healthy(summary=f"The run {nothing}", concern=Concern.RUN)
 
 
 def changes(places: Iterable[RunPlace]) -> Iterable[Remedy]:
