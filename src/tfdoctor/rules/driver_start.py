@@ -34,11 +34,12 @@ def check(boards: GpuBoards, phases: RunPhases, limits: Limits = Limits()) -> Ve
         Measure("GPUs with persistence mode off", count(modes.count(False))),
     )
     opened, share = milliseconds(boards.opened_ms), boards.opened_ms / phases.total_ms
-    if False not in modes:
-        summary = f"Persistence mode is on: the GPUs opened in {opened}"
-        return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
-    if boards.opened_ms < limits.least_ms or share < limits.share or _in_use(boards):
-        summary = f"Persistence mode is off, and the GPUs opened in {opened}"
+    # Other programs that computed on each GPU when the run began had it open before.
+    in_use = all(board.others_at_start for board in boards.boards)
+    quick = boards.opened_ms < limits.least_ms or share < limits.share
+    if False not in modes or quick or in_use:
+        mode = "off, and" if False in modes else "on:"
+        summary = f"Persistence mode is {mode} the GPUs opened in {opened}"
         return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
     return Finding(
         summary=f"Persistence mode is off, and the driver took {opened} to open the GPUs, as long as "
@@ -48,8 +49,3 @@ def check(boards: GpuBoards, phases: RunPhases, limits: Limits = Limits()) -> Ve
         severity=Severity.NOTE,
         concern=Concern.RUN,
     )
-
-
-def _in_use(boards: GpuBoards) -> bool:
-    """Return whether other programs computed on each GPU when the run began: they had it open before."""
-    return all(board.others_at_start for board in boards.boards)

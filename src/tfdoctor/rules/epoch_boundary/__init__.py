@@ -1,9 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
-from tfdoctor.facts.run_work.run_tables import call_table, line_table
-from tfdoctor.rules.epoch_boundary.causes import BoundaryCause, BoundaryWork
-from tfdoctor.rules.epoch_boundary.search import between_epochs, per_epoch
+from tfdoctor.diagnosis.small_calls import FEW_ROWS, LARGE_ROWS, SMALL_BATCH_MS
 
 __doc__, CODE = page(__file__)
 
@@ -29,101 +25,199 @@ class Limits:
     )
 
 
-def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
-    """Find what takes long between the epochs, by line."""
-    if calls.epochs <= 1:
-        return NotApplicable(reason="the run has not more than one epoch")
-    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    known = between_epochs(phases, calls, steps, validation=limits.validation)
-    longest_ms = max((cause.time_ms for cause in known), default=0.0)
-    measures = (
-        Measure("time at the boundaries of epochs", ms(phases.of(Phase.BOUNDARIES))),
-        Measure("longest time of a line between epochs", ms(longest_ms), ms(least_ms)),
-    )
-    causes = [cause for cause in known if cause.time_ms >= least_ms]
-    if not causes:
-        return Healthy(summary=_usual(phases, calls, steps), evidence=measures, concern=Concern.RUN)
-    return _finding(causes, measures, phases, calls)
+WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)
 
+RARELY = 0.1
+"""Share of the time that remains where work runs in every tenth epoch."""
 
-def _usual(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> str:
-    """State the time of boundaries and validation beside the steps."""
-    between_ms = phases.of(Phase.BOUNDARIES)
-    text = (
-        f"Between epochs pass {milliseconds(between_ms)} ({percent(phases.share(Phase.BOUNDARIES))} of the run), "
-        f"{milliseconds(between_ms / calls.epochs)} each"
-    )
-    validation_ms = sum(call.ms for call in per_epoch(calls, RunCall.EVALUATE))
-    if not validation_ms or steps is None:
-        return text
-    beside = f"beside {milliseconds(steps.total_ms)} of training steps"
-    return f"{text}; validation takes {milliseconds(validation_ms)} {beside}"
+SELDOM = 0.2
+"""Share of a validation's time that remains where it runs in every fifth epoch."""
 
-
-def _finding(
-    causes: list[BoundaryCause], measures: tuple[Measure, ...], phases: RunPhases, calls: RunCalls
-) -> Finding:
-    table = Table.of(
-        causes,
-        ("your line", lambda cause: cause.at),
-        ("work", lambda cause: str(cause.work)),
-        ("time per epoch", lambda cause: ms(cause.time_ms / calls.epochs)),
-        ("time", lambda cause: ms(cause.time_ms)),
-        ("share of the run", lambda cause: ratio(cause.time_ms / phases.total_ms)),
-    )
-    return Finding(
-        summary=_summary(causes, phases, calls),
-        evidence=(*measures, table, *_details(causes, phases, calls)),
-        remedies=tuple(cause.remedy for cause in causes),
-        run_effects=tuple(
-            cause.effect(calls.epochs)
-            for cause in causes
-            if cause.work is not BoundaryWork.OF_FIT or calls.epochs >= MANY
-        ),
-        concern=Concern.RUN,
-    )
-
+FEWEST_FIRST = 3
+"""Long first steps from which on they come with each epoch: the first one of all also traces."""
 
 MANY = 10
 """Epochs from which what fit takes between them has a price: no line shows its cause, and in fewer much of it may
 be the recorder's."""
 
 
-SAYS = {
-    BoundaryWork.VALIDATION: "Validation takes more time than the training steps",
-    BoundaryWork.OFTEN: "The model is validated many times in each epoch",
-    BoundaryWork.SMALL_BATCHES: "Validation in small batches takes more time than the training steps",
-    BoundaryWork.PREDICTION: "Each epoch makes predictions",
-    BoundaryWork.SAVING: "Each epoch saves the model",
-    BoundaryWork.DATASET: "Each epoch builds a dataset",
-    BoundaryWork.FILLING: "Each epoch waits for its first batch",
-    BoundaryWork.COLLECTING: "Each epoch collects Python's garbage",
-    BoundaryWork.PLOT: "Each epoch draws pictures",
-    BoundaryWork.PYTHON: "A loop in Python runs between the epochs",
-    BoundaryWork.OF_FIT: "Keras' fit itself works between the epochs",
-    BoundaryWork.OTHER: "The script works between the epochs",
-}
+@dataclass(frozen=True, slots=True)
+class BoundaryWork:
+    """What is done between epochs: in the table, as a sentence, and what to do about it."""
+
+    name: str
+    says: str
+    action: str
+    code: str
+    edit_id: str = ""
+    left: float = RARELY  # share of sampled time that remains
+
+    def place(self, at: Location | None, phase: Phase, ms: float, epochs: int, **more: Any) -> RunPlace:
+        """Return a line that does it, whose time comes with each epoch."""
+        fewer = "the callback works at every tenth epoch, or every 100th batch" if self.edit_id == RARER else ""
+        return RunPlace(
+            at=at, phase=phase, ms=ms, work=self.name, recurs=Recurrence.PER_EPOCH, times=max(1, epochs),
+            says=f"{self.says} at {{at}}{{within}}: {PART}, {{each}} per epoch",
+            remedies=(Remedy(self.action, CODE[self.code], edit_id=self.edit_id, changes=fewer),),
+            **({"left": self.left} | more),
+        )  # fmt: skip
 
 
-def _summary(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls) -> str:
-    first, *others = causes
-    share, each = percent(first.time_ms / phases.total_ms), first.time_ms / calls.epochs
-    time = f"{milliseconds(first.time_ms)} ({share} of the run), {milliseconds(each)} per epoch"
-    text = f"{SAYS[first.work]} at {location(first.at)}{first.within}: {time}"
-    if not others:
+RARER = "rarer-callback"
+"""The edit of what a callback does."""
+
+LESS_OFTEN = "Do this every few epochs, or once before the training if its result stays the same"
+
+VALIDATION = BoundaryWork(
+    "validation", "Validation takes more time than the training steps",
+    "Validate every few epochs, or on fewer examples", "seldom",
+)  # fmt: skip
+OFTEN = BoundaryWork(
+    "validation, many times in each epoch", "The model is validated many times in each epoch",
+    "Validate less often", "by-steps", RARER,
+)  # fmt: skip
+SMALL_BATCHES = BoundaryWork(
+    "validation in small batches", "Validation in small batches takes more time than the training steps",
+    "Validate in larger batches", "large-batches",
+)  # fmt: skip
+PREDICTION = BoundaryWork(
+    "prediction", "Each epoch makes predictions", "Predict fewer examples, or not in every epoch",
+    "tenth-epoch", RARER,
+)  # fmt: skip
+SAVING = BoundaryWork(
+    "saving", "Each epoch saves the model", "Save less often, and only the weights", "best-only", RARER
+)
+FILLING = BoundaryWork(
+    "the wait for the first batch", "Each epoch waits for its first batch",
+    "Shuffle names of files or a small buffer, and let one iterator go on over all epochs",
+    "small-buffer", left=0.0,
+)  # fmt: skip
+PYTHON = BoundaryWork(
+    "Python, item by item", "A loop in Python runs between the epochs", LESS_OFTEN, "tenth-or-once", "dataset-once"
+)
+OF_FIT = BoundaryWork(
+    "Keras' fit itself", "Keras' fit itself works between the epochs",
+    "Give each epoch more steps: fit itself takes this time between two epochs", "long-epochs",
+)  # fmt: skip
+OTHER = BoundaryWork("other work", "The script works between the epochs", LESS_OFTEN, "tenth-or-once")
+SAMPLED = {
+    CalledWork.DATASET: BoundaryWork(
+        "a dataset that is built", "Each epoch builds a dataset",
+        "Build the dataset once, before the loop over the epochs, if its data stay the same",
+        "built-once", "dataset-once", left=0.0,
+    ),
+    CalledWork.COLLECTING: BoundaryWork(
+        "Python's garbage collection", "Each epoch collects Python's garbage", "Leave the collection to Python",
+        "no-collection", left=0.0,
+    ),
+    CalledWork.PLOT: BoundaryWork(
+        "a picture that is drawn", "Each epoch draws pictures", "Draw every tenth epoch, or after the training",
+        "tenth-epoch", RARER,
+    ),
+    **dict.fromkeys((CalledWork.FILES, CalledWork.TEXTS, CalledWork.PARSING, *ONE_BY_ONE), PYTHON),
+}  # fmt: skip
+"""What sampled work is, between epochs; unknown work may be fit's."""
+
+
+def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:
+    """Find what takes long between the epochs, by line."""
+    if calls.epochs <= 1:
+        return NotApplicable(reason="the run has not more than one epoch")
+    known = [
+        *_validations(calls, steps, limits.validation), *_called(calls), *_waits(calls, steps),
+        *_sampled(phases, calls, steps),
+    ]  # fmt: skip
+    known.sort(key=lambda place: -place.saved_ms)
+    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
+    slow = SlowPlaces.of(phases, known, least_ms, lambda place: place.ms)
+    of_all, longest = "time at the boundaries of epochs", "longest time of a line between epochs"
+    measures = slow.measures(of_all, longest, Phase.BOUNDARIES)
+    if not slow.places:
+        return Healthy(summary=_usual(phases, calls, steps), evidence=measures, concern=Concern.RUN)
+    table = Table.of(
+        slow.places,
+        ("your line", lambda place: place.at),
+        ("work", lambda place: place.work),
+        ("time per epoch", lambda place: ms(place.ms / calls.epochs)),
+        ("time", lambda place: ms(place.ms)),
+        ("share of the run", lambda place: ratio(place.ms / phases.total_ms)),
+    )
+    at = {place.at for place in slow.places}
+    groups = [group for group in line_groups(phases.at(Phase.BOUNDARIES)) if group.at in at]
+    kinds = (RunCall.EVALUATE, RunCall.PREDICT, RunCall.SAVE)
+    made = [call for kind in kinds for call in _per_epoch(calls, kind) if call.at in at]
+    details = (*line_table(groups, phases.total_ms), *call_table(made, phases.total_ms))
+    return slow.finding(measures, (table, *details))
+
+
+def _usual(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> str:
+    """State the time of boundaries and validation beside the steps."""
+    between_ms, share = phases.of(Phase.BOUNDARIES), percent(phases.share(Phase.BOUNDARIES))
+    each = milliseconds(between_ms / calls.epochs)
+    text = f"Between epochs pass {milliseconds(between_ms)} ({share} of the run), {each} each"
+    validation_ms = sum(call.ms for call in _per_epoch(calls, RunCall.EVALUATE))
+    if not validation_ms or steps is None:
         return text
-    all_ms = milliseconds(sum(cause.time_ms for cause in causes))
-    return f"{text}; with {', '.join(location(cause.at) for cause in others)} {all_ms}"
+    beside = f"beside {milliseconds(steps.total_ms)} of training steps"
+    return f"{text}; validation takes {milliseconds(validation_ms)} {beside}"
 
 
-def _details(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls) -> tuple[Table, ...]:
-    """Return the sampled lines and the calls of the causes."""
-    places = {cause.at for cause in causes}
-    groups: list[LineGroup] = [group for group in line_groups(phases.at(Phase.BOUNDARIES)) if group.at in places]
-    made = [
-        call
-        for kind in (RunCall.EVALUATE, RunCall.PREDICT, RunCall.SAVE)
-        for call in per_epoch(calls, kind)
-        if call.at in places
-    ]
-    return (*line_table(groups, phases.total_ms), *call_table(made, phases.total_ms))
+def _per_epoch(calls: RunCalls, kind: RunCall) -> list[MadeCall]:
+    """Return the calls of a kind within fit, or about once in each epoch of the user's loop."""
+    made, epochs = calls.of(kind), calls.epochs
+    within = [call for call in made if call.within in WITHIN_FIT and 2 * call.count >= epochs]
+    each = [call for call in made if call not in within and call.at and 0.5 * epochs <= call.count <= 2.0 * epochs]
+    return within + [call for call in each if not call.before_training and not call.after_training]
+
+
+def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[RunPlace]:
+    """Yield validations that take longer than all training steps, and the share of them that remains."""
+    for call in _per_epoch(calls, RunCall.EVALUATE) if steps and steps.total_ms else ():
+        if not steps or not call.at or call.ms < least * steps.total_ms:
+            continue
+        rows, batch_ms = rows_per_batch(call), call.each_ms / call.batches if call.batches else 0.0
+        work, left = VALIDATION, SELDOM
+        if rows and batch_ms and rows <= FEW_ROWS and batch_ms <= SMALL_BATCH_MS:
+            work, left = SMALL_BATCHES, rows / LARGE_ROWS
+        elif call.count > 2 * calls.epochs:
+            work, left = OFTEN, calls.epochs / call.count
+        elif batch_ms > steps.median_ms:  # without gradients, and yet longer than with them
+            left = steps.median_ms / batch_ms
+        yield work.place(call.at, Phase.EVALUATION, call.ms, calls.epochs, left=left)
+
+
+def _called(calls: RunCalls) -> Iterator[RunPlace]:
+    """Yield predictions and saves; loops of predictions are slow-prediction's, frequent saves frequent-saving's."""
+    loops = [place.call for place in small_calls(calls, RunCall.PREDICT)]
+    for call in _per_epoch(calls, RunCall.PREDICT):
+        if call.at and call not in loops:
+            yield PREDICTION.place(call.at, Phase.PREDICTION, call.ms, calls.epochs)
+    for call in _per_epoch(calls, RunCall.SAVE):
+        if call.at and not calls.within_epochs(call):
+            yield SAVING.place(call.at, Phase.SAVING, call.ms, calls.epochs)
+
+
+def _waits(calls: RunCalls, steps: RunSteps | None) -> Iterator[RunPlace]:
+    """Yield the wait for the first batch of each epoch; its median, since the first step of all also traces."""
+    if steps and steps.at and steps.long and steps.long.first >= FEWEST_FIRST:
+        waits_ms = min(steps.long.first_beyond_ms, steps.long.first * steps.long.first_median_ms)
+        yield FILLING.place(steps.at, Phase.BOUNDARIES, waits_ms, calls.epochs)
+
+
+def _sampled(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> Iterator[RunPlace]:
+    """Yield sampled lines, without what the longest stretch of a line has beyond all others.
+
+    All of it counts where the account joins the stretches of several epochs.
+    """
+    waits, fits = {place.at for place in _waits(calls, steps)}, {call.at for call in calls.of(RunCall.FIT)}
+    spans = [span for span in phases.spans if span.phase is Phase.BOUNDARIES]
+    for group in line_groups(phases.at(Phase.BOUNDARIES)):
+        if not group.at or group.at in waits:
+            continue
+        times = [span.end_s - span.start_s for span in spans if span.at == group.at]
+        *_, second, longest = (0.0, 0.0, *sorted(times))
+        known = len(times) >= calls.epochs - 1 and second
+        usual_ms = (1.0 - (longest - second) / sum(times)) * group.ms if known else group.ms
+        work = SAMPLED.get(group.work, OF_FIT if group.at in fits else OTHER)
+        priced = work is not OF_FIT or calls.epochs >= MANY
+        yield work.place(group.at, group.phase, usual_ms, calls.epochs, within=in_function(group), priced=priced)

@@ -1,7 +1,7 @@
 """Calls that a loop makes again and again and that take longer and longer: of functions, sessions and models."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,7 +11,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.trend_line import TrendLine, mean_growth
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import CallPlace, Line, RunLog
+from tfdoctor.recording.run_log import Line, RunLog
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
@@ -20,6 +20,9 @@ TOGETHER = (RunCall.FUNCTION,)
 
 ALONE = (RunCall.PREDICT, RunCall.EVALUATE)
 """Calls that the log tells one by one."""
+
+
+NOT_MADE = RunCall.SCRIPT, ("", ("", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,49 +54,34 @@ class SlowingCalls:
         Raises:
             Unavailable: the run was not recorded as a whole.
         """
-        log, place, found = recording.run, Places.of(recording), list[SlowingCall]()
+        log, place = recording.run, Places.of(recording)
         if log is None:
             raise Unavailable("the run was not recorded as a whole")
-        for (name, line), calls in _calls(log).items():
-            at, trend = place(line), TrendLine.through(*np.array(calls.points, np.float64).T)
+        found = []
+        for (name, line), (number, points) in _made(log).items():
+            trend, at = TrendLine.through(*np.array(points, np.float64).T), place(line)
             if at and trend and trend.low > 0 and trend.steady:
                 first_ms, last_ms = trend.first, trend.last
-                found.append(SlowingCall(name=name, at=at, calls=calls.number, first_ms=first_ms, last_ms=last_ms))
+                found.append(SlowingCall(name=name, at=at, calls=number, first_ms=first_ms, last_ms=last_ms))
         return cls(tuple(sorted(found, key=lambda call: -call.beyond_ms)))
 
 
-Made = tuple[str, Line]
-"""What is called, and the line that calls it."""
-
-
-@dataclass(slots=True)
-class _Calls:
-    """The calls of a line: their number, and when one took how many ms."""
-
-    number: int
-    points: list[tuple[float, float]]
-
-    def add(self, number: int, at_s: float, ms: float) -> None:
-        """Add calls with the time of one."""
-        self.number += number
-        self.points.append((at_s, ms))
-
-
-def _calls(log: RunLog) -> Mapping[Made, _Calls]:
-    """Return the calls that the log adds up, with their mean in each bucket, and those that it tells one by one."""
-    found: dict[Made, _Calls] = defaultdict(lambda: _Calls(0, []))
-    together = {str(call.id): made for call in log.calls.values() if (made := _made(call, TOGETHER))}
+def _made(log: RunLog) -> Mapping[tuple[str, Line], tuple[int, Sequence[tuple[float, float]]]]:
+    """Return how often each line made which calls, and when one took how many ms."""
+    made = {one.id: (one.call, (one.name, one.at)) for one in log.calls.values() if one.at}
+    timed: dict[tuple[str, Line], list[tuple[int, float, float]]] = defaultdict(list)
     for bucket in log.buckets:
-        for number in bucket.entered.keys() & together.keys():
-            calls, ms = bucket.entered[number], bucket.calls.get(number, 0.0)
-            if calls and ms:
-                found[together[number]].add(calls, (bucket.start + bucket.end) / 2, ms / calls)
-    alone = {call.id: made for call in log.calls.values() if (made := _made(call, ALONE))}
+        middle = (bucket.start + bucket.end) / 2
+        for call, number in bucket.entered.items():
+            kind, line = made.get(int(call) if call.isdecimal() else -1, NOT_MADE)
+            ms = bucket.calls.get(call, 0.0)
+            if kind in TOGETHER and number and ms:
+                timed[line].append((number, middle, ms / number))
     for span in log.spans:
-        if span.call in alone and not span.open:
-            found[alone[span.call]].add(1, span.start, 1000 * (span.end - span.start))
-    return found
-
-
-def _made(call: CallPlace, kinds: tuple[RunCall, ...]) -> Made | None:
-    return (call.name, call.at) if call.call in kinds and call.at else None
+        kind, line = made.get(span.call, NOT_MADE)
+        if kind in ALONE and not span.open:
+            timed[line].append((1, span.start, 1000 * (span.end - span.start)))
+    return {
+        line: (sum(number for number, _, _ in times), [(at, ms) for _, at, ms in times])
+        for line, times in timed.items()
+    }

@@ -1,8 +1,8 @@
 """The user's lines in the training steps: what each takes of a step at the beginning of the run and at its end."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -24,6 +24,9 @@ TRAINING = (RunCall.STEP, RunCall.BETWEEN)
 
 AROUND = (RunCall.SCRIPT, RunCall.FUNCTION)
 """Calls in whose loops steps may be."""
+
+MAKES_GRAPH = (RunWork.TRACING, RunWork.BUILDING)
+"""Work that adds operations to a graph."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,82 +70,66 @@ class StepLines:
         """
         if recording.run is None:
             raise Unavailable("the run was not recorded as a whole")
-        steps = [_StepPart.of(bucket, recording.run) for bucket in recording.run.buckets]
-        first, last = _ends([part for part in steps if part.steps])
+        first, last = _ends(recording.run.buckets)
         if not first or not last:
             raise Unavailable("the run has too few training steps to compare the first with the last")
-        before, after = _sum(first), _sum(last)
-        place = Places.of(recording)
-        lines = [_line(at, line, before, after) for line in after.ms if (at := place(line))]
+        before, after = _Steps.of(first, recording.run), _Steps.of(last, recording.run)
+        place, lines = Places.of(recording), []
+        for line, ms in after.ms.items():
+            seen = {calls: number for (of, calls), number in after.samples.items() if of == line}
+            if at := place(line):
+                lines.append(
+                    StepLine(
+                        at=at,
+                        first_ms=before.ms.get(line, 0.0) / before.steps,
+                        last_ms=ms / after.steps,
+                        samples=sum(seen.values()),
+                        calls=max(seen, key=lambda calls: seen[calls], default=""),
+                        graph_samples=after.graph[line],
+                        function=after.functions[line],
+                    )
+                )
         return cls(tuple(sorted(lines, key=lambda line: -line.grown_ms)))
 
 
 @dataclass(slots=True)
-class _StepPart:
-    """Steps in a stretch of time, with the time and the samples of their lines, by what these call."""
+class _Steps:
+    """Steps in some stretches of time, with the time and the samples of their lines, by what these call."""
 
-    steps: int
-    ms: dict[Line, float]
-    samples: Counter[tuple[Line, str]]
-    graph: Counter[Line]
-    functions: dict[Line, str]
+    steps: int = 0
+    ms: dict[Line, float] = field(default_factory=dict)
+    samples: Counter[tuple[Line, str]] = field(default_factory=Counter)
+    graph: Counter[Line] = field(default_factory=Counter)
+    functions: dict[Line, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, bucket: Bucket, run: RunLog) -> Self:
-        """Take what a bucket holds of training steps."""
-        part = cls(sum(steps.steps for steps in bucket.steps), {}, Counter(), Counter(), {})
-        for number, taken_ms in bucket.stacks.items():
-            stack = run.stacks.get(int(number)) if number.isdecimal() else None
-            call = run.calls.get(stack.call) if stack else None
-            kind = call.call if call else RunCall.SCRIPT
-            if stack and stack.at and (kind in TRAINING or (stack.looped and kind in AROUND)):
-                seen = bucket.samples.get(number, 0)
-                part.ms[stack.at] = part.ms.get(stack.at, 0.0) + taken_ms
-                part.samples[stack.at, stack.calls or ""] += seen
-                part.functions[stack.at] = stack.function
-                part.graph[stack.at] += seen if stack.work in MAKES_GRAPH else 0
+    def of(cls, buckets: Sequence[Bucket], run: RunLog) -> Self:
+        part = cls(sum(steps.steps for bucket in buckets for steps in bucket.steps))
+        for bucket in buckets:
+            for number, taken_ms in bucket.stacks.items():
+                stack = run.stacks.get(int(number)) if number.isdecimal() else None
+                call = run.calls.get(stack.call) if stack else None
+                kind = call.call if call else RunCall.SCRIPT
+                if stack and stack.at and (kind in TRAINING or (stack.looped and kind in AROUND)):
+                    seen = bucket.samples.get(number, 0)
+                    part.ms[stack.at] = part.ms.get(stack.at, 0.0) + taken_ms
+                    part.samples[stack.at, stack.calls or ""] += seen
+                    part.functions[stack.at] = stack.function
+                    part.graph[stack.at] += seen if stack.work in MAKES_GRAPH else 0
         return part
 
 
-MAKES_GRAPH = (RunWork.TRACING, RunWork.BUILDING)
-"""Work that adds operations to a graph."""
-
-
-def _line(at: Location, line: Line, before: _StepPart, after: _StepPart) -> StepLine:
-    seen = {calls: number for (of, calls), number in after.samples.items() if of == line}
-    return StepLine(
-        at=at,
-        function=after.functions[line],
-        first_ms=before.ms.get(line, 0.0) / before.steps,
-        last_ms=after.ms[line] / after.steps,
-        samples=sum(seen.values()),
-        calls=max(seen, key=lambda calls: seen[calls], default=""),
-        graph_samples=after.graph[line],
-    )
-
-
-def _ends(parts: Sequence[_StepPart]) -> tuple[list[_StepPart], list[_StepPart]]:
-    """Return the parts at the beginning and at the end of the steps, which do not overlap."""
-    total, done = sum(part.steps for part in parts), 0
-    first: list[_StepPart] = []
-    last: list[_StepPart] = []
-    for part in parts:
-        middle = (done + part.steps / 2) / total
-        done += part.steps
+def _ends(buckets: Sequence[Bucket]) -> tuple[list[Bucket], list[Bucket]]:
+    """Return the buckets at the beginning and at the end of the steps, which do not overlap."""
+    numbers = [sum(steps.steps for steps in bucket.steps) for bucket in buckets]
+    total, done = sum(numbers), 0
+    first: list[Bucket] = []
+    last: list[Bucket] = []
+    for bucket, steps in zip(buckets, numbers, strict=True):
+        middle = (done + steps / 2) / total if steps else -1.0
+        done += steps
         if SKIPPED <= middle <= SKIPPED + PART * (1 - SKIPPED):
-            first.append(part)
+            first.append(bucket)
         elif middle >= 1 - PART * (1 - SKIPPED):
-            last.append(part)
+            last.append(bucket)
     return first, last
-
-
-def _sum(parts: Iterable[_StepPart]) -> _StepPart:
-    total = _StepPart(0, {}, Counter(), Counter(), {})
-    for part in parts:
-        total.steps += part.steps
-        for line, ms in part.ms.items():
-            total.ms[line] = total.ms.get(line, 0.0) + ms
-        total.samples.update(part.samples)
-        total.graph.update(part.graph)
-        total.functions.update(part.functions)
-    return total

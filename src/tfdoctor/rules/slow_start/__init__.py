@@ -1,9 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork, package_and_name
-from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
-from tfdoctor.facts.run_work.run_tables import call_table, line_table
-from tfdoctor.rules.slow_start.causes import Cause, CauseKind
+from tfdoctor.facts.run_work.called_work import package_and_name
 from tfdoctor.rules.slow_start.start_load import StartLoad
 from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 
@@ -52,6 +48,10 @@ class Limits:
     )
 
 
+LATER = Remedy("Import the module where it is needed, or not at all", CODE["later"])
+FROM_DISK = Remedy("Install the packages on a local disk, with compiled files", CODE["local-disk"])
+
+
 def check(
     phases: RunPhases,
     calls: RunCalls,
@@ -60,46 +60,34 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Find the lines that make the start slow; imports count unless other programs may be why they are slow."""
-    least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     known = [*_imports(phases, limits), *_built(phases, calls, limits), *_traced(unrolled, limits)]
-    slow = [cause for cause in known if cause.saved_ms >= least_ms]
-    if load and load.contended and any(cause.imports for cause in slow):
-        slow = [cause for cause in slow if not cause.imports]
-        if not slow:
-            return NotApplicable(reason=_unclear(phases, load))
-    causes = sorted(slow, key=lambda cause: -cause.saved_ms)
-    longest_ms, start_ms = max((one.saved_ms for one in known), default=0.0), phases.of(*STARTING)
-    measures = (
-        Measure("time of start, imports and building", ms(start_ms)),
-        Measure("longest time of a line that need not take it", ms(longest_ms), ms(least_ms)),
-    )
-    if not causes:
-        return Healthy(summary=_usual(phases), evidence=measures, concern=Concern.RUN)
-    return Finding(
-        summary=_summary(causes, phases),
-        evidence=(*measures, *_tables(causes, phases, calls)),
-        remedies=tuple(cause.remedy for cause in causes),
-        run_effects=tuple(cause.effect for cause in causes),
+    known.sort(key=lambda place: -place.saved_ms)
+    slow = SlowPlaces.of(phases, known, max(limits.least_ms, limits.share * phases.total_ms))
+    needed = tuple(place for place in slow.places if place.phase is not Phase.IMPORTS)
+    imports = milliseconds(phases.of(Phase.IMPORTS))
+    if load and load.contended and needed != slow.places:
+        if not needed:
+            others = f"other programs used {number(load.others)} of {number(load.usable)} cores meanwhile"
+            return NotApplicable(reason=f"imports take {imports}, but {others}; record on an idle machine")
+        slow = replace(slow, places=needed)
+    longest = "longest time of a line that need not take it"
+    measures = slow.measures("time of start, imports and building", longest, *STARTING)
+    if not slow.places:
+        start, share = milliseconds(phases.of(*STARTING)), percent(phases.share(*STARTING))
+        summary = f"Start, imports and building take {start} ({share} of the run), imports {imports} of it"
+        return Healthy(summary=summary, evidence=measures, concern=Concern.RUN)
+    at = {place.at for place in slow.places}
+    groups = [group for group in line_groups(phases.at(*STARTING)) if group.at in at]
+    loaded = [call for call in calls.of(RunCall.BUILD) if call.at in at]
+    return slow.finding(
+        measures,
+        (*line_table(groups, phases.total_ms), *call_table(loaded, phases.total_ms)),
         # A script may need a module, and a long run does not notice its import.
-        severity=Severity.NOTE if all(cause.imports for cause in causes) else None,
-        concern=Concern.RUN,
+        severity=None if needed else Severity.NOTE,
     )
 
 
-def _usual(phases: RunPhases) -> str:
-    imports = f"imports {milliseconds(phases.of(Phase.IMPORTS))} of it"
-    start, share = milliseconds(phases.of(*STARTING)), percent(phases.share(*STARTING))
-    return f"Start, imports and building take {start} ({share} of the run), {imports}"
-
-
-def _unclear(phases: RunPhases, load: StartLoad) -> str:
-    return (
-        f"imports take {milliseconds(phases.of(Phase.IMPORTS))}, but other programs used {number(load.others)} of "
-        f"{number(load.usable)} cores meanwhile; record on an idle machine"
-    )
-
-
-def _imports(phases: RunPhases, limits: Limits) -> Iterator[Cause]:
+def _imports(phases: RunPhases, limits: Limits) -> Iterator[RunPlace]:
     """Yield the imports of other modules, and TensorFlow's where it takes unusually long.
 
     Where none is known as TensorFlow's, another module imports it: the longest import may be that one. Packages
@@ -107,60 +95,55 @@ def _imports(phases: RunPhases, limits: Limits) -> Iterator[Cause]:
     """
     later = [line for line in phases.lines if line.phase is not Phase.IMPORTS]
     used = {package_and_name(name)[0] for line in later for name in (line.calls, line.runs)}
-    groups = [group for group in line_groups(phases.at(Phase.IMPORTS)) if group.at]
-    others = [group for group in groups if _module(group) not in TENSORFLOW]
+    groups = [
+        (group, package_and_name(group.calls)[0]) for group in line_groups(phases.at(Phase.IMPORTS)) if group.at
+    ]
+    others = [group for group, module in groups if module not in TENSORFLOW]
     needed = others[:1] if len(others) == len(groups) else []
-    for group in groups:
-        module = _module(group)
-        if group.at is None or group in needed:
-            continue
-        if module not in TENSORFLOW | NO_MODULE | used:
-            yield Cause.of_group(CauseKind.MODULE, group, group.at, module)
-        elif module in TENSORFLOW and group.ms >= limits.tensorflow_ms:
-            yield Cause.of_group(CauseKind.TENSORFLOW, group, group.at, module)
+    for group, module in groups:
+        if module in TENSORFLOW:
+            slow, what, remedy = group.ms >= limits.tensorflow_ms, "TensorFlow", FROM_DISK
+        else:
+            slow, what, remedy = module not in NO_MODULE | used, "{name}", LATER
+        if slow and group not in needed:
+            says = f"The import of {what} at {{at}} takes {PART}"
+            yield RunPlace(
+                at=group.at, phase=Phase.IMPORTS, ms=group.ms, name=module, says=says, remedies=(remedy,)
+            )
 
 
-def _built(phases: RunPhases, calls: RunCalls, limits: Limits) -> Iterator[Cause]:
+def _built(phases: RunPhases, calls: RunCalls, limits: Limits) -> Iterator[RunPlace]:
     """Yield loads that a loop repeats, and loops that set weights or compute in Python while the model is built.
 
     Loops that make layers are necessary.
     """
     for call in calls.of(RunCall.BUILD):
-        loads = call.name.rpartition(".")[2] in LOADS
-        if loads and call.looped and call.count >= limits.loads and call.at:
-            yield Cause.of_call(call, call.at)
+        name = call.name.rpartition(".")[2]
+        if name in LOADS and call.looped and call.count >= limits.loads and call.at:
+            yield RunPlace(
+                at=call.at, phase=Phase.BUILDING, ms=call.ms, name=name, times=call.count, left=1.0 / call.count,
+                says=f"A loop calls {{name}} {{times}} times at {{at}}, which takes {PART}",
+                remedies=(Remedy("Load it once, before the loop", CODE["load-once"]),),
+            )  # fmt: skip
     for group in line_groups(phases.at(Phase.BUILDING)):
-        if group.at is None or not any(line.repeats for line in group.lines):
+        if not group.at or not any(line.repeats for line in group.lines):
             continue
+        place = RunPlace(at=group.at, phase=Phase.BUILDING, ms=group.ms)
         if package_and_name(group.calls)[1] in SETTERS:
-            yield Cause.of_group(CauseKind.WEIGHTS, group, group.at)
+            says = f"Weights are set one by one at {{at}}, which takes {PART}"
+            yield replace(place, says=says, remedies=(Remedy("Set all weights at once", CODE["all-weights"]),))
         elif group.work in ONE_BY_ONE and group.work is not CalledWork.OPERATIONS:
-            yield Cause.of_group(CauseKind.PYTHON, group, group.at)
+            says = "A loop in Python at {at} takes {ms} while the model is built ({share} of the run)"
+            remedy = Remedy("Compute with whole arrays while the model is built", CODE["vectorized"])
+            yield replace(place, says=says, remedies=(remedy,))
 
 
-def _traced(unrolled: UnrolledSteps | None, limits: Limits) -> Iterator[Cause]:
-    """Yield the first trace of a function whose graph has many training steps."""
+def _traced(unrolled: UnrolledSteps | None, limits: Limits) -> Iterator[RunPlace]:
+    """Yield the first trace of a function whose graph has many training steps: tracing one of them remains."""
     if unrolled and unrolled.steps >= limits.unrolled:
-        yield Cause.of_steps(unrolled)
-
-
-def _module(group: LineGroup) -> str:
-    """Return the package that a line imports; "" is unknown."""
-    return package_and_name(group.calls)[0]
-
-
-def _tables(causes: Sequence[Cause], phases: RunPhases, calls: RunCalls) -> tuple[Table, ...]:
-    places = {cause.at for cause in causes}
-    groups = [group for group in line_groups(phases.at(*STARTING)) if group.at in places]
-    loaded = [call for call in calls.of(RunCall.BUILD) if call.at in places]
-    return (*line_table(groups, phases.total_ms), *call_table(loaded, phases.total_ms))
-
-
-def _summary(causes: Sequence[Cause], phases: RunPhases) -> str:
-    share = percent(causes[0].time_ms / phases.total_ms)
-    text = f"{causes[0].summary} ({share} of the run)"
-    if len(causes) == 1:
-        return text
-    all_ms = milliseconds(sum(cause.time_ms for cause in causes))
-    others = ", ".join(location(cause.at) for cause in causes[1:])
-    return f"{text}; with {others} {all_ms}"
+        made = f"its graph has {number(unrolled.steps)} training steps, made at {{at}} ({{share}} of the run)"
+        yield RunPlace(
+            at=unrolled.at, phase=Phase.TRACING, ms=unrolled.ms, name=unrolled.name, left=1.0 / unrolled.steps,
+            says=f"Tracing {{name}} takes {{ms}}: {made}",
+            remedies=(Remedy("Let TensorFlow run the loop that holds this line", CODE["tf-range"]),),
+        )  # fmt: skip

@@ -14,9 +14,6 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import Phase
 
-NS_PER_MS = 1_000_000
-"""Nanoseconds in a millisecond."""
-
 
 @dataclass(frozen=True, slots=True)
 class StartLoad:
@@ -34,13 +31,13 @@ class StartLoad:
             Unavailable: the cores are unknown, or nothing was sampled in that time.
         """
         began = whole_run(recording).process.started_unix_ns
-        ended = began + phases.of(Phase.START, Phase.IMPORTS) * NS_PER_MS
-        rows = [row.host for row in recording.samples if began < row.unix_ns <= ended]
+        ended = began + phases.of(Phase.START, Phase.IMPORTS) * 1e6
         known = [
-            (row.run_cpu_pct, row.other_cpu_pct)
-            for row in rows
-            if row and row.run_cpu_pct is not None and row.other_cpu_pct is not None
-        ]
+            (row.host.run_cpu_pct, row.host.other_cpu_pct)
+            for row in recording.samples
+            if began < row.unix_ns <= ended
+            and row.host and row.host.run_cpu_pct is not None and row.host.other_cpu_pct is not None
+        ]  # fmt: skip
         if not known or not hardware.cores:
             raise Unavailable("the load of the machine was not sampled while modules were imported")
         run, others = np.mean(known, axis=0) / 100.0

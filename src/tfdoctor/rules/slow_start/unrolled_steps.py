@@ -7,7 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.dependence import WRITES
 from tfdoctor.facts.phases.run_traces import RunTraces
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.verdict import Location
 
 
@@ -22,28 +22,19 @@ class UnrolledSteps:
 
     @classmethod
     def measure(cls, program: Program, traces: RunTraces) -> Self:
-        """Count how often the graph of training writes a variable: once in each step.
+        """Count how often the graph of training writes most variables: once in each step.
 
         Raises:
             Unavailable: no function of the user's is known to have the operations of that graph.
         """
         operations = program.training
         lines = Counter(one.at for one in operations if one.at)
-        for function in traces.functions:
+        # A function that is traced again has several graphs.
+        written = ((one.graph, one.sources[0]) for one in operations if one.type.startswith(WRITES) and one.sources)
+        steps = max(Counter(Counter(written).values()).items(), key=lambda one: one[1], default=(0, 0))[0]
+        for function in traces.functions if steps else ():
             begins = function.defined
             own = [at for at in lines if begins and at.path == begins.path and at.line > begins.line]
-            steps = _writes(operations)
-            inside = [at for at in own if lines[at] >= steps]
-            if inside and steps:
-                first = min(inside, key=lambda at: at.line)
-                return cls(function.name, first, steps, function.first_ms)
+            if inside := [at for at in own if lines[at] >= steps]:
+                return cls(function.name, min(inside, key=lambda at: at.line), steps, function.first_ms)
         raise Unavailable("no line of a function of the script made the operations of its graph")
-
-
-def _writes(operations: tuple[Operation, ...]) -> int:
-    """Return how often most variables are written in a graph: a function that is traced again has several."""
-    writes = Counter(
-        (one.graph, one.sources[0]) for one in operations if one.type.startswith(WRITES) and one.sources
-    )
-    often = Counter(writes.values()).most_common(1)
-    return often[0][0] if often else 0

@@ -1,9 +1,11 @@
+from collections import defaultdict
+from math import inf
+
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_growth import RunGrowth, Trend
+from tfdoctor.facts.phases.run_growth import RunGrowth
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.terms.humanize import duration, quantity
 from tfdoctor.terms.kinds import KeptValue
@@ -49,6 +51,10 @@ MOST_EACH = 2
 """Traces of a function object that is made for one model: the second is often a last, smaller batch."""
 
 
+REUSE = "Build and compile models of the same operations and sizes once, and reset their weights"
+FORGET = "Forget each model before the next one is built, and see whether memory still grows"
+
+
 def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps it
     phases: RunPhases,
     calls: RunCalls,
@@ -61,177 +67,109 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
     """Report models built one after another whose memory stays, or whose tracing takes much of the run."""
     fits = [call for call in calls.of(RunCall.FIT) if call.models is not None]
     if not fits:
-        return NotApplicable(reason=NO_FIT)
+        return NotApplicable(reason="the run calls no fit of Keras whose models the recording tells apart")
     fit = max(fits, key=lambda call: call.models or 0)
     models, counts = fit.models or 0, growing_counts(growth)
     if models < limits.models:
         return Healthy(summary=f"fit trained {counted(models, 'model')}", concern=Concern.RUN)
-    loop = ModelLoop(fit, _grown(memory, models, limits), _traced(traces, fit), phases)
-    evidence = _evidence(loop, memory, counts, limits)
-    if loop.grown is None and loop.share < limits.tracing:
-        return Healthy(summary=_little(loop, memory), evidence=evidence, concern=Concern.RUN)
-    keeps = kept.of_fits if kept and loop.grown else None
-    severity, effects = _severity(loop, limits), loop.effects(limits)
+    memories = memory.memories if memory else ()
+    least = max(limits.growth, models * limits.each)
+    large = [one for one in memories if one.trend.grows and one.grown >= least]
+    grown = max(large, key=lambda one: one.severity, default=None)
+    traced = [one for one in (traces.functions if traces else ()) if one.made >= models]
+    again = [one for one in traced if one.tracings <= MOST_EACH * one.made]
+    again_ms = sum(one.alike_ms for one in again)
+    share = again_ms / phases.total_ms
+    evidence: tuple[Evidence, ...] = (
+        Measure("models that fit trained", count(models), count(limits.models)),
+        *(Measure(f"growth of {one.name}", nbytes(max(0.0, one.grown)), nbytes(limits.growth)) for one in memories),
+        Measure.share("share of the run that builds the same graphs again", share, limits.tracing),
+        *counts_table(counts),
+    )
+    trained = f"trained {counted(models, 'model')} one after another"
+    building = "building the same graphs again took"
+    if grown is None and share < limits.tracing:
+        grew = "".join(f", and {one.name} grew by {quantity(nbytes(max(0.0, one.grown)))}" for one in memories[:1])
+        summary = f"fit {trained}{grew}; {building} {percent(share)} of the run"
+        return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
+    built = _built(calls, phases, models) or fit.at if share >= limits.tracing else None
+    keeps = kept.of_fits if kept and grown else None
+    cleared = any(line.calls.rpartition(".")[2] == "clear_session" for line in phases.lines)
+    says = [_left(grown, models), *map(clause, counts[:1])] if grown else []
+    says += [f"{building} {duration(again_ms)} ({percent(share)} of the run)"] if share >= limits.tracing else []
+    says += [keeps.clause] if keeps else []
+    effects = tuple(_effect(one) for one in again if share >= limits.tracing)
+    severity = Severity.NOTE if cleared else _severity(grown, models, limits)
     return Finding(
-        summary=_summary(loop, counts, limits) + (f"; {keeps.clause}" if keeps else ""),
-        evidence=(*evidence, *(kept_table(kept, keeps) if loop.grown else ())),
-        remedies=tuple(_remedies(loop, _built(calls, phases, models), keeps, limits)),
+        summary=f"{location(fit.at) or 'fit'} {trained}, and {'; '.join(says)}",
+        evidence=(*evidence, *(kept_table(kept, keeps) if grown else ())),
+        remedies=(
+            *([Remedy(REUSE, CODE["reuse"], built)] if share >= limits.tracing else ()),
+            *_remedies(fit.at, keeps, grown=grown is not None, cleared=cleared),
+        ),
         severity=None if effects and severity is Severity.NOTE else severity,
         concern=Concern.RUN,
         run_effects=effects,
-        failure=RunFailure.AHEAD if loop.grown and loop.grown.ran_out else RunFailure.NONE,
+        failure=RunFailure.AHEAD if grown and grown.ran_out else RunFailure.NONE,
     )
 
 
-NO_FIT = "the run calls no fit of Keras whose models the recording tells apart"
+def _effect(one: TracedDefinition) -> RunEffect:
+    """Return the time of a function that is made anew for each model: of fit, or of its evaluation."""
+    return RunEffect(
+        phase=Phase.TRACING,
+        of=ms(one.alike_ms),
+        subject=f"{one.name} {location(one.at)}".strip(),
+        recurs=Recurrence.PER_CALL,
+        times=max(1, one.alike),
+        bound=Bound.AT_MOST,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class ModelLoop:
-    """Models that fit trains one after another: the memory that grows with them, and what is traced for each."""
-
-    fit: MadeCall
-    grown: FillingMemory | None
-    traced: tuple[TracedDefinition, ...]
-    phases: RunPhases
-
-    @property
-    def models(self) -> int:
-        """Their number."""
-        return self.fit.models or 0
-
-    @property
-    def again_ms(self) -> float:
-        """The time that takes building the same graphs again."""
-        return sum(one.alike_ms for one in self.traced)
-
-    @property
-    def share(self) -> float:
-        """That time as a share of the run."""
-        return self.again_ms / self.phases.total_ms
-
-    @property
-    def cleared(self) -> bool:
-        """Whether a line clears Keras' session."""
-        return any(line.calls.rpartition(".")[2] == "clear_session" for line in self.phases.lines)
-
-    @property
-    def more(self) -> float | None:
-        """How many more models fit into the memory; None is unknown."""
-        if self.grown is None or self.grown.limit is None:
-            return None
-        left = max(0.0, self.grown.limit - self.grown.trend.last)
-        return left / (self.grown.grown / self.models)
-
-    def effects(self, limits: Limits) -> tuple[RunEffect, ...]:
-        """Return the time of tracing again, if it is much."""
-        return tuple(
-            RunEffect(
-                phase=Phase.TRACING,
-                of=ms(one.alike_ms),
-                subject=f"{one.name} {location(one.at)}".strip(),
-                recurs=Recurrence.PER_CALL,
-                times=max(1, one.alike),
-                bound=Bound.AT_MOST,
-            )
-            for one in (self.traced if self.share >= limits.tracing else ())
-        )
+def _more(grown: FillingMemory | None, models: int) -> float:
+    """Return how many more models fit into the memory; infinite where that is unknown."""
+    if grown is None or grown.limit is None:
+        return inf
+    return max(0.0, grown.limit - grown.trend.last) / (grown.grown / models)
 
 
-def _grown(memory: MemoryTrends | None, models: int, limits: Limits) -> FillingMemory | None:
-    """Return the memory that grows with the models, the worst."""
-    least = max(limits.growth, models * limits.each)
-    found = [one for one in (memory.memories if memory else ()) if one.trend.grows and one.grown >= least]
-    return max(found, key=lambda one: one.severity, default=None)
-
-
-def _severity(loop: ModelLoop, limits: Limits) -> Severity:
+def _severity(grown: FillingMemory | None, models: int, limits: Limits) -> Severity:
     """Say how bad it is by how many more models fit: a search has an end, so time says little."""
-    if loop.grown is None or loop.cleared:
-        return Severity.NOTE
-    left = loop.more
-    if loop.grown.ran_out or (left is not None and left < limits.few):
+    more = _more(grown, models)
+    if grown and (grown.ran_out or more < limits.few):
         return Severity.CRITICAL
-    return Severity.WARNING if left is not None and left < limits.many else Severity.NOTE
+    return Severity.WARNING if more < limits.many else Severity.NOTE
 
 
-def _traced(traces: RunTraces | None, fit: MadeCall) -> tuple[TracedDefinition, ...]:
-    """Return the functions that are made anew for each model: those of fit, and of its evaluation."""
-    return tuple(
-        one
-        for one in (traces.functions if traces else ())
-        if one.made >= (fit.models or 0) and one.tracings <= MOST_EACH * one.made
-    )
-
-
-def _summary(loop: ModelLoop, counts: tuple[Trend, ...], limits: Limits) -> str:
-    made = f"{location(loop.fit.at) or 'fit'} trained {counted(loop.models, 'model')} one after another"
-    took = f"{duration(loop.again_ms)} ({percent(loop.share)} of the run)"
-    again = f"building the same graphs again took {took}"
-    if loop.grown is None:
-        return f"{made}, and {again}"
-    each = quantity(nbytes(loop.grown.grown / max(1, loop.models)))
-    end = ""
-    if loop.grown.ran_out:
+def _left(grown: FillingMemory, models: int) -> str:
+    """Say what each model leaves, and how many more fit."""
+    end, more = "", _more(grown, models)
+    if grown.ran_out:
         end = " and ran out"
-    elif loop.more is not None:
-        end = f", so about {number(float(f'{loop.more:.1g}'))} more fit"
-    grew = f"{loop.grown.name} grew by about {each} with each{end}"
-    along = [clause(counts[0])] if counts else []
-    traced = [again] if loop.share >= limits.tracing else []
-    return "; ".join([f"{made}, and {grew}", *along, *traced])
-
-
-def _little(loop: ModelLoop, memory: MemoryTrends | None) -> str:
-    one = memory.memories[0] if memory else None
-    grew = f", and {one.name} grew by {quantity(nbytes(max(0.0, one.grown)))}" if one else ""
-    again = f"; building the same graphs again took {percent(loop.share)} of the run"
-    return f"fit trained {counted(loop.models, 'model')} one after another{grew}{again}"
-
-
-def _evidence(
-    loop: ModelLoop, memory: MemoryTrends | None, counts: tuple[Trend, ...], limits: Limits
-) -> tuple[Evidence, ...]:
-    label = "share of the run that builds the same graphs again"
-    grown = (
-        Measure(f"growth of {one.name}", nbytes(max(0.0, one.grown)), nbytes(limits.growth))
-        for one in (memory.memories if memory else ())
-    )
-    return (
-        Measure("models that fit trained", count(loop.models), count(limits.models)),
-        *grown,
-        Measure.share(label, loop.share, limits.tracing),
-        *counts_table(counts),
-    )
+    elif more < inf:
+        end = f", so about {number(float(f'{more:.1g}'))} more fit"
+    return f"{grown.name} grew by about {quantity(nbytes(grown.grown / models))} with each{end}"
 
 
 def _built(calls: RunCalls, phases: RunPhases, models: int) -> Location | None:
     """Return the line that calls the function which compiles each model, or compiles it; None where several do."""
-    compiled = [call for call in calls.of(RunCall.COMPILE) if call.count >= models]
-    if len(compiled) != 1:
+    compiled = [call.at for call in calls.of(RunCall.COMPILE) if call.count >= models]
+    if len(compiled) != 1 or compiled[0] is None:
         return None
-    path, callers = compiled[0].at.path if compiled[0].at else "", dict[Location, float]()
+    callers: dict[Location, float] = defaultdict(float)
     for line in phases.at(Phase.BUILDING):
-        if line.caller and line.at and line.at.path == path and line.function != "<module>":
-            callers[line.caller] = callers.get(line.caller, 0.0) + line.ms
-    return max(callers, key=lambda at: callers[at], default=compiled[0].at)
+        if line.caller and line.at and line.at.path == compiled[0].path and line.function != "<module>":
+            callers[line.caller] += line.ms
+    return max(callers, key=lambda at: callers[at], default=compiled[0])
 
 
-def _remedies(
-    loop: ModelLoop, built: Location | None, keeps: KeptResult | None, limits: Limits
-) -> Iterator[Remedy]:
-    """Yield what saves time, then the change of the statement that keeps the models, then what frees memory."""
-    at = loop.fit.at
-    if loop.share >= limits.tracing:
-        action = "Build and compile models of the same operations and sizes once, and reset their weights"
-        yield Remedy(action, CODE["reuse"], built or at)
+def _remedies(at: Location | None, keeps: KeptResult | None, *, grown: bool, cleared: bool) -> Iterator[Remedy]:
+    """Yield the change of the statement that keeps the models, then what frees memory."""
     if keeps is not None:
         history = keeps.what is KeptValue.HISTORY
         what = "its History, which holds the model" if history else "the model"
         yield Remedy(f"Keep numbers of each model, not {what}", CODE["scores"], keeps.at)
-    if loop.grown and not loop.cleared:
-        action = "Forget each model before the next one is built, and see whether memory still grows"
-        yield Remedy(action, CODE["clear"], at, "clear-session")
-    if loop.grown:
-        action = "Train each model in a process of its own, which gives all memory back"
-        yield Remedy(action, CODE["own"], at)
+    if grown and not cleared:
+        yield Remedy(FORGET, CODE["clear"], at, "clear-session")
+    if grown:
+        yield Remedy("Train each model in a process of its own, which gives all memory back", CODE["own"], at)

@@ -1,0 +1,107 @@
+"""Rules about calls of the model that are made too often, in too small batches, or in Python: a row for each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tfdoctor.diagnosis.places import PART, RunPlace, SlowPlaces, call_table, changes, line_table, none_seen
+from tfdoctor.diagnosis.rule import limit, share_limit
+from tfdoctor.diagnosis.small_calls import CALL, rows_per_batch, small_calls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
+from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.terms.humanize import milliseconds, number, percent
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import Concern, Healthy, Remedy, Verdict
+
+SHOWN = 3
+"""Places with remedies of their own: those that lose most."""
+
+WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)
+"""Calls around a validation, which epoch-boundary checks."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallLimits:
+    """When slow calls are reported: both limits must be reached by what a change saves."""
+
+    share: float = share_limit(
+        0.05, "Smallest share of the run that fewer and larger calls save, as of other savings"
+    )
+    least_ms: float = limit(1000.0, "Shortest time in ms that they save; below a second nobody waits for it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRule:
+    """A kind of call, the phase of its time, and what to change: batches, calls, a model's loops and Python's."""
+
+    call: RunCall
+    phase: Phase
+    noun: str  # "prediction"
+    results: str  # "Predictions": what Python processes
+    nothing: str  # "makes no predictions"
+    batches: Remedy
+    calls: tuple[Remedy, ...]
+    model: Remedy
+    python: Remedy
+    after: tuple[Phase, ...] = ()  # in which its results are processed, too
+    outside_fit: bool = False  # calls within Keras' fit count only where a loop makes them
+
+    def check(self, phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: CallLimits) -> Verdict:
+        """Find calls whose time goes into many calls and batches, or into Python."""
+        made = [one for one in calls.of(self.call) if not (self.outside_fit and one.within in WITHIN_FIT)]
+        small = small_calls(calls, self.call, phases.at(self.phase), steps.count if steps else 0)
+        called = [self._called(one) for one in small if one.work == CALL or one.call in made]
+        groups = line_groups(phases.at(self.phase, *self.after))
+        loops = [self._loop(group) for group in groups if group.at and _one_by_one(group)]
+        least_ms = max(limits.least_ms, limits.share * phases.total_ms)
+        slow = SlowPlaces.of(phases, [*called, *loops], least_ms)
+        own = [place.call for place in slow.places if place.call]
+        python = [place.group for place in slow.places if place.group]
+        if not made and not python and not phases.of(self.phase):
+            return none_seen(phases, calls, self.nothing)
+        longest = "longest time that a change at one line saves"
+        measures = slow.measures(f"time of {self.noun}", longest, self.phase)
+        if not slow.places:
+            return Healthy(summary=self._usual(phases, made), evidence=measures, concern=Concern.RUN)
+        return slow.finding(
+            measures,
+            (*call_table(own, phases.total_ms), *line_table(python, phases.total_ms)),
+            changes([*slow.places[: len(own)][:SHOWN], *slow.places[len(own) :][:SHOWN]]),
+            others=None,
+            about=self.call if own else None,
+        )
+
+    def _called(self, place: RunPlace) -> RunPlace:
+        if place.work == CALL:
+            says = f"A loop calls {{name}} {{times}} times at {{at}}, which takes {PART}, {{each}} each"
+            return replace(place, says=says, remedies=self.calls)
+        rows = number(rows_per_batch(place.call))
+        says = f"{{name}} at {{at}} works in batches of {rows} examples, which takes {PART}, {{each}} each"
+        return replace(place, says=says, remedies=(self.batches,))
+
+    def _loop(self, group: LineGroup) -> RunPlace:
+        says, remedy = f"{self.results} are processed one by one in Python at {{at}}: {PART}", self.python
+        if group.work is CalledWork.MODEL:
+            says = f"A loop calls the model from Python at {{at}}, operation by operation: {PART}"
+            remedy = self.model
+        return RunPlace(at=group.at, phase=group.phase, ms=group.ms, says=says, remedies=(remedy,), group=group)
+
+    def _usual(self, phases: RunPhases, made: Sequence[MadeCall]) -> str:
+        """State the time of the phase, and how many calls it is."""
+        time, share = milliseconds(phases.of(self.phase)), percent(phases.share(self.phase))
+        text = f"{self.noun.capitalize()} takes {time} ({share} of the run)"
+        if not made:
+            return text
+        times, taken_ms = sum(call.count for call in made), sum(call.ms for call in made)
+        number_of = "one call" if times == 1 else f"{number(times)} calls"
+        if self.outside_fit:
+            return f"{text}, of it {milliseconds(taken_ms)} in {number_of} outside of fit"
+        return f"{text} in {number_of}, {milliseconds(taken_ms / times)} each"
+
+
+def _one_by_one(group: LineGroup) -> bool:
+    """Say whether a loop of Python works on an item at a time, or calls a model operation by operation."""
+    works = group.work is CalledWork.MODEL or group.work in ONE_BY_ONE
+    return works and any(line.repeats for line in group.lines)

@@ -1,0 +1,195 @@
+"""The family of rules about places: milliseconds at lines of the run, of which a change leaves a share.
+
+A rule says what the time at a place is spent on, what to change, and which share is left. Here stand what makes a
+place slow, its sentence, its price and its evidence.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.run_work.line_groups import LineGroup
+from tfdoctor.terms.humanize import location, milliseconds, number, percent
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import (
+    Bound,
+    Concern,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    Recurrence,
+    Remedy,
+    RunEffect,
+    Severity,
+    Table,
+    Verdict,
+)
+
+PART = "{ms} ({share} of the run)"
+"""The time of a place in the sentence about it."""
+
+SHOWN_ROWS = 8
+"""Rows of each table: the lines that take most of the time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlace:
+    """Time of the run at a line of the user's, of which the share ``left`` remains after the change.
+
+    ``group`` are its sampled lines, ``call`` its timed calls, of whose time ``ms`` may be a part. ``says`` is a
+    sentence with ``{at}{within}``, ``{ms}`` and ``{share}`` of the run, ``{each}`` of ``times``, and ``{name}``.
+    """
+
+    at: Location | None
+    phase: Phase
+    ms: float
+    left: float = 0.0
+    work: str = ""
+    name: str = ""  # of what is called or imported: in the code of remedies NAME stands for it
+    says: str = ""
+    remedies: tuple[Remedy, ...] = ()
+    within: str = ""  # " in load(), called at train.py:7"
+    recurs: Recurrence = Recurrence.ONCE
+    times: int = 1
+    bound: Bound = Bound.AT_MOST
+    priced: bool = True
+    group: LineGroup | None = None
+    call: MadeCall | None = None
+
+    @property
+    def saved_ms(self) -> float:
+        """What the change saves of the run."""
+        return self.ms * (1.0 - self.left)
+
+    @property
+    def effect(self) -> RunEffect:
+        """What the change does to the time of its phase."""
+        return RunEffect(
+            phase=self.phase, of=ms(self.ms), subject=location(self.at), scales=self.left,
+            recurs=self.recurs, times=self.times, bound=self.bound,
+        )  # fmt: skip
+
+    def summary(self, phases: RunPhases) -> str:
+        """Return its sentence."""
+        spent_ms = self.call.ms if self.call else self.ms
+        return self.says.format(
+            at=location(self.at), within=self.within, ms=milliseconds(spent_ms), name=self.name,
+            share=percent(spent_ms / phases.total_ms), each=milliseconds(spent_ms / max(1, self.times)),
+            times=number(self.times),
+        )  # fmt: skip
+
+    def changes(self) -> Iterable[Remedy]:
+        """Return its remedies, at its line."""
+        above = f"# {location(self.at)}{self.within}\n"
+        for one in self.remedies:
+            yield replace(one, code=above + one.code.replace("NAME", self.name), at=self.at)
+
+
+def other_lines(others: Sequence[RunPlace]) -> str:
+    """Return the lines of further places."""
+    return ", ".join(location(place.at) for place in others)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPlaces:
+    """The places where a rule's limit is reached, in its order, and the longest time of any place."""
+
+    phases: RunPhases
+    least_ms: float
+    longest_ms: float
+    places: tuple[RunPlace, ...]
+
+    @classmethod
+    def of(
+        cls,
+        phases: RunPhases,
+        found: Sequence[RunPlace],
+        least_ms: float,
+        judged: Callable[[RunPlace], float] = lambda place: place.saved_ms,
+    ) -> Self:
+        """Compare what is judged of each place, what its change saves or all of its time, with the least time."""
+        longest_ms = max(map(judged, found), default=0.0)
+        return cls(phases, least_ms, longest_ms, tuple(place for place in found if judged(place) >= least_ms))
+
+    def measures(self, work: str, longest: str, *of: Phase) -> tuple[Measure, Measure]:
+        """Return the time of phases, and the longest time beside the limit."""
+        return Measure(work, ms(self.phases.of(*of))), Measure(longest, ms(self.longest_ms), ms(self.least_ms))
+
+    def finding(
+        self,
+        measures: Iterable[Measure],
+        tables: Iterable[Evidence],
+        remedies: Iterable[Remedy] | None = None,
+        others: Callable[[Sequence[RunPlace]], str] | None = other_lines,
+        severity: Severity | None = None,
+        about: RunCall | None = None,
+    ) -> Finding:
+        """Return what is found: the first place in words, the others by ``others``, and the price of all."""
+        summary = self.places[0].summary(self.phases)
+        if others and self.places[1:]:
+            all_ms = sum(place.ms for place in self.places)
+            summary += f"; with {others(self.places[1:])} {milliseconds(all_ms)}"
+        return Finding(
+            summary=summary,
+            evidence=(*measures, *tables),
+            remedies=tuple(changes(self.places) if remedies is None else remedies),
+            run_effects=tuple(place.effect for place in self.places if place.priced),
+            severity=severity,
+            concern=Concern.RUN,
+            about=about,
+        )
+
+
+def none_seen(phases: RunPhases, calls: RunCalls, nothing: str) -> Verdict:
+    """Return that a run "saves nothing": not checked where a loop of Python may do it in ways that are not seen."""
+    if phases.until or not calls.fits:
+        return NotApplicable(reason=f"the run {nothing}{phases.until}")
+    return Healthy(summary=f"The run {nothing}", concern=Concern.RUN)
+
+
+def changes(places: Iterable[RunPlace]) -> Iterable[Remedy]:
+    """Return the remedies of places."""
+    return (remedy for place in places for remedy in place.changes())
+
+
+def in_function(group: LineGroup) -> str:
+    """Return " in load(), called at train.py:7": the function of a group's line, where it has one of its own."""
+    called = f", called at {location(group.caller)}" if group.caller else ""
+    return f" in {group.function}(){called}" if group.function else ""
+
+
+def line_table(groups: Iterable[LineGroup], total_ms: float) -> tuple[Table, ...]:
+    """Return the lines of groups that have enough samples, with their share of the run; () where none has."""
+    table = Table.of(
+        (line for group in groups for line in group.lines if line.sure and line.at is not None),
+        ("your line", lambda line: line.at),
+        ("called at", lambda line: line.caller or "-"),
+        ("library function", lambda line: line.calls or "-"),
+        ("time", lambda line: ms(line.ms)),
+        ("share of the run", lambda line: ratio(line.ms / total_ms if total_ms else 0.0)),
+        ("stack samples", lambda line: count(line.samples)),
+        most=SHOWN_ROWS,
+    )
+    return (table,) if table.rows else ()
+
+
+def call_table(calls: Sequence[MadeCall], total_ms: float) -> tuple[Table, ...]:
+    """Return the number and the time of calls, by line; () where there are none."""
+    table = Table.of(
+        calls,
+        ("your line", lambda call: call.at),
+        ("function", lambda call: call.name or str(call.call)),
+        ("calls", lambda call: count(call.count)),
+        ("time per call", lambda call: ms(call.each_ms)),
+        ("time", lambda call: ms(call.ms)),
+        ("share of the run", lambda call: ratio(call.ms / total_ms if total_ms else 0.0)),
+        ("examples per call", lambda call: None if call.examples is None else number(call.examples)),
+        most=SHOWN_ROWS,
+    )
+    return (table,) if calls else ()

@@ -1,0 +1,153 @@
+"""What of the time of evaluate, predict and adapt is spent per call or per batch, not per example."""
+
+from collections.abc import Iterable
+
+from tfdoctor.diagnosis.places import RunPlace
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_phases import RunLine
+from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.verdict import Bound, Recurrence
+
+FIXED_MS = {"predict": 35.0, "evaluate": 45.0}
+"""What a call takes besides its batches, in ms: Keras 3.15 on a CPU, one row of a small model, 31 to 45 ms and
+42 to 49 ms (60 calls of each were measured)."""
+
+MOSTLY_FIXED = 3.0
+"""A call that takes up to so many times its fixed time computes little: machines differ by a factor of two."""
+
+MOST_FIXED = 10.0
+"""A call that takes more than so many times its fixed time spends less than a tenth on it."""
+
+LEAST_SAMPLES = 20
+"""Stack samples of calls from which on they tell what is executed: with 20 a half is uncertain by 11 points."""
+
+LEAST_CALLS = 20
+"""Calls at one line that are a loop over examples or batches; ensembles and folds have fewer."""
+
+FEW_ROWS = 64
+"""Examples of a call that one or two usual batches hold."""
+
+SINGLE_ROWS = 4
+"""Examples of a batch that are single ones: a batch of 32 takes hardly longer."""
+
+ON_BATCH_MS = 5.0
+"""Longest call of predict_on_batch on single examples that mostly starts operations: 0.2 to 0.6 ms measured."""
+
+USUAL_ROWS, LARGE_ROWS = 32, 512
+"""Examples of a batch: what Keras takes by default, and one that starts operations 16 times less often."""
+
+SMALL_BATCH_MS, SINGLE_BATCH_MS = 1.5, 5.0
+"""Longest batch of 32 and of single examples that mostly starts operations: 0.45 ms were measured per batch."""
+
+ADAPT_BATCH_MS = 3.0
+"""Longest batch of adapt that mostly starts operations: of Keras 3.15's layers, single examples took 0.08 to 1.3 ms
+on two cores; longer ones are mostly other work, such as reading and decoding in the dataset."""
+
+ADAPT_ROWS = 4096
+"""Examples of a batch that are advised for adapt."""
+
+LEAST_BATCHES = 200
+"""Batches of a call from which on their size matters."""
+
+ONE_PER_STEP = (0.9, 1.1)
+"""Calls per training step that are one in each step: slow-call reports them, from the traced steps."""
+
+CALL, BATCH = "call", "batch"
+"""What the time is spent per: the work of a place."""
+
+PHASES = {RunCall.PREDICT: Phase.PREDICTION, RunCall.EVALUATE: Phase.EVALUATION, RunCall.ADAPT: Phase.PREPARING}
+
+Small = tuple[str, float, float, Bound] | None
+"""What some time is spent per, that time, and the share of it that larger calls or batches leave."""
+
+
+def small_calls(
+    calls: RunCalls, kind: RunCall, lines: Iterable[RunLine] = (), steps: int = 0
+) -> tuple[RunPlace, ...]:
+    """Return the calls of a kind that are too small, those that lose most first.
+
+    Sampled lines of the calls' phase tell how much of a call TensorFlow executes operations. Left out are calls
+    made in each of so many training steps.
+    """
+    timed, found = [line for line in lines if line.exact], []
+    for call in calls.of(kind):
+        if not call.at:
+            continue
+        small = None
+        if kind is RunCall.ADAPT:
+            small = _adapt(call)
+        elif _in_a_loop(call, calls.epochs, steps):
+            small = _per_call(call, _executing(call, timed))
+        if small := small or _per_batch(call):
+            work, of_ms, left, bound = small
+            once = call.before_training or call.after_training
+            recurs = Recurrence.PER_EPOCH if calls.epochs > 1 else Recurrence.PER_CALL
+            place = RunPlace(
+                at=call.at, phase=PHASES[kind], ms=of_ms, left=left, work=work, name=call.name or str(kind),
+                recurs=Recurrence.ONCE if once else recurs, times=call.count, bound=bound, call=call,
+            )  # fmt: skip
+            found.append(place)
+    return tuple(sorted(found, key=lambda place: -place.saved_ms))
+
+
+def _in_a_loop(call: MadeCall, epochs: int, steps: int) -> bool:
+    """Say whether a loop, such as a callback's, makes a call for one part of the data after another."""
+    low, high = ONE_PER_STEP
+    per_step = call.count / steps if steps and not call.after_training else 0.0
+    often = call.count >= LEAST_CALLS and call.count > 2 * epochs  # not once per epoch
+    return (call.looped or call.within is not RunCall.SCRIPT) and often and not low <= per_step <= high
+
+
+def _executing(call: MadeCall, lines: Iterable[RunLine]) -> float | None:
+    """Return the share of calls in which TensorFlow executes operations; None of too few samples."""
+    own = [line for line in lines if line.at == call.at]
+    time_ms = sum(line.ms for line in own)
+    if sum(line.samples for line in own) < LEAST_SAMPLES or not time_ms:
+        return None
+    return sum(line.executes_ms for line in own) / time_ms
+
+
+def _per_call(call: MadeCall, executing: float | None) -> Small:
+    fixed_ms, rows, each_ms = fixed_of(call), call.examples, call.each_ms
+    if fixed_ms is None:  # predict_on_batch and the like
+        single = rows is not None and rows <= SINGLE_ROWS and each_ms <= ON_BATCH_MS
+        return (CALL, call.ms, max(1.0, rows or 0.0) / USUAL_ROWS, Bound.AT_MOST) if single else None
+    if executing is not None:
+        return CALL, call.ms, max(executing, 1.0 / call.count), Bound.EXPECTED
+    if each_ms > MOST_FIXED * fixed_ms:
+        return None
+    if (rows is None or rows <= FEW_ROWS) and each_ms <= MOSTLY_FIXED * fixed_ms:
+        return CALL, call.ms, 1.0 / call.count, Bound.AT_MOST
+    return CALL, call.ms, max(0.0, 1.0 - fixed_ms / each_ms), Bound.EXPECTED
+
+
+def _per_batch(call: MadeCall) -> Small:
+    fixed_ms, rows = fixed_of(call), rows_per_batch(call)
+    if fixed_ms is None or rows is None or not call.batches or call.batches < LEAST_BATCHES:
+        return None
+    batches_ms = max(0.0, call.each_ms - fixed_ms)
+    for most, most_ms, wanted in (
+        (SINGLE_ROWS, SINGLE_BATCH_MS, USUAL_ROWS),
+        (FEW_ROWS, SMALL_BATCH_MS, LARGE_ROWS),
+    ):
+        if rows <= most and batches_ms / call.batches <= most_ms:
+            return BATCH, batches_ms * call.count, rows / wanted, Bound.AT_MOST
+    return None
+
+
+def _adapt(call: MadeCall) -> Small:
+    """Return what adapt loses on batches of few examples: each is the same few operations."""
+    batches, rows = call.batches or 0.0, rows_per_batch(call)
+    if batches < LEAST_BATCHES or rows is None or rows > SINGLE_ROWS or call.each_ms > ADAPT_BATCH_MS * batches:
+        return None
+    return BATCH, call.ms, max(rows / ADAPT_ROWS, 1.0 / batches), Bound.AT_MOST
+
+
+def fixed_of(call: MadeCall) -> float | None:
+    """Return what a call takes besides its batches; None is unknown."""
+    return FIXED_MS.get(call.name.rpartition(".")[2])
+
+
+def rows_per_batch(call: MadeCall | None) -> float | None:
+    """Return the examples of a batch; None where the recording does not have them."""
+    return call.examples / call.batches if call and call.examples and call.batches else None

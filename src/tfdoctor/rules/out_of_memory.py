@@ -1,0 +1,173 @@
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.growth.filling_memory import MemoryTrends
+from tfdoctor.facts.input.tuned_buffers import TunedBuffers
+from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
+from tfdoctor.terms.humanize import quantity
+from tfdoctor.terms.verdict import RunFailure
+
+__doc__, CODE = page(__file__)
+
+TOPIC = Topic.RUN
+SINCE = "0.2.0"
+
+BY_HAND = "a smaller batch or other data change the training"
+
+ENDED = {EndKind.EXIT: "by itself", EndKind.EXCEPTION: "by an exception", EndKind.INTERRUPT: "by an interrupt"}
+"""How runs end that had enough memory."""
+
+DURING = {
+    Phase.START: "the start",
+    Phase.STEPS: "the training steps",
+    Phase.BUILDING: "the building of the model",
+    Phase.BOUNDARIES: "the boundary of an epoch",
+    Phase.END: "the end of the run",
+    Phase.UNNAMED: "a part of the run without a name",
+}
+"""Phases as the object of "during"; the others are called by their names."""
+
+WIDTHS = {"double": 8, "float64": 8, "int64": 8, "complex64": 8, "float": 4, "float32": 4, "int32": 4, "half": 2,
+          "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip
+"""Bytes of an element, by the names of NumPy and of TensorFlow's messages."""
+
+GREW = 0.3
+"""Share of the last level of memory that grew in the run from which on growth is a reason, beside the tensor."""
+
+ONE_HOT = frozenset(["to_categorical", "one_hot", "get_dummies", "OneHotEncoder"])
+"""Functions that make a row of zeros and a one for each class number."""
+
+CLASSES = 100
+"""Classes from which on one-hot rows in float32 take most of the memory of usual examples."""
+
+MODELS = 3
+"""Models from which on what the earlier ones left may be the reason."""
+
+LARGEST_BATCH = 65_536
+"""First dimension of a tensor up to which it may be a batch; larger ones are examples or features."""
+
+
+def check(
+    ending: RunEnding,
+    phases: RunPhases | None,
+    calls: RunCalls | None,
+    memory: MemoryTrends | None,
+    program: Program | None,
+    tuned: TunedBuffers | None,
+) -> Verdict:
+    """Report the end of the run, if it was for lack of memory."""
+    peaks = {
+        "peak of the process (RSS)": ending.peak_bytes,
+        "limit of the memory": ending.limit_bytes,
+        "peak of the accelerator": ending.device_peak_bytes,
+    }
+    measures = [Measure(label, nbytes(value)) for label, value in peaks.items() if value]
+    if ending.kind is EndKind.OUT_OF_MEMORY:
+        buffers = tuned if ending.killed_by_kernel else None  # the host's memory, and no single tensor
+        wanted = _bytes_wanted(ending)
+        batch = program.batch_size if program else None
+        return Finding(
+            summary=_summary(ending, wanted),
+            evidence=(
+                *([Measure("memory asked for last", nbytes(wanted))] if wanted else ()),
+                *measures,
+                *_table(ending, phases),
+                *(buffers.evidence if buffers else ()),
+            ),
+            remedies=(
+                *_kept_before(ending, wanted, calls, memory),
+                *_one_hot(ending, phases),
+                *_of_phase(ending, batch),
+                *((buffers.remedy,) if buffers else ()),
+            ),
+            severity=Severity.CRITICAL,
+            concern=Concern.RUN,
+            failure=RunFailure.HAPPENED,
+        )
+    if ending.kind is EndKind.RUNNING:
+        return NotApplicable(reason="the end of the run was not recorded")
+    if ending.kind is EndKind.KILLED:
+        return NotApplicable(reason="a signal killed the run, and the kernel counted no kill for lack of memory")
+    summary = f"The run ended {ENDED[ending.kind]}, not for lack of memory"
+    if ending.peak_bytes:
+        of = f" of {quantity(nbytes(ending.limit_bytes))}" if ending.limit_bytes else ""
+        summary += f"; its peak was {quantity(nbytes(ending.peak_bytes))}{of}"
+    return Healthy(summary=summary, evidence=tuple(measures), concern=Concern.RUN)
+
+
+def _bytes_wanted(ending: RunEnding) -> float | None:
+    """Return what was asked for: as the message says, else by the tensor's shape and type."""
+    if ending.wanted_bytes:
+        return ending.wanted_bytes
+    width = WIDTHS.get(ending.dtype)
+    return float(prod(ending.shape) * width) if ending.shape and width else None
+
+
+def _summary(ending: RunEnding, wanted: float | None) -> str:
+    by_kernel = "The kernel killed the run for lack of memory"
+    who = by_kernel if ending.killed_by_kernel else "The run ran out of memory"
+    device = f" of {ending.allocator}" if ending.allocator else ""
+    phase = f" during {DURING.get(ending.phase, ending.phase)}" if ending.phase else ""
+    at = f" at {location(ending.at)}" if ending.at else ""
+    shape = f" of shape {list(ending.shape)}" if ending.shape else ""
+    asked = f", which asked for {quantity(nbytes(wanted))}{shape}" if wanted else ""
+    return f"{who}{device}{phase}{at}{asked}"
+
+
+def _table(ending: RunEnding, phases: RunPhases | None) -> Iterator[Table]:
+    """Yield where it ended: without a line, the one that ran most in that phase may be it."""
+    if ending.at:
+        rows = ((ending.at, str(ending.phase or "unknown"), ending.error or "killed"),)
+        yield Table(("line", "phase", "error"), rows)
+    elif phases and ending.phase:
+        columns = ("line with most time of the phase", "phase", "error")
+        for line in [line for line in phases.at(ending.phase) if line.at and line.sure][:1]:
+            yield Table(columns, ((line.at or "", str(line.phase), "not known"),))
+
+
+def _kept_before(
+    ending: RunEnding, wanted: float | None, calls: RunCalls | None, memory: MemoryTrends | None
+) -> Iterator[Remedy]:
+    """Yield what to change where memory was filled by what grew, unless one tensor would never have fitted."""
+    too_large = wanted and ending.limit_bytes and wanted > ending.limit_bytes
+    trends = memory.memories if memory and not too_large else ()
+    if max((call.models or 0 for call in (calls.calls if calls else ())), default=0) >= MODELS:
+        yield Remedy("Forget each model before the next one is built", CODE["session"])
+    elif any(one.trend.grows and one.grown >= GREW * one.trend.last for one in trends):
+        yield Remedy("Find what grows from step to step: see growing-memory", CODE["keep"])
+
+
+def _one_hot(ending: RunEnding, phases: RunPhases | None) -> Iterator[Remedy]:
+    own = [line for line in phases.lines if line.at == ending.at] if phases and ending.at else []
+    names = {line.calls.rpartition(".")[2] for line in own}
+    if names & ONE_HOT and (not ending.shape or ending.shape[-1] >= CLASSES):
+        yield Remedy("Keep class numbers and use a sparse loss", CODE["sparse"], ending.at)
+
+
+def _of_phase(ending: RunEnding, batch: int | None) -> Iterator[Remedy]:
+    """Yield what to change in the phase that died, the likeliest first."""
+    at = ending.at
+    match ending.phase:
+        case Phase.PREDICTION | Phase.EVALUATION:
+            yield Remedy("Compute results in smaller batches, and keep only what is needed", CODE["parts"], at)
+        case Phase.BUILDING:
+            yield Remedy("Make the layer smaller that holds most weights", CODE["smaller"], at)
+        case Phase.STEPS | Phase.TRACING | Phase.BOUNDARIES:
+            yield _smaller_batch(ending, batch)
+            update = "Keep the size of the update: add up the gradients of several small batches"
+            yield Remedy(update, CODE["accumulate"])
+            if ending.allocator:
+                yield Remedy("Compute in 16 bit, which halves the activations", CODE["policy"])
+        case _:
+            yield Remedy("Read and convert the data in batches instead of one array", CODE["batches"], at)
+            if ending.dtype in ("float64", "double"):
+                yield Remedy("Keep the data as float32, half of the memory of float64", CODE["float32"], at)
+
+
+def _smaller_batch(ending: RunEnding, batch: int | None) -> Remedy:
+    """Advise half of the batch; where it is unknown, 32, Keras' own."""
+    first = ending.shape[0] if ending.shape else None
+    of = f" from {number(batch)}" if batch and batch == first else ""
+    may_be_batch = first and first <= LARGEST_BATCH and len(ending.shape) > 1
+    known = batch or (first if may_be_batch else None)
+    smaller = max(1, known // 2) if known else 32
+    action = f"Reduce the batch size{of}, to {number(smaller)} at first"
+    return Remedy(action, CODE["batch"].format(smaller), ending.at)
