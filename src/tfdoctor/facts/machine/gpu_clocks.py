@@ -39,6 +39,11 @@ class GpuClock:
         held = self.held_mhz.get(reason)
         return min(1.0, held / self.top_mhz) if held and self.top_mhz else None
 
+    def left(self, reason: str) -> float:
+        """Return what is left of the compute time at the highest clock, if only the clock limited it."""
+        ratio = self.ratio(reason)
+        return 1.0 if ratio is None else 1.0 - self.share(reason) * (1.0 - ratio)
+
 
 @dataclass(frozen=True, slots=True)
 class GpuClocks:

@@ -43,16 +43,10 @@ class WorkerThreads:
         for shares in told:
             for pid, pct in shares.items():
                 cores[pid] += 0.01 * pct / len(told)
-        working = sum(one >= WORKING for one in cores.values())
         settings = program.settings
         variable = settings.intra_op_variable or manifest.environment.get(VARIABLE, "")
         given = settings.intra_op_threads or (int(variable) if variable.isdecimal() else 0)
         threads = given or settings.affinity or manifest.host.cores_logical
         if not threads:
             raise Unavailable("the threads of the processes were not recorded")
-        return cls(min(trained, working), threads, bool(given))
-
-    @property
-    def total(self) -> int:
-        """The threads of all workers."""
-        return self.workers * self.threads
+        return cls(min(trained, sum(one >= WORKING for one in cores.values())), threads, bool(given))
