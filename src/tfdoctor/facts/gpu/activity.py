@@ -17,8 +17,6 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Plane, Trace
 from tfdoctor.trace.names import COLLECTIVE, COPY
 
-NO_GPU = "the run used no GPU, so it has no kernels, copies or launch gaps"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GpuActivity:
@@ -36,6 +34,21 @@ class GpuActivity:
         """When any of its streams worked."""
         return self.kernels | self.copies | self.collectives
 
+    @classmethod
+    def of(cls, plane: Plane) -> Self:
+        """Sort one GPU's events into kernels, copies and collectives."""
+        kinds: tuple[list[Intervals], ...] = ([], [], [])
+        starts = [np.zeros(0, np.int64)]
+        for line in work_lines(plane):
+            copy = is_named(line, COPY.match)
+            collective = is_named(line, COLLECTIVE.match) & ~copy
+            kernel = ~(copy | collective)
+            for spans, mask in zip(kinds, (kernel, copy, collective), strict=True):
+                spans.append(spans_of(line, mask))
+            starts.append(line.start_ps[kernel])
+        kernels, copies, collectives = map(Intervals.any_of, kinds)
+        return cls(plane.name, kernels, copies, collectives, np.concatenate(starts), plane)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GpuActivities:
@@ -45,41 +58,15 @@ class GpuActivities:
 
     @classmethod
     def measure(cls, trace: Trace, device: Device) -> Self:
-        """Sort the events of every GPU's streams.
-
-        Raises:
-            Unavailable: the run used no GPU, or its work was not recorded.
-        """
+        """Sort the events of every GPU's streams."""
         if device.kind == DeviceKind.GPU and device.missing:
             raise Unavailable(str(device.missing))
         if device.kind != DeviceKind.GPU:
-            raise Unavailable(NO_GPU)
-        activities = [activity_of(plane) for plane in trace.devices(DeviceKind.GPU)]
-        return cls(tuple(sorted(activities, key=lambda gpu: -gpu.busy.total)))
+            raise Unavailable("the run used no GPU, so it has no kernels, copies or launch gaps")
+        gpus = map(GpuActivity.of, trace.devices(DeviceKind.GPU))
+        return cls(tuple(sorted(gpus, key=lambda gpu: -gpu.busy.total)))
 
     @property
     def busiest(self) -> GpuActivity:
         """The GPU whose steps are examined."""
         return self.gpus[0]
-
-
-def activity_of(plane: Plane) -> GpuActivity:
-    """Sort one GPU's events into kernels, copies and collectives."""
-    kernels, copies, collectives = [], [], []
-    kernel_starts = [np.zeros(0, np.int64)]
-    for line in work_lines(plane):
-        copy = is_named(line, COPY.match)
-        collective = is_named(line, COLLECTIVE.match) & ~copy
-        kernel = ~(copy | collective)
-        copies.append(spans_of(line, copy))
-        collectives.append(spans_of(line, collective))
-        kernels.append(spans_of(line, kernel))
-        kernel_starts.append(line.start_ps[kernel])
-    return GpuActivity(
-        plane.name,
-        Intervals.any_of(kernels),
-        Intervals.any_of(copies),
-        Intervals.any_of(collectives),
-        np.concatenate(kernel_starts),
-        plane,
-    )

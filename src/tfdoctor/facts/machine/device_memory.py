@@ -61,11 +61,7 @@ class DeviceMemory:
 
     @classmethod
     def measure(cls, trace: Trace, device: Device) -> Self:
-        """Read the allocators' own statistics.
-
-        Raises:
-            Unavailable: the run used no accelerator, or the trace has no allocations.
-        """
+        """Read the allocators' own statistics."""
         if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
         by_name: dict[str, list[Mapping[str, Value]]] = defaultdict(list)

@@ -50,11 +50,7 @@ class GpuBoards:
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
-        """Gather what the samples of the whole run tell.
-
-        Raises:
-            Unavailable: no board was sampled that the run may use.
-        """
+        """Gather what the samples of the whole run tell."""
         rows: dict[int, list[GpuSample]] = defaultdict(list)
         for sample in recording.samples:
             for gpu in sample.gpu:

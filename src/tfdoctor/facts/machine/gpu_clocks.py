@@ -53,11 +53,7 @@ class GpuClocks:
 
     @classmethod
     def measure(cls, recording: Recording, device: Device, framework: Framework) -> Self:
-        """Gather the samples of each GPU.
-
-        Raises:
-            Unavailable: no GPU was sampled while it was busy, or the run used none.
-        """
+        """Gather the samples of each GPU."""
         if device.kind != DeviceKind.GPU:
             raise Unavailable(f"only clocks of NVIDIA GPUs are sampled, and the run used a {device.kind}")
         rows: dict[int, list[GpuSample]] = defaultdict(list)

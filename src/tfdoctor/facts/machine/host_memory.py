@@ -22,11 +22,7 @@ class HostMemory:
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
-        """Read the samples.
-
-        Raises:
-            Unavailable: the host was not sampled.
-        """
+        """Read the samples."""
         rows = [(row.unix_ns, row.host) for row in recording.samples if row.host]
         hosts = [host for _, host in rows if host.memory_total_bytes]
         if not hosts:

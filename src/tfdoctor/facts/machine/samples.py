@@ -39,11 +39,7 @@ class Samples:
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
-        """Average the samples.
-
-        Raises:
-            Unavailable: nothing was sampled.
-        """
+        """Average the samples."""
         window = window_of(recording)
         sampled = in_window(window, [row for row in recording.samples if row.host])
         host = [row.host for row in sampled if row.host]

@@ -45,11 +45,7 @@ class Threads:
 
     @classmethod
     def measure(cls, trace: Trace, activity: Activity, device: Device, steps: Steps) -> Self:
-        """Count the threads at work from the first traced step to the last.
-
-        Raises:
-            Unavailable: the trace contains no thread of the host.
-        """
+        """Count the threads at work from the first traced step to the last."""
         if trace.host is None:
             raise Unavailable("the trace contains no threads of the host; trace the host too")
         window = StepSpans.of(steps)

@@ -36,11 +36,7 @@ class ClockSkew:
 
 
 def clock_skew(hosts: Mapping[str, HostSteps], matching: Matching) -> ClockSkew:
-    """Compare when the hosts began and ended the matched steps.
-
-    Raises:
-        Unavailable: their clocks, or the steps, cannot be compared.
-    """
+    """Compare when the hosts began and ended the matched steps."""
     for name, host in sorted(hosts.items()):
         if host.clock_missing:
             raise Unavailable(f"{name}: {host.clock_missing}")

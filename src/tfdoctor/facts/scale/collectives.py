@@ -30,11 +30,7 @@ class Collectives:
 
     @classmethod
     def measure(cls, activities: GpuActivities, steady: SteadySteps) -> Self:
-        """Separate the collectives' time by whether other kernels run meanwhile.
-
-        Raises:
-            Unavailable: the run used no GPU, or its work was not recorded.
-        """
+        """Separate the collectives' time by whether other kernels run meanwhile."""
         gpu = activities.busiest
         return cls(steady.ms(gpu.collectives), steady.ms(gpu.collectives - gpu.kernels), _kinds(gpu.plane, steady))
 

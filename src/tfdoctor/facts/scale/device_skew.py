@@ -29,11 +29,7 @@ class DeviceSkew:
 
     @classmethod
     def measure(cls, device: Device, gpus: GpuUtilization | Unavailable, tpus: TpuTime | Unavailable) -> Self:
-        """Collect the devices' times.
-
-        Raises:
-            Unavailable: there are no steps, or fewer than two devices work.
-        """
+        """Collect the devices' times."""
         if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
         devices = gpus if device.kind == DeviceKind.GPU else tpus

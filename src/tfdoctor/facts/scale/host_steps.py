@@ -58,11 +58,7 @@ class HostSteps:
 
     @classmethod
     def measure(cls, trace: Trace, recording: Recording, steps: Steps, breakdown: Breakdown) -> Self:
-        """Put the steps on the wall clock, where trace and manifest hold it.
-
-        Raises:
-            Unavailable: the trace contains no step.
-        """
+        """Put the steps on the wall clock, where trace and manifest hold it."""
         clocks = recording.manifest.clock if recording.manifest else ()
         missing = _why_no_clock(trace, clocks)
         start = 0 if missing else trace.started_unix_ns or 0
