@@ -36,48 +36,38 @@ class ClockSkew:
 
 
 def clock_skew(hosts: Mapping[str, HostSteps], matching: Matching) -> ClockSkew:
-    """Compare when the hosts began and ended the matched steps."""
+    """Compare when the hosts began and ended the matched steps.
+
+    Raises:
+        Unavailable: their clocks, or the steps, cannot be compared.
+    """
     for name, host in sorted(hosts.items()):
         if host.clock_missing:
             raise Unavailable(f"{name}: {host.clock_missing}")
     if matching.by is MatchedBy.ORDER:
         raise Unavailable("neither step numbers nor clocks show which steps belong together")
-    names = sorted(hosts)
-    starts = _late({name: hosts[name].starts_ns for name in names}, matching)
-    ends = _late({name: hosts[name].ends_ns for name in names}, matching)
-    _refuse_strange(ends, hosts)
-    return ClockSkew(
-        start_ms=float(np.median(starts.max(axis=0))),
-        end_ms=float(np.median(ends.max(axis=0))),
-        late_ms={name: float(np.median(starts[at])) for at, name in enumerate(names)},
-        basis=ONE_CLOCK if _one_machine(hosts) else NTP,
-    )
-
-
-def _late(moments: Mapping[str, tuple[int, ...]], matching: Matching) -> NDArray[np.float64]:
-    """Return (hosts, steps) ms after the median host, the hosts by name."""
-    rows = [[moments[name][place] for place in matching.places[name]] for name in moments]
-    origin = min(map(min, rows))  # so that differences are exact in float64
-    table = np.array([[ns - origin for ns in row] for row in rows], float) / NS_PER_MS
-    late: NDArray[np.float64] = table - np.median(table, axis=0)
-    return late
-
-
-def _refuse_strange(ends: NDArray[np.float64], hosts: Mapping[str, HostSteps]) -> None:
+    moments = ({name: getattr(host, edges) for name, host in hosts.items()} for edges in ("starts_ns", "ends_ns"))
+    starts, ends = (_late(matching.table(edges)) for edges in moments)
     apart = float(np.median(ends.max(axis=0) - ends.min(axis=0)))
-    step = float(np.median([np.median(host.total_ms) for host in hosts.values()]))
-    if apart > DISAGREE * step:
+    if apart > DISAGREE * float(np.median([np.median(host.total_ms) for host in hosts.values()])):
         raise Unavailable(
             f"the same step ends {apart:.3g} ms apart on different hosts: their clocks disagree, or they do "
             "not train synchronously"
         )
+    # One machine has one name, and monotonic clocks that began together.
+    machines = {host.machine for host in hosts.values()}
+    boots = [host.boot_ns for host in hosts.values() if host.boot_ns is not None]
+    alone = len(boots) == len(hosts) and len(machines) == 1 and "" not in machines
+    return ClockSkew(
+        start_ms=float(np.median(starts.max(axis=0))),
+        end_ms=float(np.median(ends.max(axis=0))),
+        late_ms={name: float(np.median(row)) for name, row in zip(sorted(hosts), starts, strict=True)},
+        basis=ONE_CLOCK if alone and max(boots) - min(boots) <= STEPPED_MS * NS_PER_MS else NTP,
+    )
 
 
-def _one_machine(hosts: Mapping[str, HostSteps]) -> bool:
-    """Say whether all hosts are one machine: the same name, and monotonic clocks that began together."""
-    boots = [host.boot_ns for host in hosts.values()]
-    known = [boot for boot in boots if boot is not None]
-    names = {host.machine for host in hosts.values()}
-    if len(known) < len(boots) or len(names) > 1 or "" in names:
-        return False
-    return max(known) - min(known) <= STEPPED_MS * NS_PER_MS
+def _late(table: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return (hosts, steps) ms after the median host; of differences, which are exact in float64."""
+    times = (table - table.min()).astype(float) / NS_PER_MS
+    late: NDArray[np.float64] = times - np.median(times, axis=0)
+    return late

@@ -1,8 +1,10 @@
 """Which steps of several hosts are the same step of the job."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,30 +35,25 @@ class Matching:
         """How many steps all hosts have."""
         return len(next(iter(self.places.values()), ()))
 
+    def table(self, values: Mapping[str, Sequence[float]]) -> NDArray[Any]:
+        """Return (hosts, m) of what each host has one value of per step, the hosts by name."""
+        return np.array([np.array(values[name])[list(self.places[name])] for name in sorted(values)])
+
 
 def match(hosts: Mapping[str, HostSteps]) -> Matching:
     """Match by number where the numbers are the run's, else by the clock, else in their order."""
-    if all(host.counted for host in hosts.values()):
-        matching = _by_number(hosts)
-        if matching.count:
-            return matching
-    if all(host.starts_ns for host in hosts.values()):
-        matching = _by_clock(hosts)
-        if matching.count:
-            return matching
+    if all(host.counted for host in hosts.values()) and (matching := _by_number(hosts)).count:
+        return matching
+    if all(host.starts_ns for host in hosts.values()) and (matching := _by_clock(hosts)).count:
+        return matching
     shortest = min(len(host.numbers) for host in hosts.values())
     return Matching(MatchedBy.ORDER, dict.fromkeys(hosts, tuple(range(shortest))))
 
 
 def _by_number(hosts: Mapping[str, HostSteps]) -> Matching:
-    places_by_host = {
-        name: {number: place for place, number in enumerate(host.numbers)} for name, host in hosts.items()
-    }
-    common = sorted(set.intersection(*(set(numbers) for numbers in places_by_host.values())))
-    return Matching(
-        MatchedBy.NUMBER,
-        {name: tuple(places[number] for number in common) for name, places in places_by_host.items()},
-    )
+    common = sorted(set.intersection(*(set(host.numbers) for host in hosts.values())))
+    places = {name: dict(zip(host.numbers, count(), strict=False)) for name, host in hosts.items()}
+    return Matching(MatchedBy.NUMBER, {name: tuple(own[one] for one in common) for name, own in places.items()})
 
 
 def _by_clock(hosts: Mapping[str, HostSteps]) -> Matching:
