@@ -15,7 +15,11 @@ from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Intervals, Plane, Trace
+from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import COLLECTIVE, COPY
+
+NEVER = np.iinfo(np.int64).max
+"""The launch time of work whose launching call is not in the trace."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,3 +74,21 @@ class GpuActivities:
     def busiest(self) -> GpuActivity:
         """The GPU whose steps are examined."""
         return self.gpus[0]
+
+
+def launches(trace: Trace, plane: Plane) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (n,) when a GPU's work started, in order, and (n,) when the host's call that launched it ended.
+
+    Call and work have the same correlation id.
+    """
+    ended: dict[int, int] = {}
+    for line in trace.host_lines:
+        events, ids = line.stats.ids("correlation_id")
+        ends = line.start_ps[events] + line.duration_ps[events]
+        ended |= dict(zip(ids.tolist(), ends.tolist(), strict=True))
+    rows: list[tuple[int, int]] = []
+    for line in work_lines(plane):
+        calls = line.stats.ids_of("correlation_id", np.arange(len(line))).tolist()
+        rows += zip(line.start_ps.tolist(), (ended.get(call, NEVER) for call in calls), strict=True)
+    starts, launched = pairs_of(sorted(rows)).T
+    return starts, launched

@@ -8,8 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.correlation import launch_times, starts_and_launches
+from tfdoctor.facts.gpu.activity import GpuActivities, launches
 from tfdoctor.facts.gpu.detours import Detours
 from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.gpu.transfers import D2H, direction_of
@@ -47,9 +46,9 @@ class HostSyncs:
         ends = [(line.start_ps + line.duration_ps)[back[line.kind]] for line in work_lines(gpu.plane)]
         copied = np.setdiff1d(np.concatenate([np.zeros(0, np.int64), *ends]), detours.there_ps if detours else ())
         settling = Intervals.merged(copied, copied + SETTLING_PS + 1)
-        starts, launches = starts_and_launches(gpu.plane, launch_times(trace))
+        starts, launched = launches(trace, gpu.plane)
         idle = Intervals(((first, last),)) - gpu.busy.within(first, last)
-        launched = np.append(launches, np.iinfo(np.int64).min)[starts.searchsorted(idle.ends_ps)]
+        launched = np.append(launched, np.iinfo(np.int64).min)[starts.searchsorted(idle.ends_ps)]
         began = idle.starts_ps
         # The work that ends a gap after a copy was launched after the gap began. Outliers are left out.
         synced = steady.holds(began) & settling.holds(began) & (launched > began)

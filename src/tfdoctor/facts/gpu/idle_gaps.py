@@ -11,8 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.correlation import NEVER, launch_times, starts_and_launches
+from tfdoctor.facts.gpu.activity import NEVER, GpuActivities, launches
 from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.trace import Intervals, Trace
@@ -68,10 +67,10 @@ class IdleGaps:
         gaps = pairs_of(
             gap for stretch in steady.stretches for gap in (Intervals((stretch,)) - gpu.busy.within(*stretch)).spans
         )
-        starts, launches = starts_and_launches(gpu.plane, launch_times(trace))
+        starts, launched = launches(trace, gpu.plane)
         after = starts.searchsorted(gaps[:, 1])
         queued = np.append(starts, NEVER)[after] == gaps[:, 1]  # it ends with work
-        queued &= np.append(launches, NEVER)[after] <= gaps[:, 0]  # that was launched before it began
+        queued &= np.append(launched, NEVER)[after] <= gaps[:, 0]  # that was launched before it began
         left = Intervals.merged(*gaps.T)
         claims = {
             IdleCause.INPUT: host.waits,
