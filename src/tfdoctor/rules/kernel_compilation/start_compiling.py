@@ -72,11 +72,7 @@ class StartCompiling:
 
     @classmethod
     def measure(cls, recording: Recording, phases: RunPhases) -> Self:
-        """Compare the build with the GPU, and add up what the traced calls executed.
-
-        Raises:
-            Unavailable: the settings of the run were not recorded.
-        """
+        """Compare the build with the GPU, and add up what the traced calls executed."""
         run = recording.program.run if recording.program else None
         if run is None:
             raise Unavailable("the settings of the run were not recorded")

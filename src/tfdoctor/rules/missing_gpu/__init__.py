@@ -19,15 +19,6 @@ REMEDIES = {
     Obstacle.UNKNOWN: Remedy("Read what TensorFlow logs when it looks for GPUs", CODE["log"]),
 }
 
-SAID = {
-    Obstacle.VARIABLE: "CUDA_VISIBLE_DEVICES is '{detail}', which shows none",
-    Obstacle.PROGRAM: "the program hides it with tf.config.set_visible_devices",
-    Obstacle.BUILD: "{package} is built without CUDA",
-    Obstacle.DRIVER: "the driver does not answer ({detail})",
-    Obstacle.LIBRARY: "TensorFlow cannot load {libraries}",
-    Obstacle.UNKNOWN: "TensorFlow registers none, and neither the driver nor a missing library says why",
-}
-
 
 def check(boards: Boards, device: Device | None, phases: RunPhases | None) -> Verdict:
     """Compare the boards of the machine with the devices of TensorFlow."""
@@ -36,7 +27,7 @@ def check(boards: Boards, device: Device | None, phases: RunPhases | None) -> Ve
     if reason := _why_not(boards, device, phases):
         return NotApplicable(reason=reason)
     obstacle, name = boards.obstacle or Obstacle.UNKNOWN, boards.names[0] if boards.names else "an NVIDIA GPU"
-    said = SAID[obstacle].format(
+    said = obstacle.format(
         detail=boards.detail,
         package=boards.detail or "this package of TensorFlow",
         libraries=", ".join(one.name for one in boards.libraries),

@@ -25,11 +25,7 @@ class WorkerThreads:
 
     @classmethod
     def measure(cls, recording: Recording, program: Program) -> Self:
-        """Count the recorded workers that the samples of this machine show at work.
-
-        Raises:
-            Unavailable: one process trains, the processes were not sampled, or their threads are unknown.
-        """
+        """Count the recorded workers that the samples of this machine show at work."""
         manifest = recording.manifest
         size = (manifest.worker.size if manifest and manifest.worker else None) or 1
         trained = max(len(recording.workers), size)

@@ -41,11 +41,7 @@ class CopiedWork:
 
     @classmethod
     def measure(cls, operations: Operations, program: Program) -> Self:
-        """Sort the operations by the scopes that TensorFlow gives to replicas.
-
-        Raises:
-            Unavailable: no operation is in such a scope.
-        """
+        """Sort the operations by the scopes that TensorFlow gives to replicas."""
         copies = [row for row in operations.rows if COPY.search(row.name)]
         if not copies:
             raise Unavailable("the trace names no operation of a second replica")

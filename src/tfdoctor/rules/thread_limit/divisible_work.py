@@ -28,11 +28,7 @@ class DivisibleWork:
 
     @classmethod
     def measure(cls, activity: Activity, operations: Operations, steps: Steps) -> Self:
-        """Compare each operation's time with its share of the wall time, which operations at once divide.
-
-        Raises:
-            Unavailable: the device's work was not recorded.
-        """
+        """Compare each operation's time with its share of the wall time, which operations at once divide."""
         work = activity.stages.get(Stage.DEVICE)
         if work is None or not len(work.label):
             raise Unavailable("the trace contains no operation")

@@ -35,11 +35,7 @@ class ThreadSetting:
 
     @classmethod
     def measure(cls, recording: Recording, program: Program, framework: Framework) -> "ThreadSetting":
-        """Compare all limits with what each of them is set on.
-
-        Raises:
-            Unavailable: the recording does not say how many cores the machine has.
-        """
+        """Compare all limits with what each of them is set on."""
         manifest, settings = recording.manifest, program.settings
         if manifest is None or not manifest.host.cores_logical:
             raise Unavailable(f"the number of cores was not recorded{framework.with_tfdoctor}")
