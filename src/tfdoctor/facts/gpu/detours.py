@@ -44,7 +44,6 @@ class Detour:
     copies_ms: float
     waiting_ms: float
     at: Location | None = None
-    layer: str = ""
 
     @property
     def ms(self) -> float:
@@ -96,7 +95,6 @@ class Detours:
                     steady.ms(copied),
                     steady.ms(whole - copied),
                     program.line_of(operation) if program and operation else None,
-                    operation.layer if operation else "",
                 )
             )
         rows.sort(key=lambda row: -row.ms)

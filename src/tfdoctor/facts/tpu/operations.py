@@ -9,7 +9,6 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.tpu.copies import name_of
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
@@ -86,7 +85,6 @@ class TpuOperation:
 class TpuOperations:
     """The busiest core's computing operations, the heaviest first. Peaks are those of one core's plane."""
 
-    unit: RoundUnit  # what a round is: a step or a run
     rows: tuple[TpuOperation, ...]
     peak_flop_s: float | None
     bandwidth_bytes_s: float | None
@@ -97,8 +95,7 @@ class TpuOperations:
         core = device.busiest
         if device.kind != DeviceKind.TPU or core is None or device.missing:
             raise Unavailable(str(device.missing or "the run used no TPU"))
-        unit, program = rounds_of(core, xla_programs)
-        starts, end = starts_of(core, unit, program)
+        starts, end = starts_of(core, *rounds_of(core, xla_programs))
         line = next((line for line in core.lines if line.name == TPU_OPS), None)
         if line is None or not len(starts):
             raise Unavailable("the TPU's trace contains no operation within a step or a run of a program")
@@ -113,7 +110,7 @@ class TpuOperations:
         if not rows:
             raise Unavailable("the TPU computed nothing in its traced steps")
         rows.sort(key=lambda row: -row.ms)
-        return cls(unit, tuple(rows), hardware.peak_flop_s, hardware.bandwidth_bytes_s)
+        return cls(tuple(rows), hardware.peak_flop_s, hardware.bandwidth_bytes_s)
 
     @property
     def matmuls(self) -> tuple[TpuOperation, ...]:
