@@ -28,7 +28,7 @@ def test_idle_while_the_host_launches(launching_ms: float, kind: type) -> None:
 
 def test_without_steps_nothing_is_judged() -> None:
     whole = replace(STEPS, unit=TRACE, why_no_steps="no step is marked")
-    idle, step = (IdleGaps(5.0, {}, {}, {}, {}, 156.0, python_known=True), Breakdown.of(host=5.0, device=5.0))
+    idle, step = (IdleGaps(5.0, {}, {}, {}, {}, 156.0), Breakdown.of(host=5.0, device=5.0))
     verdict = applied(kernel_launch_bound, idle, whole, step, Framework())
     assert verdict == NotApplicable(reason="no step is marked")
 

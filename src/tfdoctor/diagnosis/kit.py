@@ -8,6 +8,7 @@ from tfdoctor.diagnosis.call_rules import CallLimits, CallRule
 from tfdoctor.diagnosis.places import PART, RunPlace, SlowPlaces, call_table, changes, in_function, line_table, none_seen
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
+from tfdoctor.diagnosis.shares import judged
 from tfdoctor.diagnosis.small_calls import rows_per_batch, small_calls
 from tfdoctor.diagnosis.spared import spared
 from tfdoctor.facts.chart import Unavailable
@@ -42,8 +43,8 @@ __all__ = [
     "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunLine",
     "RunPhases", "RunPlace", "RunSteps", "Sequence", "Severity", "SlowPlaces", "Stage", "StageTime",
     "StepSource", "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "call_table", "changes",
-    "count", "counted", "dataclass", "figures_per_step", "found", "in_function", "limit", "line_groups",
-    "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on", "number", "page",
-    "percent", "pipeline_ran", "prod", "ratio", "re", "replace", "rows_per_batch", "share_limit",
-    "small_calls", "spared", "timed_steps", "whole_run",
+    "count", "counted", "dataclass", "figures_per_step", "found", "in_function", "judged", "limit",
+    "line_groups", "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on",
+    "number", "page", "percent", "pipeline_ran", "prod", "ratio", "re", "replace", "rows_per_batch",
+    "share_limit", "small_calls", "spared", "timed_steps", "whole_run",
 ]  # fmt: skip

@@ -4,18 +4,16 @@ from tfdoctor.facts.scale.device_skew import DeviceSkew
 from tfdoctor.facts.scale.replicas import Replicas
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.SCALE, "0.1.0"
 BY_HAND = "how replicas exchange gradients is set outside of the training step"
 
 ONE_DEVICE = "the replicas share one device, so that nothing would have to be exchanged; see shared-device"
+NONE = "the trace contains no collective: one device trains, or the exchange was not recorded"
+LARGER = "batch_size = 2 * batch_size  # adjust the learning rate and compare the accuracy"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
     share: float = share_limit(
         0.1, "Smallest share of the step in exposed collectives; a few percent are normal with several devices"
     )
@@ -29,25 +27,29 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the exposed exchange with the step."""
+    exposed_ms = exchange_ms = breakdown[Stage.COLLECTIVE]
     if replicas.share_a_device:
         return NotApplicable(reason=ONE_DEVICE)
-    exposed_ms = exchange_ms = breakdown[Stage.COLLECTIVE]
     if not exposed_ms and not (collectives and collectives.ms):
-        return NotApplicable(
-            reason="the trace contains no collective: one device trains, or the exchange was not recorded"
-        )
+        return NotApplicable(reason=NONE)
     if skew and any(skew.exchanging_ms.values()):
         exchange_ms = min(exposed_ms, skew.exchange_ms)  # without waiting for other devices
-    label, share = "share of the step in exposed collectives", exposed_ms / breakdown.step_ms
-    times = _times(exposed_ms, exchange_ms if skew else None, collectives)
-    evidence = (Measure.share(label, share, limits.share), *times)
-    if exchange_ms >= limits.share * breakdown.step_ms:
-        waits = "" if skew else ", including waiting for other devices"
-        return _finding(exchange_ms, breakdown, replicas, evidence, waits)
-    summary = f"The exchange delays each step by {milliseconds(exchange_ms)}"
-    if exchange_ms < exposed_ms:
-        summary += f"; waiting for other devices adds {milliseconds(exposed_ms - exchange_ms)}"
-    return Healthy(summary=summary, evidence=evidence)
+    took, rest_ms = milliseconds(exchange_ms), exposed_ms - exchange_ms
+    waiting = f"; waiting for other devices adds {milliseconds(rest_ms)}" if rest_ms > 0 else ""
+    part = f"{percent(breakdown.share(exchange_ms))}{'' if skew else ', including waiting for other devices'}"
+    batch = f" (now {replicas.each:g} examples)" if replicas.each else ""
+    return judged(
+        Measure.share("share of the step in exposed collectives", breakdown.share(exposed_ms), limits.share),
+        *_times(exposed_ms, exchange_ms if skew else None, collectives),
+        healthy=f"The exchange delays each step by {took}{waiting}",
+        finding=f"Exchanging gradients takes {took} of {breakdown.each_step} ({part})",
+        wrong=exchange_ms >= limits.share * breakdown.step_ms,
+        remedies=[
+            Remedy("Overlap the exchange with the backward pass, and use NCCL", CODE["options"]),
+            Remedy(f"Or exchange less often: use a larger batch per replica{batch}", LARGER),
+        ],
+        effects=[Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, ms(exchange_ms), bound=Bound.AT_MOST)],
+    )
 
 
 def _times(exposed_ms: float, exchange_ms: float | None, collectives: Collectives | None) -> Iterator[Measure]:
@@ -58,23 +60,3 @@ def _times(exposed_ms: float, exchange_ms: float | None, collectives: Collective
         yield Measure("collective time hidden by other kernels", ms(collectives.hidden_ms))
         calls = ", ".join(f"{name} {number:.3g}" for name, number in collectives.kinds)
         yield Measure(f"collective time per step (calls: {calls})", ms(collectives.ms))
-
-
-def _finding(
-    exchange_ms: float, breakdown: Breakdown, replicas: Replicas, evidence: tuple[Measure, ...], waits: str
-) -> Finding:
-    part = f"{percent(exchange_ms / breakdown.step_ms)}{waits}"
-    batch = f" (now {replicas.each:g} examples)" if replicas.each else ""
-    exchange = Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, ms(exchange_ms), bound=Bound.AT_MOST)
-    return Finding(
-        summary=f"Exchanging gradients takes {milliseconds(exchange_ms)} of {breakdown.each_step} ({part})",
-        evidence=evidence,
-        remedies=(
-            Remedy("Overlap the exchange with the backward pass, and use NCCL", CODE["options"]),
-            Remedy(f"Or exchange less often: use a larger batch per replica{batch}", LARGER),
-        ),
-        effects=(exchange,),
-    )
-
-
-LARGER = "batch_size = 2 * batch_size  # adjust the learning rate and compare the accuracy"

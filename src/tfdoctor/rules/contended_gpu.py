@@ -1,17 +1,13 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
+from tfdoctor.facts.machine.gpu_boards import GpuBoards
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.SCALE
-SINCE = "0.2.0"
+TOPIC, SINCE = Topic.SCALE, "0.2.0"
 BY_HAND = "which programs run on a GPU is not decided by the file"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When other programs are reported."""
-
     share: float = share_limit(
         0.1, "Smallest share of the time with kernels of other programs on the GPU; less may be a display"
     )
@@ -24,42 +20,29 @@ def check(boards: GpuBoards, device: Device, limits: Limits = Limits()) -> Verdi
     others = max(board.others for board in boards.boards)
     if not others:
         return Healthy(summary="No other program computes on the GPUs of the run")
-    known = [board for board in boards.boards if board.others_share is not None]
+    known = [(one.others_share, one.name) for one in boards.boards if one.others_share is not None]
     if not known:
         return NotApplicable(
             reason=f"{counted(others, 'process', 'processes')} that may be of other programs use the GPU, and the "
             "driver does not tell how much each computes"
         )
-    worst = max(known, key=_share)
-    evidence = (
-        Measure("processes of other programs", count(others)),
-        Measure.share("share of the time with kernels of others", _share(worst), limits.share),
-    )
-    if _share(worst) < limits.share:
-        summary = f"Kernels of other programs were on the GPU for {percent(_share(worst))} of the time"
-        return Healthy(summary=summary, evidence=evidence)
-    return Finding(
-        summary=f"Kernels of other programs were on {worst.name} for {percent(_share(worst))} of the time",
-        evidence=(*evidence, _table(boards)),
-        remedies=(Remedy("Give the run a GPU of its own", OWN_GPU),),
-        effects=(Effect(Stage.DEVICE, 1.0 - _share(worst), bound=Bound.AT_MOST),),
-    )
-
-
-def _share(board: Board) -> float:
-    return board.others_share or 0.0
-
-
-def _table(boards: GpuBoards) -> Table:
-    return Table.of(
+    share, name = max(known, key=lambda one: one[0])
+    table = Table.of(
         boards.boards,
-        ("GPU", lambda board: f"{board.name} ({board.index})"),
-        ("processes of other programs", lambda board: count(board.others)),
+        ("GPU", lambda one: f"{one.name} ({one.index})"),
+        ("processes of other programs", lambda one: count(one.others)),
         (
             "share of the time with their kernels",
-            lambda board: None if board.others_share is None else ratio(board.others_share),
+            lambda b: None if b.others_share is None else ratio(b.others_share),
         ),
     )
-
-
-OWN_GPU = "# in a terminal: nvidia-smi lists the processes; then CUDA_VISIBLE_DEVICES=1 python train.py"
+    own_gpu = "# in a terminal: nvidia-smi lists the processes; then CUDA_VISIBLE_DEVICES=1 python train.py"
+    return judged(
+        Measure("processes of other programs", count(others)),
+        Measure.share("share of the time with kernels of others", share, limits.share),
+        healthy=f"Kernels of other programs were on the GPU for {percent(share)} of the time",
+        finding=f"Kernels of other programs were on {name} for {percent(share)} of the time",
+        details=[table],
+        remedies=[Remedy("Give the run a GPU of its own", own_gpu)],
+        effects=[Effect(Stage.DEVICE, 1.0 - share, bound=Bound.AT_MOST)],
+    )

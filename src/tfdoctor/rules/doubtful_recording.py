@@ -6,16 +6,12 @@ from tfdoctor.facts.quality import FEW_STEPS, SLOWED, UNEVEN, Quality
 from tfdoctor.terms.text import capitalized
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.RECORDING
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.RECORDING, "0.1.0"
 BY_HAND = "it concerns the recording, not the file"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """When a problem is reported; the report's own trust level does not depend on these limits."""
-
+class Limits:  # the report's own trust level does not depend on them
     steps: float = limit(
         float(FEW_STEPS),
         "Smallest number of traced training steps that is enough; with fewer, one late callback moves the median",

@@ -4,17 +4,15 @@ from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.EXECUTION
-SINCE = "0.1.0"
-PRECONDITIONS = (figures_per_step,)
+TOPIC, SINCE, PRECONDITIONS = Topic.EXECUTION, "0.1.0", (figures_per_step,)
 BY_HAND = "the recording does not show which line reads the values"
+
+STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
+FIT = Remedy("With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
     share: float = share_limit(
         0.05,
         "Smallest share of the step in which the GPU idles after reads; about a tenth of that is the copy itself",
@@ -43,46 +41,23 @@ def check(
         return NotApplicable(reason=f"{few}, too few to see what recurs; trace 20 steps or more")
     # After the last step no other one follows that could be seen to wait.
     correction = steady.rounds / (steady.rounds - 1)
-    idle = _idle_ms(syncs, compiling, correction)
+    compiled = (compiling.host_ms, compiling.between_ms) if compiling else (0.0, 0.0)
+    idle = {
+        Stage.HOST: max(0.0, syncs.host_ms * correction - compiled[0]),
+        Stage.BETWEEN: max(0.0, syncs.between_ms * correction - compiled[1]),
+    }
     idle_ms = sum(idle.values())
-    share = idle_ms / breakdown.step_ms if breakdown.step_ms else 0.0
-    evidence = (
+    share = breakdown.share(idle_ms)
+    in_fit = not steady.several_per_call and (framework.keras or not framework.foreign)
+    return judged(
         Measure.share("share of the step in which the GPU idles after a read", share, limits.share),
         Measure("reads per step that stall the GPU", count(syncs.syncs), count(limits.syncs)),
         Measure("copies to the host per step", count(syncs.reads)),
-    )
-    summary = f"The GPU idles {milliseconds(idle_ms)} of {breakdown.each_step} after the host reads values"
-    if share < limits.share or syncs.syncs * correction < limits.syncs:
-        return Healthy(summary=summary, evidence=evidence)
-    in_fit = not steady.several_per_call and (framework.keras or not framework.foreign)
-    return _finding(summary, evidence, idle, (RARELY, FIT) if in_fit else (RARELY,))
-
-
-def _idle_ms(syncs: HostSyncs, compiling: CompileTime | None, correction: float) -> dict[Stage, float]:
-    """Return the idle time after reads, inside the calls and between them, without compiling."""
-    compile_host_ms = compiling.host_ms if compiling else 0.0
-    compile_between_ms = compiling.between_ms if compiling else 0.0
-    return {
-        Stage.HOST: max(0.0, syncs.host_ms * correction - compile_host_ms),
-        Stage.BETWEEN: max(0.0, syncs.between_ms * correction - compile_between_ms),
-    }
-
-
-def _finding(
-    summary: str, evidence: tuple[Measure, ...], idle: dict[Stage, float], remedies: tuple[Remedy, ...]
-) -> Finding:
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=remedies,
-        effects=tuple(
+        healthy=f"The GPU idles {milliseconds(idle_ms)} of {breakdown.each_step} after the host reads values",
+        wrong=share >= limits.share and syncs.syncs * correction >= limits.syncs,
+        remedies=[Remedy("Read values every 100 steps", CODE["every"]), *([FIT] if in_fit else [])],
+        effects=[
             Effect(stage, 0.0, StepWork.READING_RESULTS, ms(time_ms), bound=Bound.AT_MOST)
             for stage, time_ms in idle.items()
-        ),
+        ],
     )
-
-
-STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"
-
-RARELY = Remedy("Read values every 100 steps", CODE["every"])
-FIT = Remedy("With Keras' fit, run several steps per call", STEPS, edit_id="steps-per-execution")

@@ -1,20 +1,18 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, Transfer, Transfers
+from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, Transfers
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.EXECUTION
-SINCE = "0.1.0"
-PRECONDITIONS = (figures_per_step,)
+TOPIC, SINCE, PRECONDITIONS = Topic.EXECUTION, "0.1.0", (figures_per_step,)
 BY_HAND = "what a prefetch to the device may hold depends on the memory of the device"
+
+PREFETCH = """\
+dataset = dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))  # the last transformation"""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
     share: float = share_limit(0.02, "Smallest share of the step that copies take while no kernel runs")
 
 
@@ -22,28 +20,10 @@ def check(transfers: Transfers, breakdown: Breakdown, framework: Framework, limi
     """Compare the copies that no kernel hides with the step."""
     copies = [copy for copy in (transfers[H2D], transfers[D2H]) if copy.count]
     exposed_ms = sum(copy.exposed_ms for copy in copies)
-    share = breakdown.share(exposed_ms)
-    measure = Measure.share("share of the step copying while no kernel runs", share, limits.share)
-    if share < limits.share:
-        taken = f"{milliseconds(exposed_ms)} of {breakdown.each_step} while no kernel runs"
-        summary = f"Copies between host and GPU take {taken}"
-        return Healthy(summary=summary, evidence=(measure,))
-    worst = max(copies, key=lambda copy: copy.exposed_ms)
+    taken = f"of {breakdown.each_step} while no kernel runs"
+    worst = max(copies or [transfers[H2D]], key=lambda copy: copy.exposed_ms)
     source = ", from pageable memory" if worst.host_memory == PAGEABLE else ""
-    effects = (
-        Effect(Stage.TRANSFER, 0.0, copy.direction, ms(copy.exposed_ms), bound=Bound.AT_MOST) for copy in copies
-    )
-    return Finding(
-        summary=f"Copies from {worst.direction} take {milliseconds(worst.exposed_ms)} of {breakdown.each_step} "
-        f"while no kernel runs{source}",
-        evidence=(measure, _table(copies)),
-        remedies=_remedies(worst, framework),
-        effects=tuple(effects),
-    )
-
-
-def _table(copies: list[Transfer]) -> Table:
-    return Table.of(
+    table = Table.of(
         copies,
         ("direction", lambda copy: copy.direction),
         ("copies per step", lambda copy: count(copy.count)),
@@ -53,19 +33,21 @@ def _table(copies: list[Transfer]) -> Table:
         ("bandwidth", lambda copy: None if copy.rate is None else bandwidth(copy.rate)),
         ("host memory", lambda copy: copy.host_memory),
     )
-
-
-def _remedies(worst: Transfer, framework: Framework) -> tuple[Remedy, ...]:
-    if worst.direction == D2H:
-        return (Remedy("Keep results on the GPU and read them every 100 steps", CODE["read"]),)
     ahead, smaller = PREFETCH, CODE["smaller"]
     if framework.foreign:
         ahead, smaller = (CODE["put"] if framework.name == JAX else ""), ""
-    return (
+    there = (
         Remedy("Copy the next batch while the GPU trains on the current one", ahead),
         Remedy("Copy smaller data types and cast on the GPU", smaller),
     )
-
-
-PREFETCH = """\
-dataset = dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))  # the last transformation"""
+    back = (Remedy("Keep results on the GPU and read them every 100 steps", CODE["read"]),)
+    return judged(
+        Measure.share("share of the step copying while no kernel runs", breakdown.share(exposed_ms), limits.share),
+        healthy=f"Copies between host and GPU take {milliseconds(exposed_ms)} {taken}",
+        finding=f"Copies from {worst.direction} take {milliseconds(worst.exposed_ms)} {taken}{source}",
+        details=[table],
+        remedies=back if worst.direction == D2H else there,
+        effects=[
+            Effect(Stage.TRANSFER, 0.0, one.direction, ms(one.exposed_ms), bound=Bound.AT_MOST) for one in copies
+        ],
+    )

@@ -2,22 +2,16 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.scale.replicas import Replicas
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.SCALE, "0.1.0"
 BY_HAND = "a larger batch changes the training, so the learning rate has to be adjusted"
 
 INPUT = "the job waits for its input: larger batches would only wait longer"
-
 ONE_DEVICE = "the replicas share one device, which one replica would use with the whole batch; see shared-device"
-
 UNRECORDED = "the recording does not say among how many replicas the batch is divided"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
     examples: float = limit(
         32.0,
         "Number of examples per replica that is enough; with more of them, the remedies of small-batch apply, as "
@@ -32,28 +26,22 @@ def check(replicas: Replicas, breakdown: Breakdown, device: Device, limits: Limi
     """Compare the cost of a step that does not depend on the batch with the step."""
     if reason := _why_not(replicas, breakdown, device):
         return NotApplicable(reason=reason)
-    per_replica = replicas.each or 0.0
+    each = replicas.each or 0.0
     parts = {stage: breakdown[stage] for stage in (Stage.HOST, Stage.COLLECTIVE)}
-    fixed = sum(parts.values()) / breakdown.step_ms
-    evidence = (
-        Measure("examples per replica", count(per_replica), count(limits.examples)),
+    fixed = breakdown.share(sum(parts.values()))
+    examples = f"{replicas.count} replicas with {each:g} examples each per step"
+    return judged(
+        Measure("examples per replica", count(each), count(limits.examples)),
         Measure("replicas", count(replicas.count or 0)),
         Measure.share("share of the step that does not depend on the batch", fixed, limits.share),
-    )
-    examples = f"{replicas.count} replicas with {per_replica:g} examples each per step"
-    summary = f"{examples} spend {percent(fixed)} of the step on fixed costs"
-    if per_replica >= limits.examples or fixed < limits.share:
-        return Healthy(summary=summary, evidence=evidence)
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=(Remedy("Give each replica the batch that one device would get", CODE["batch"]),),
-        effects=Effect.of_stages(parts, "", per_replica / limits.examples),
+        healthy=f"{examples} spend {percent(fixed)} of the step on fixed costs",
+        wrong=each < limits.examples and fixed >= limits.share,
+        remedies=[Remedy("Give each replica the batch that one device would get", CODE["batch"])],
+        effects=Effect.of_stages(parts, "", each / limits.examples),
     )
 
 
 def _why_not(replicas: Replicas, breakdown: Breakdown, device: Device) -> str:
-    """Return why the batch cannot be judged; "" when it can."""
     if replicas.count is None:
         return UNRECORDED
     if replicas.count < 2:  # noqa: PLR2004 - several

@@ -2,16 +2,12 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.scale.device_skew import DeviceSkew
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.SCALE, "0.1.0"
 BY_HAND = "how the batch is divided is set outside of the training step"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
     lag: float = share_limit(
         0.05, "Smallest share of the step by which the slowest device lags; the same limit as between hosts"
     )
@@ -24,44 +20,32 @@ def check(skew: DeviceSkew, breakdown: Breakdown, limits: Limits = Limits()) -> 
     """Compare the compute times of devices that wait for each other."""
     if not any(skew.exchanging_ms.values()):
         return NotApplicable(reason="the devices exchange nothing in the traced steps, so none waits for another")
-    lag, share = milliseconds(skew.lag_ms), skew.lag_ms / breakdown.step_ms
-    evidence = (
-        Measure.share("share of the step by which the slowest device lags", share, limits.lag),
-        Measure("extra time other devices wait in collectives", ms(max(0.0, skew.waited_ms))),
-        Table.of(
-            sorted(skew.computing_ms, key=lambda name: -skew.computing_ms[name]),
-            ("device", str),
-            ("compute time", lambda name: ms(skew.computing_ms[name])),
-            ("time in collectives", lambda name: ms(skew.exchanging_ms[name])),
-        ),
-    )
-    if skew.lag_ms < limits.lag * breakdown.step_ms:
-        return Healthy(summary=f"The devices' compute times differ by {lag}", evidence=evidence)
-    if skew.waited_ms < limits.waited * skew.lag_ms:
+    lag, share = milliseconds(skew.lag_ms), breakdown.share(skew.lag_ms)
+    wrong = skew.lag_ms >= limits.lag * breakdown.step_ms
+    if wrong and skew.waited_ms < limits.waited * skew.lag_ms:
         return NotApplicable(
             reason=f"{skew.slowest} computes {lag} longer than the others, but they do not wait for it in "
             "collectives: they may hold different parts of the model"
         )
-    return Finding(
-        summary=f"{skew.slowest} computes {lag} longer than the other devices, which wait for it",
-        evidence=evidence,
-        remedies=(EVEN, Remedy(f"Find what slows {skew.slowest}", INSPECT)),
-        effects=(_effect(skew),),
+    table = Table.of(
+        sorted(skew.computing_ms, key=lambda name: -skew.computing_ms[name]),
+        ("device", str),
+        ("compute time", lambda name: ms(skew.computing_ms[name])),
+        ("time in collectives", lambda name: ms(skew.exchanging_ms[name])),
     )
-
-
-def _effect(skew: DeviceSkew) -> Effect:
-    """Let the slowest be as fast as the next: it computes less, or the device that is shown waits less."""
-    others = skew.exchanging_ms.keys() - {skew.slowest}
-    stage = Stage.COLLECTIVE if skew.shown in others else Stage.DEVICE
-    return Effect(stage, 0.0, StepWork.SLOWEST_REPLICA, ms(skew.gain_ms), bound=Bound.AT_MOST)
-
-
-EVEN = Remedy(
-    "Divide each batch evenly",
-    """\
-dataset = dataset.batch(global_batch_size, drop_remainder=True)
-# examples of different lengths: dataset.bucket_by_sequence_length(...)""",
-)
-
-INSPECT = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,CLOCK"
+    inspect = "# in a terminal, during training: nvidia-smi -q -d PERFORMANCE,TEMPERATURE,CLOCK"
+    # The slowest becomes as fast as the next: it computes less, or the device that is shown waits less.
+    stage = Stage.COLLECTIVE if skew.shown in skew.exchanging_ms.keys() - {skew.slowest} else Stage.DEVICE
+    return judged(
+        Measure.share("share of the step by which the slowest device lags", share, limits.lag),
+        Measure("extra time other devices wait in collectives", ms(max(0.0, skew.waited_ms))),
+        table,
+        healthy=f"The devices' compute times differ by {lag}",
+        finding=f"{skew.slowest} computes {lag} longer than the other devices, which wait for it",
+        wrong=wrong,
+        remedies=[
+            Remedy("Divide each batch evenly", CODE["even"]),
+            Remedy(f"Find what slows {skew.slowest}", inspect),
+        ],
+        effects=[Effect(stage, 0.0, StepWork.SLOWEST_REPLICA, ms(skew.gain_ms), bound=Bound.AT_MOST)],
+    )

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.scale.clock_skew import NTP, ONE_CLOCK, clock_skew
-from tfdoctor.facts.scale.host_matching import MatchedBy, match
+from tfdoctor.facts.scale.host_matching import NTP, ONE_CLOCK, MatchedBy, clock_skew, match
 from tfdoctor.facts.scale.host_steps import NS_PER_MS, HostSteps
 from tfdoctor.facts.scale.stragglers import Comparison, compare, lower_bound
 from tfdoctor.facts.step_time.breakdown import PARTS

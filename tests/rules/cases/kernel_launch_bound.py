@@ -19,7 +19,7 @@ def example(
 ) -> Verdict:
     """The GPU works for 4 ms of each 9.5 ms step."""
     sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: launching_ms}
-    gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0, python_known=True)
+    gaps = IdleGaps(launching_ms, {}, sizes, sizes, sizes, kernels=156.0)
     step = Breakdown.of(host=launching_ms, device=device_ms)
     steady = SteadySteps.of(steps or Steps.uniform(10, step.step_ms))
     return check(gaps, step, operations, framework, steady)

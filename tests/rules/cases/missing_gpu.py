@@ -2,8 +2,9 @@
 
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.device import Device
+from tfdoctor.recording.program import MissingLibrary
 from tfdoctor.rules.missing_gpu import check
-from tfdoctor.rules.missing_gpu.boards import Boards, MissingLibrary, Obstacle
+from tfdoctor.rules.missing_gpu.boards import Boards, Obstacle
 from tfdoctor.terms.verdict import Verdict
 
 CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")

@@ -94,7 +94,7 @@ def test_a_ragged_input_is_told_by_the_graph() -> None:
 
 def test_launching_is_shared_by_the_number_of_kernels() -> None:
     sizes = dict.fromkeys(GapSize, 0.0) | {GapSize.SMALL: 8.0}
-    gaps = IdleGaps(8.0, {}, sizes, sizes, sizes, kernels=4.0, python_known=True)
+    gaps = IdleGaps(8.0, {}, sizes, sizes, sizes, kernels=4.0)
     other = row("dense/MatMul", layer="dense")
     (one,) = measured(row(), other, other, other, gaps=gaps).looped
     assert one.launching_ms == pytest.approx(2.0)

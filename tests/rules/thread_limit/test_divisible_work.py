@@ -1,10 +1,18 @@
 """DivisibleWork: operations that more threads would share, and what ran beside them."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.builders import chart, executor, line, markers, recording, trace
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.rules.thread_limit.divisible_work import FLOP, DivisibleWork, is_divisible
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.work import tabulate
+from tfdoctor.rules.thread_limit.divisible_work import FLOP, DivisibleWork
+from tfdoctor.terms.verdict import Stage
+from tfdoctor.trace import EventType, Intervals
 
 
 @pytest.mark.parametrize(
@@ -18,7 +26,11 @@ from tfdoctor.rules.thread_limit.divisible_work import FLOP, DivisibleWork, is_d
     ],
 )
 def test_small_operations_are_not_divided(row: OperationTime, divided: bool) -> None:  # noqa: FBT001
-    assert is_divisible(row) is divided
+    row = replace(row, ran=("a",))
+    work = tabulate([(("a", row.type, "a"), EventType("a"), 0, 1)])
+    activity = Activity(Intervals(), {Stage.DEVICE: work}, Intervals())
+    found = DivisibleWork.measure(activity, Operations((row,)), Steps.uniform(3, 10.0))
+    assert found.rows == (row,) * divided
 
 
 def test_an_operation_that_runs_beside_another_uses_two_cores_already() -> None:

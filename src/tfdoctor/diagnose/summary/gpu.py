@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
-from tfdoctor.facts.gpu.transfers import PAGEABLE, PINNED, UNKNOWN, Transfer, Transfers
+from tfdoctor.facts.gpu.transfers import CLEAR, PAGEABLE, PINNED, UNKNOWN, Transfer, Transfers
 from tfdoctor.facts.gpu.utilization import GpuUtilization
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.scale.collectives import Collectives
@@ -82,7 +82,7 @@ def _idle(time: GpuUtilization, gaps: IdleGaps) -> Iterator[Measure]:
 
 
 def _copies(copies: Transfer) -> Iterator[Measure]:
-    what = "memory cleared" if copies.is_clearing else f"copies {copies.direction}"
+    what = "memory cleared" if copies.direction is CLEAR else f"copies {copies.direction}"
     yield Measure(what, ms(copies.ms))
     yield Measure(f"{what}, while no kernel runs", ms(copies.exposed_ms))
     yield Measure(f"number of {what}", count(copies.count))

@@ -6,8 +6,7 @@ from types import MappingProxyType
 
 from tfdoctor.diagnosis import Diagnosis, HostFinding, HostRow, Hosts, Result, Together
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.scale.clock_skew import ClockSkew, clock_skew
-from tfdoctor.facts.scale.host_matching import MatchedBy, Matching, match
+from tfdoctor.facts.scale.host_matching import ClockSkew, MatchedBy, Matching, clock_skew, match
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.facts.scale.stragglers import ALPHA, MATTERS, Comparison, Lag, compare
 from tfdoctor.terms.humanize import counted, milliseconds, percent

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
@@ -18,7 +18,7 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.terms.verdict import Location
-from tfdoctor.trace import Event, Intervals, Plane, Trace
+from tfdoctor.trace import Event, Intervals, Trace
 from tfdoctor.trace.names import COPY, INPUT_THREAD
 
 EDGE = re.compile(r"(.+?)/_\d+:_(?:Host)?(?:Send|Recv)")
@@ -44,7 +44,6 @@ class Detour:
     copies_ms: float
     waiting_ms: float
     at: Location | None = None
-    layer: str = ""
 
     @property
     def ms(self) -> float:
@@ -64,92 +63,65 @@ class Detours:
 
     @classmethod
     def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, program: Program | None) -> Self:
-        """Pair each copy to the host with the next one back, where the GPU starts no kernel before it.
-
-        Raises:
-            Unavailable: the run used no GPU, or the trace does not name what is copied.
-        """
+        """Pair each copy to the host with the next one back, where the GPU starts no kernel before it."""
         gpu = activities.busiest
-        edges = _edges(gpu.plane)
+        copies = (
+            event
+            for line in work_lines(gpu.plane)
+            for event in map(line.event, np.flatnonzero(is_named(line, COPY.match)).tolist())
+        )
+        edges = sorted((copy for copy in copies if _source(copy)), key=lambda copy: copy.start_ps)
         if not edges:
             raise Unavailable("the trace does not name the tensors that are copied to the GPU")
         ran = _on_host(trace)
         starts = np.sort(gpu.kernel_starts_ps)
         found: dict[str, list[tuple[Event, Event]]] = {}
         for there, back in _pairs(edges, steady.stretches):
-            name, between = source_of(back), (there.start_ps, back.end_ps)
+            name, between = _source(back), (there.start_ps, back.end_ps)
             first, last = starts.searchsorted(between, side="left")
-            if first == last and _ran_between(ran.get(name, ()), *between):
+            meanwhile = (between[0] <= one.start_ps and one.end_ps <= between[1] for one in ran.get(name, ()))
+            if first == last and any(meanwhile):
                 found.setdefault(name, []).append((there, back))
-        kernels = gpu.kernels | gpu.collectives
-        rows = (
-            _detour(name, ran[name][0].name.rpartition(":")[2], pairs, kernels, steady)
-            for name, pairs in found.items()
-        )
-        named = (_located(row, program) for row in rows)
-        return cls(
-            tuple(sorted(named, key=lambda row: -row.ms)),
-            tuple(there.end_ps for pairs in found.values() for there, _ in pairs),
-        )
+        kernels, rows = gpu.kernels | gpu.collectives, []
+        for name, pairs in found.items():
+            copied = Intervals.union((event.start_ps, event.end_ps) for pair in pairs for event in pair) - kernels
+            whole = Intervals.union((there.start_ps, back.end_ps) for there, back in pairs) - kernels
+            operation = program.by_name.get(name) if program else None
+            rows.append(
+                Detour(
+                    name,
+                    ran[name][0].name.rpartition(":")[2],
+                    len(pairs) / steady.rounds,
+                    steady.ms(copied),
+                    steady.ms(whole - copied),
+                    program.line_of(operation) if program and operation else None,
+                )
+            )
+        rows.sort(key=lambda row: -row.ms)
+        return cls(tuple(rows), tuple(there.end_ps for pairs in found.values() for there, _ in pairs))
 
 
-def source_of(copy: Event) -> str:
+def _source(copy: Event) -> str:
     """Return the operation whose tensor an event copies; "" where its name does not tell."""
-    for stat in STATS:
-        text = str(copy.stats.get(stat) or "")
-        if match := EDGE.match(text):
-            return CALLED.sub("", match[1])
-    return ""
-
-
-def _edges(plane: Plane) -> list[Event]:
-    """Return the copies between host and GPU that belong to an operation, in order of time."""
-    copies = [
-        event
-        for line in work_lines(plane)
-        for event in map(line.event, np.flatnonzero(is_named(line, COPY.match)).tolist())
-    ]
-    return sorted((copy for copy in copies if source_of(copy)), key=lambda copy: copy.start_ps)
+    edges = (EDGE.match(str(copy.stats.get(stat) or "")) for stat in STATS)
+    return next((CALLED.sub("", edge[1]) for edge in edges if edge), "")
 
 
 def _pairs(edges: list[Event], stretches: Iterable[tuple[int, int]]) -> Iterator[tuple[Event, Event]]:
     """Yield each copy to the host with the copy to the GPU that follows it in the same step."""
     for start, end in stretches:
-        inside = [copy for copy in edges if start <= copy.start_ps < end]
-        for there, back in pairwise(inside):
+        for there, back in pairwise([copy for copy in edges if start <= copy.start_ps < end]):
             returns = direction_of(there.name) is D2H and direction_of(back.name) is H2D
-            if returns and not BATCH.search(source_of(back)):
+            if returns and not BATCH.search(_source(back)):
                 yield there, back
 
 
 def _on_host(trace: Trace) -> Mapping[str, list[Event]]:
     """Return the operations that the host's threads ran, by name."""
     ran: dict[str, list[Event]] = defaultdict(list)
-    for line in trace.host_lines:
-        if line.name.startswith(INPUT_THREAD):
-            continue
-        for event in line.events():
-            name, _, kind = event.name.rpartition(":")
-            if name and kind.isidentifier():
-                ran[CALLED.sub("", name)].append(event)
+    threads = (line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD))
+    for event in (event for line in threads for event in line.events()):
+        name, _, kind = event.name.rpartition(":")
+        if name and kind.isidentifier():
+            ran[CALLED.sub("", name)].append(event)
     return ran
-
-
-def _ran_between(events: Iterable[Event], start: int, end: int) -> bool:
-    return any(start <= event.start_ps and event.end_ps <= end for event in events)
-
-
-def _detour(
-    name: str, kind: str, pairs: list[tuple[Event, Event]], kernels: Intervals, steady: SteadySteps
-) -> Detour:
-    both = [event for pair in pairs for event in pair]
-    copies = Intervals.union((event.start_ps, event.end_ps) for event in both) - kernels
-    whole = Intervals.union((there.start_ps, back.end_ps) for there, back in pairs) - kernels
-    return Detour(name, kind, len(pairs) / steady.rounds, steady.ms(copies), steady.ms(whole - copies))
-
-
-def _located(row: Detour, program: Program | None) -> Detour:
-    operation = program.by_name.get(row.name) if program else None
-    if program is None or operation is None:
-        return row
-    return replace(row, at=program.line_of(operation), layer=operation.layer)

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.correlation import launch_times, starts_and_launches
+from tfdoctor.facts.gpu.activity import GpuActivities, launches
 from tfdoctor.facts.gpu.detours import Detours
 from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.gpu.transfers import D2H, direction_of
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.trace import Intervals, Plane, Trace
+from tfdoctor.trace import Intervals, Trace
 
 SETTLING_PS = 2_000_000
 """2 µs: a gap that begins this soon after the copy begins with it; streams' clocks differ by less."""
@@ -42,16 +40,15 @@ class HostSyncs:
         """Find the idle stretches that begin with the end of a copy back, but for those of device-placement.
 
         An operation on the host takes that copy, and Python does not read it.
-
-        Raises:
-            Unavailable: the run used no GPU, or its work was not recorded.
         """
         gpu, (first, last) = activities.busiest, (steady.stretches[0][0], steady.stretches[-1][1])
-        copied = np.setdiff1d(_copied_back(gpu.plane), detours.there_ps if detours else ())
+        back = np.array([direction_of(kind.name) is D2H for kind in gpu.plane.types], bool)
+        ends = [(line.start_ps + line.duration_ps)[back[line.kind]] for line in work_lines(gpu.plane)]
+        copied = np.setdiff1d(np.concatenate([np.zeros(0, np.int64), *ends]), detours.there_ps if detours else ())
         settling = Intervals.merged(copied, copied + SETTLING_PS + 1)
-        starts, launches = starts_and_launches(gpu.plane, launch_times(trace))
+        starts, launched = launches(trace, gpu.plane)
         idle = Intervals(((first, last),)) - gpu.busy.within(first, last)
-        launched = np.append(launches, np.iinfo(np.int64).min)[starts.searchsorted(idle.ends_ps)]
+        launched = np.append(launched, np.iinfo(np.int64).min)[starts.searchsorted(idle.ends_ps)]
         began = idle.starts_ps
         # The work that ends a gap after a copy was launched after the gap began. Outliers are left out.
         synced = steady.holds(began) & settling.holds(began) & (launched > began)
@@ -63,15 +60,3 @@ class HostSyncs:
             inside,
             steady.ms(drained) - inside,
         )
-
-    @property
-    def total_ms(self) -> float:
-        """The idle time after such copies, inside and outside of the call, in ms per step."""
-        return self.host_ms + self.between_ms
-
-
-def _copied_back(plane: Plane) -> NDArray[np.int64]:
-    """Return (n,) when copies from device to host ended."""
-    back = np.array([direction_of(kind.name) is D2H for kind in plane.types], bool)
-    ends = [(line.start_ps + line.duration_ps)[back[line.kind]] for line in work_lines(plane)]
-    return np.concatenate([np.zeros(0, np.int64), *ends])

@@ -12,7 +12,7 @@ import numpy as np
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_operations import captured_executions
 from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers
-from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import EXECUTOR, FUNCTION_RUNS, INPUT_THREAD, LAUNCH, PYTHON_CALL, SYNC, TRAINING_CALLS
 
 
@@ -42,18 +42,13 @@ class HostWork:
             of_input = np.isin(line.stats.ids_of("id", executes), captured)
             launching[executes[~of_input]] = True
             launches |= spans_of(line, launching) - blocked
-        return cls(activity.wait, launches | activity.dispatch - syncs, syncs, _python(lines))
-
-
-def _python(lines: list[Line]) -> Intervals | None:
-    """Return when the trainer's threads run Python alone: in its frames and in no other event."""
-    training, alone = trainers(lines), []
-    for line in training:
-        outer = np.zeros(len(line), bool)
-        for stat in ("_r", "step_num", "tf_function_call"):  # around a step or a tf.function
-            outer[line.stats.having(stat)] = True
-        outer &= ~is_named(line, FUNCTION_RUNS.__contains__)
-        outer |= is_named(line, TRAINING_CALLS.__contains__)
-        outer |= is_named(line, PYTHON_CALL.fullmatch)
-        alone.append(spans_of(line, outer) - spans_of(line, ~outer))
-    return Intervals.any_of(alone) if training else None
+        alone = None  # when the trainer's threads are in Python's frames and in no other event
+        for line in trainers(lines):
+            outer = np.zeros(len(line), bool)
+            for stat in ("_r", "step_num", "tf_function_call"):  # around a step or a tf.function
+                outer[line.stats.having(stat)] = True
+            outer &= ~is_named(line, FUNCTION_RUNS.__contains__)
+            outer |= is_named(line, TRAINING_CALLS.__contains__)
+            outer |= is_named(line, PYTHON_CALL.fullmatch)
+            alone = (alone or Intervals()) | (spans_of(line, outer) - spans_of(line, ~outer))
+        return cls(activity.wait, launches | activity.dispatch - syncs, syncs, alone)

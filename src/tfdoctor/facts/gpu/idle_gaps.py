@@ -10,13 +10,11 @@ from enum import StrEnum
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.correlation import NEVER, launch_times, starts_and_launches
+from tfdoctor.facts.gpu.activity import NEVER, GpuActivities, launches
 from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.trace import Intervals, Plane, Trace
+from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.intervals import pairs_of
 
 
@@ -61,20 +59,32 @@ class IdleGaps:
     gaps: Mapping[GapSize, float]  # number of gaps by size
     dispatching: Mapping[GapSize, float]  # ms by size, sums to causes[IdleCause.DISPATCH]
     kernels: float  # per step
-    python_known: bool  # False: Python's time counts as UNKNOWN
 
     @classmethod
     def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork) -> Self:
-        """Divide the idle time of every steady step.
-
-        Raises:
-            Unavailable: the run used no GPU, or its work was not recorded.
-        """
+        """Divide the idle time of every steady step."""
         gpu = activities.busiest
         gaps = pairs_of(
             gap for stretch in steady.stretches for gap in (Intervals((stretch,)) - gpu.busy.within(*stretch)).spans
         )
-        parts = _by_cause(gaps, steady, host, _queued(gaps, gpu.plane, launch_times(trace)))
+        starts, launched = launches(trace, gpu.plane)
+        after = starts.searchsorted(gaps[:, 1])
+        queued = np.append(starts, NEVER)[after] == gaps[:, 1]  # it ends with work
+        queued &= np.append(launched, NEVER)[after] <= gaps[:, 0]  # that was launched before it began
+        left = Intervals.merged(*gaps.T)
+        claims = {
+            IdleCause.INPUT: host.waits,
+            IdleCause.BETWEEN: left - steady.calls,
+            IdleCause.QUEUED: Intervals.merged(*gaps[queued].T),
+            IdleCause.DISPATCH: host.launches,
+            IdleCause.SYNC: host.syncs,
+            IdleCause.PYTHON: host.python or Intervals(),  # where it is not known, its time is of an unknown cause
+        }
+        parts: dict[IdleCause, Intervals] = {}
+        for cause, claimed in claims.items():
+            parts[cause] = left & claimed
+            left -= claimed
+        parts[IdleCause.UNKNOWN] = left
         size = np.searchsorted(_EDGES_PS, gaps[:, 1] - gaps[:, 0], side="right")
         by_size = {name: gaps[size == place] for place, name in enumerate(GapSize)}
         times = {name: Intervals.merged(*sized.T) for name, sized in by_size.items()}
@@ -87,41 +97,9 @@ class IdleGaps:
                 name: steady.scaled((time & parts[IdleCause.DISPATCH]).total) for name, time in times.items()
             },
             kernels=int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
-            python_known=host.python is not None,
         )
 
     @property
     def launching_ms(self) -> float:
         """The idle time in gaps below a millisecond while the host launches work, in ms."""
         return sum(ms for size, ms in self.dispatching.items() if size is not GapSize.LARGE)
-
-
-Gaps = NDArray[np.int64]
-"""(n, 2) starts and ends, in ps; gaps do not overlap, but may touch where a step ends."""
-
-
-def _queued(gaps: Gaps, plane: Plane, launched: Mapping[int, int]) -> Gaps:
-    """Return the gaps that end with work that was launched before they began."""
-    starts, launches = starts_and_launches(plane, launched)
-    after = starts.searchsorted(gaps[:, 1])
-    ends_it = np.append(starts, NEVER)[after] == gaps[:, 1]
-    before = np.append(launches, NEVER)[after] <= gaps[:, 0]
-    return np.compress(ends_it & before, gaps, axis=0)
-
-
-def _by_cause(gaps: Gaps, steady: SteadySteps, host: HostWork, queued: Gaps) -> dict[IdleCause, Intervals]:
-    """Return disjoint intervals by cause."""
-    left = Intervals.merged(*gaps.T)
-    claims = {
-        IdleCause.INPUT: host.waits,
-        IdleCause.BETWEEN: left - steady.calls,
-        IdleCause.QUEUED: Intervals.merged(*queued.T),
-        IdleCause.DISPATCH: host.launches,
-        IdleCause.SYNC: host.syncs,
-        IdleCause.PYTHON: host.python or Intervals(),
-    }
-    parts: dict[IdleCause, Intervals] = {}
-    for cause, claimed in claims.items():
-        parts[cause] = left & claimed
-        left -= claimed
-    return parts | {IdleCause.UNKNOWN: left}

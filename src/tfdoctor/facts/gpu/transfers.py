@@ -51,9 +51,8 @@ DETAIL = re.compile(r"\b(\w+):(\S+)")
 """'kind_src:pinned kind_dst:device size:4096 dest:0 async:1' (CUPTI since TensorFlow 2.6), 'size:4096
 dest:0 async:1' (2.3, 2.4), 'kind:Unknown size:0 dest:512 async:1' (ROCm, which does not know the size)."""
 
-_LETTERS = {"HD": H2D, "DH": D2H, "DD": D2D, "PP": PEER}
-_HOST_SIDE = {H2D: "kind_src", D2H: "kind_dst"}
-_MEMORY_KINDS = {str(kind): kind for kind in HostMemoryKind}
+LETTERS = {"HD": H2D, "DH": D2H, "DD": D2D, "PP": PEER}
+HOST_SIDE = {H2D: "kind_src", D2H: "kind_dst"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +72,6 @@ class Transfer:
     memory: Mapping[HostMemoryKind, float]
 
     @property
-    def hidden_ms(self) -> float:
-        """The time in which kernels run meanwhile, in ms."""
-        return self.ms - self.exposed_ms
-
-    @property
-    def is_clearing(self) -> bool:
-        """Whether memory is set rather than copied."""
-        return self.direction == CLEAR
-
-    @property
     def host_memory(self) -> HostMemoryKind:
         """The kind of host memory that most bytes come from or go to."""
         return max(self.memory, key=self.memory.__getitem__) if self.memory else UNKNOWN
@@ -96,11 +85,7 @@ class Transfers:
 
     @classmethod
     def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps) -> Self:
-        """Read every copy's direction, size and memory.
-
-        Raises:
-            Unavailable: the run used no GPU, or its work was not recorded.
-        """
+        """Read every copy's direction, size and memory."""
         gpu = activities.busiest
         is_rocm = any(kind.name.startswith("__amd_rocclr_copy") for kind in gpu.plane.types)
         calls = _calls(trace) if is_rocm else {}
@@ -108,10 +93,11 @@ class Transfers:
         for line in work_lines(gpu.plane):
             steady_copies = is_named(line, COPY.match) & steady.holds(line.start_ps)
             for event in map(line.event, np.flatnonzero(steady_copies).tolist()):
-                copies[_direction(event, calls)].append(event)
+                named = bool(COPY_DIRECTION.search(event.name))
+                call = event.name if named else calls.get(int(event.stats.get("correlation_id", 0)), "")
+                copies[CLEAR if "memset" in event.name.lower() else direction_of(call)].append(event)
         working = gpu.kernels | gpu.collectives
-        occurring = [direction for direction in CopyDirection if direction in copies]
-        return cls(tuple(_transfer(way, copies[way], working, steady) for way in occurring))
+        return cls(tuple(_transfer(way, copies[way], working, steady) for way in CopyDirection if way in copies))
 
     def __getitem__(self, direction: CopyDirection) -> Transfer:
         return next(
@@ -120,15 +106,10 @@ class Transfers:
         )
 
 
-def details(text: str) -> dict[str, str]:
-    """Return the named values in a copy's details."""
-    return dict(DETAIL.findall(text))
-
-
 def direction_of(name: str) -> CopyDirection:
     """Return where a copy goes, by its name or that of the call that launched it."""
     letters = COPY_DIRECTION.search(name)
-    return _LETTERS.get("".join(letters.groups()).upper(), OTHER) if letters else OTHER
+    return LETTERS.get("".join(letters.groups()).upper(), OTHER) if letters else OTHER
 
 
 def _calls(trace: Trace) -> dict[int, str]:
@@ -142,22 +123,14 @@ def _calls(trace: Trace) -> dict[int, str]:
     return calls
 
 
-def _direction(copy: Event, calls: Mapping[int, str]) -> CopyDirection:
-    if "memset" in copy.name.lower():
-        return CLEAR
-    if COPY_DIRECTION.search(copy.name):
-        return direction_of(copy.name)
-    return direction_of(calls.get(int(copy.stats.get("correlation_id", 0)), ""))
-
-
 def _transfer(direction: CopyDirection, copies: list[Event], working: Intervals, steady: SteadySteps) -> Transfer:
     spans = Intervals.union((copy.start_ps, copy.end_ps) for copy in copies)
     memory, total = dict.fromkeys(HostMemoryKind, 0.0), 0
     for copy in copies:
-        named = details(str(copy.stats.get("memcpy_details", "")))
-        size, kind = named.get("size", ""), named.get(_HOST_SIDE.get(direction, ""), "").lower()
+        named = dict(DETAIL.findall(str(copy.stats.get("memcpy_details", ""))))
+        size, kind = named.get("size", ""), named.get(HOST_SIDE.get(direction, ""), "").lower()
         nbytes = int(size) if size.isascii() and size.isdigit() else 0
-        memory[_MEMORY_KINDS.get(kind, UNKNOWN)] += nbytes / steady.rounds
+        memory[HostMemoryKind(kind) if kind in memory else UNKNOWN] += nbytes / steady.rounds
         total += nbytes
     lasted = spans.total / PS_PER_MS / 1e3
     return Transfer(
@@ -167,5 +140,5 @@ def _transfer(direction: CopyDirection, copies: list[Event], working: Intervals,
         steady.ms(spans - working),
         total / steady.rounds if total else None,
         total / lasted if total and lasted else None,
-        memory if total and direction in _HOST_SIDE else {},
+        memory if total and direction in HOST_SIDE else {},
     )

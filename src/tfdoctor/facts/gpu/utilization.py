@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.gpu.activity import GpuActivities, GpuActivity
+from tfdoctor.facts.gpu.activity import GpuActivities
 from tfdoctor.facts.gpu.host_work import HostWork
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steady_steps import RoundUnit, SteadySteps
@@ -23,19 +23,6 @@ class GpuShare:
     busy_ms: float  # any of the three
     kernels: float
     traced_ms: float  # its kernels in the whole trace, steps or not
-
-    @classmethod
-    def of(cls, gpu: GpuActivity, steady: SteadySteps) -> Self:
-        """Sum up one GPU's work in the steady steps."""
-        return cls(
-            gpu.name,
-            steady.ms(gpu.kernels),
-            steady.ms(gpu.copies),
-            steady.ms(gpu.collectives),
-            steady.ms(gpu.busy),
-            int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
-            gpu.kernels.total / PS_PER_MS,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +45,7 @@ class GpuUtilization:
     def measure(
         cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork, framework: Framework
     ) -> Self:
-        """Sum up every GPU's work.
-
-        Raises:
-            Unavailable: the run used no GPU, or its work was not recorded.
-        """
+        """Sum up every GPU's work."""
         before = 0.0  # the first step's batch, before that step begins
         if steady.unit is RoundUnit.STEP:
             before = steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
@@ -70,7 +53,18 @@ class GpuUtilization:
         return cls(
             steady.unit,
             steady.round_ms,
-            tuple(GpuShare.of(gpu, steady) for gpu in activities.gpus),
+            tuple(
+                GpuShare(
+                    gpu.name,
+                    steady.ms(gpu.kernels),
+                    steady.ms(gpu.copies),
+                    steady.ms(gpu.collectives),
+                    steady.ms(gpu.busy),
+                    int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
+                    gpu.kernels.total / PS_PER_MS,
+                )
+                for gpu in activities.gpus
+            ),
             None if unseen else steady.ms(host.waits) + before,
             None if unseen else steady.ms(host.waits - activities.busiest.busy),
             before,

@@ -32,11 +32,7 @@ class Cores:
     def measure(
         cls, hardware: Hardware, samples: Samples | None, threads: Threads | Unavailable, framework: Framework
     ) -> Self:
-        """Take the samples, else count the busy threads in the trace.
-
-        Raises:
-            Unavailable: the usable cores are unknown, or there are neither samples nor threads.
-        """
+        """Take the samples, else count the busy threads in the trace."""
         if not hardware.cores:
             how = framework.with_tfdoctor
             raise Unavailable(f"the recording does not say how many cores the run may use{how}")

@@ -61,11 +61,7 @@ class DeviceMemory:
 
     @classmethod
     def measure(cls, trace: Trace, device: Device) -> Self:
-        """Read the allocators' own statistics.
-
-        Raises:
-            Unavailable: the run used no accelerator, or the trace has no allocations.
-        """
+        """Read the allocators' own statistics."""
         if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
         by_name: dict[str, list[Mapping[str, Value]]] = defaultdict(list)
@@ -75,13 +71,13 @@ class DeviceMemory:
                 name = str(stats.get("allocator_name") or "")
                 if ON_DEVICE.fullmatch(name) and all(part in stats for part in PARTS):
                     by_name[name].append(stats)
-        allocators = [Allocator.of(name, allocations) for name, allocations in by_name.items()]
-        if not allocators:
+        if not by_name:
             raise Unavailable(
                 "the trace does not show the memory use of the device: it holds no allocation in the traced "
                 "steps, or the profiler did not record them"
             )
-        return cls(tuple(sorted(allocators, key=lambda allocator: -allocator.share)))
+        allocators = (Allocator.of(name, allocations) for name, allocations in by_name.items())
+        return cls(tuple(sorted(allocators, key=lambda one: -one.share)))
 
     @property
     def fullest(self) -> Allocator:

@@ -48,14 +48,13 @@ class MemoryWanted:
     @classmethod
     def of(cls, message: str) -> Self:
         """Read the message of an exception."""
-        if found := TENSOR.search(message):
-            dtype = DTYPES.get(found["dtype"], found["dtype"])
-            shape = _shape(found["shape"])
-            return cls(shape, dtype, found["allocator"], _size(shape, dtype))
-        if found := ARRAY.search(message):
-            shape = _shape(found["shape"])
-            told = float(found["amount"]) * UNITS.get(found["unit"], 0)
-            return cls(shape, found["dtype"], "", _size(shape, found["dtype"]) or told or None)
+        if found := TENSOR.search(message) or ARRAY.search(message):
+            told = found.groupdict()
+            dtype = DTYPES.get(told["dtype"], told["dtype"])
+            shape = tuple(int(size) for size in told["shape"].replace(" ", "").split(",") if size)
+            nbytes = float(prod(shape) * WIDTHS[dtype]) if WIDTHS.get(dtype) else None
+            written = float(told.get("amount", 0.0)) * UNITS.get(told.get("unit", ""), 0)
+            return cls(shape, dtype, told.get("allocator", ""), nbytes or written or None)
         found = BYTES.search(message)
         return cls(nbytes=float(found["amount"])) if found else cls()
 
@@ -63,12 +62,3 @@ class MemoryWanted:
 def is_memory_error(error: str, message: str) -> bool:
     """Return whether an exception, by its class or its status code, means that memory did not suffice."""
     return error in ERRORS or (error in OF_STATUS and STATUS.search(message) is not None)
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in text.replace(" ", "").split(",") if size)
-
-
-def _size(shape: tuple[int, ...], dtype: str) -> float | None:
-    width = WIDTHS.get(dtype)
-    return float(prod(shape) * width) if width else None

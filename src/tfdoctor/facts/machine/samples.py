@@ -1,5 +1,6 @@
 """The sampled load of the machine while the steps were traced."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -15,7 +16,7 @@ BUSY_CORES = 0.5
 """Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
 
 BUSY_PCT = 50
-"""Percent of the time with a kernel on the GPU from which it is busy."""
+"""Percent of the time with a kernel on the GPU from which it is busy: an idle GPU may lower its clock."""
 
 GPU_PERIOD_S = 2.0
 """NVML's load is a mean over the past 1/6 to 1 s, by product (nvml.h), and GPM's over half a second: a
@@ -39,40 +40,38 @@ class Samples:
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
-        """Average the samples.
-
-        Raises:
-            Unavailable: nothing was sampled.
-        """
+        """Average the samples."""
         window = window_of(recording)
         sampled = in_window(window, [row for row in recording.samples if row.host])
         host = [row.host for row in sampled if row.host]
         if not host:
             raise Unavailable(f"the machine was not sampled{framework.with_tfdoctor}")
         rows = in_window(window, [row for row in recording.samples if row.gpu])
-        gpus = [gpu for row in rows for gpu in row.gpu if gpu.visible is not False]
         long = window is None or window[1] - window[0] >= GPU_PERIOD_S * 1e9
+        gpus = [gpu for row in rows for gpu in row.gpu if gpu.visible is not False and long]
+        # A reading of GPM covers half a second, so that those in which a GPU begins or ends its work hold idle time
+        # too: the median leaves them out.
+        busy = [gpu for gpu in gpus if (gpu.gpu_pct or 0) >= BUSY_PCT]
+        active = [float(gpu.tensor_pct) for gpu in busy if gpu.tensor_pct is not None]
+        load = _mean((gpu.gpu_pct for gpu in busy), 1.0)
         return cls(
             count=len(host),
             run_cores=_mean((row.run_cpu_pct for row in host), 0.01),
             other_cores=_mean((row.other_cpu_pct for row in host), 0.01),
             run_bytes=max((row.run_rss_bytes for row in host if row.run_rss_bytes), default=None),
-            gpu_busy=_mean((gpu.gpu_pct for gpu in gpus), 0.01) if long else None,
-            tensor_active=_mean((gpu.tensor_pct for gpu in gpus), 0.01) if long else None,
-            tensor_share=_tensor_share(gpus) if long else None,
+            gpu_busy=_mean((gpu.gpu_pct for gpu in gpus), 0.01),
+            tensor_active=_mean((gpu.tensor_pct for gpu in gpus), 0.01),
+            tensor_share=min(1.0, float(np.median(active)) / load) if active and load else None,
         )
 
 
-def _tensor_share(gpus: Sequence[GpuSample]) -> float | None:
-    """Return the Tensor Cores' share of the load of busy GPUs.
-
-    A reading of GPM covers half a second, so that those in which a GPU begins or ends its work hold idle time too:
-    the median leaves them out.
-    """
-    busy = [gpu for gpu in gpus if (gpu.gpu_pct or 0) >= BUSY_PCT]
-    active = [float(gpu.tensor_pct) for gpu in busy if gpu.tensor_pct is not None]
-    load = _mean((gpu.gpu_pct for gpu in busy), 1.0)
-    return min(1.0, float(np.median(active)) / load) if active and load else None
+def of_gpus(recording: Recording, least_pct: float = 0.0) -> dict[int, list[GpuSample]]:
+    """Return the samples of each GPU that the run may use, by NVML's index, at which it was so busy."""
+    rows: dict[int, list[GpuSample]] = defaultdict(list)
+    for gpu in (gpu for sample in recording.samples for gpu in sample.gpu):
+        if gpu.visible is not False and (gpu.gpu_pct or 0) >= least_pct:
+            rows[gpu.index].append(gpu)
+    return dict(sorted(rows.items()))
 
 
 def window_of(recording: Recording) -> tuple[int, int] | None:

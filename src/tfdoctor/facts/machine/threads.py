@@ -4,9 +4,10 @@ An operation of oneDNN or Eigen divides its work among the threads of the *intra
 lies on the thread that called it; the pool's threads show their part as tasks on their own lines.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,42 +46,43 @@ class Threads:
 
     @classmethod
     def measure(cls, trace: Trace, activity: Activity, device: Device, steps: Steps) -> Self:
-        """Count the threads at work from the first traced step to the last.
-
-        Raises:
-            Unavailable: the trace contains no thread of the host.
-        """
+        """Count the threads at work from the first traced step to the last."""
         if trace.host is None:
             raise Unavailable("the trace contains no threads of the host; trace the host too")
         window = StepSpans.of(steps)
         start, end = window.starts_ps[0], steps.steps[-1].end_ps
-        pool = _Pool(line.tasks_ps for line in trace.host.lines)
+        tasks = np.concatenate([np.zeros((0, 2), np.int64), *(line.tasks_ps for line in trace.host.lines)])
+        pool = Pool(*np.sort(tasks, axis=0).T)
         busy = sum(_at_work(line).within(start, end).total for line in trace.host.lines)
-        total = busy + pool.until(end) - pool.until(start)
-        at_work = float(total / max(1, end - start))
+        at_work = float((busy + pool.until(end) - pool.until(start)) / max(1, end - start))
         if device.kind != DeviceKind.CPU:
             return cls(at_work, {}, "operations run on the device, not on the host's threads")
-        if not pool.known:
+        if not len(tasks):
             return cls(at_work, {}, NO_TASKS)
-        return cls(at_work, _by_type(activity, pool))
+        work = activity.stages[Stage.DEVICE]
+        size, kinds = len(work.labels), [base_type(kind) for _, kind, _ in work.labels]
+        own = np.bincount(work.label, work.end_ps - work.start_ps, size)
+        shared = np.bincount(work.label, pool.until(work.end_ps) - pool.until(work.start_ps), size)
+        times: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for label in np.unique(work.label).tolist():
+            times[kinds[label]][0] += float(own[label])
+            times[kinds[label]][1] += float(shared[label])
+        order = sorted(times, key=lambda kind: -times[kind][0])
+        return cls(at_work, {kind: 1.0 + times[kind][1] / times[kind][0] for kind in order if times[kind][0]})
 
 
-class _Pool:
-    """The intra-op pool's work as a running total."""
+class Pool(NamedTuple):
+    """The intra-op pool's work as a running total: when its tasks began and ended, each in order."""
 
-    def __init__(self, tasks: Iterable[NDArray[np.int64]]) -> None:
-        spans = np.concatenate([np.zeros((0, 2), np.int64), *tasks])
-        self.known = bool(len(spans))
-        self.starts, self.ends = np.sort(spans[:, 0]), np.sort(spans[:, 1])
-        self.sum_starts = np.concatenate(([0], np.cumsum(self.starts)))
-        self.sum_ends = np.concatenate(([0], np.cumsum(self.ends)))
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
 
     def until(self, times: NDArray[np.int64] | int) -> NDArray[np.int64]:
         """Return (n,) the thread-ps worked before each time."""
-        begun = np.searchsorted(self.starts, times)
-        done = np.searchsorted(self.ends, times)
-        total: NDArray[np.int64] = (begun - done) * np.asarray(times)
-        return total - self.sum_starts[begun] + self.sum_ends[done]
+        begun, done = np.searchsorted(self.starts, times), np.searchsorted(self.ends, times)
+        sum_starts, sum_ends = (np.concatenate(([0], np.cumsum(edges))) for edges in self)
+        total: NDArray[np.int64] = (begun - done) * np.asarray(times) - sum_starts[begun] + sum_ends[done]
+        return total
 
 
 def _at_work(line: Line) -> Intervals:
@@ -90,21 +92,4 @@ def _at_work(line: Line) -> Intervals:
         done, done_ends, _ = executors(line, EXECUTOR_DONE)
         return Intervals.merged(np.append(starts, done), np.append(ends, done_ends))
     chosen = select(line, line.table.passing(operation_label)[line.kind])
-    inner = leaves(chosen)
-    return spans_of(chosen, inner)
-
-
-def _by_type(activity: Activity, pool: _Pool) -> dict[str, float]:
-    """Return the threads at work per type of operation, those with the most time first."""
-    work = activity.stages[Stage.DEVICE]
-    own = (work.end_ps - work.start_ps).astype(float)
-    shared = (pool.until(work.end_ps) - pool.until(work.start_ps)).astype(float)
-    kinds = [base_type(kind) for _, kind, _ in work.labels]
-    time: dict[str, float] = {}
-    helped: dict[str, float] = {}
-    for label in np.unique(work.label).tolist():
-        of_label = work.label == label
-        time[kinds[label]] = time.get(kinds[label], 0.0) + float(own[of_label].sum())
-        helped[kinds[label]] = helped.get(kinds[label], 0.0) + float(shared[of_label].sum())
-    order = sorted(time, key=lambda kind: -time[kind])
-    return {kind: 1.0 + helped[kind] / time[kind] for kind in order if time[kind]}
+    return spans_of(chosen, leaves(chosen))

@@ -10,7 +10,6 @@ import numpy as np
 from tfdoctor.facts.gpu.activity import GpuActivities
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.trace import Plane
 from tfdoctor.trace.names import COLLECTIVE
 
 KIND = re.compile(r"(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|AllToAll|SendRecv)", re.IGNORECASE)
@@ -30,26 +29,18 @@ class Collectives:
 
     @classmethod
     def measure(cls, activities: GpuActivities, steady: SteadySteps) -> Self:
-        """Separate the collectives' time by whether other kernels run meanwhile.
-
-        Raises:
-            Unavailable: the run used no GPU, or its work was not recorded.
-        """
-        gpu = activities.busiest
-        return cls(steady.ms(gpu.collectives), steady.ms(gpu.collectives - gpu.kernels), _kinds(gpu.plane, steady))
+        """Separate the collectives' time by whether other kernels run meanwhile."""
+        gpu, calls = activities.busiest, Counter[str]()
+        of_type = np.array([COLLECTIVE.match(kind.name) is not None for kind in gpu.plane.types], bool)
+        for line in work_lines(gpu.plane):
+            kinds = line.kind[of_type[line.kind] & steady.holds(line.start_ps)]
+            for kind, number in zip(*np.unique(kinds, return_counts=True), strict=True):
+                named = KIND.search(gpu.plane.types[kind].name)
+                calls[named[1] if named else "other"] += int(number)
+        per_step = tuple((name, number / steady.rounds) for name, number in calls.most_common())
+        return cls(steady.ms(gpu.collectives), steady.ms(gpu.collectives - gpu.kernels), per_step)
 
     @property
     def hidden_ms(self) -> float:
         """The time in which other kernels run too."""
         return self.ms - self.exposed_ms
-
-
-def _kinds(plane: Plane, steady: SteadySteps) -> tuple[tuple[str, float], ...]:
-    calls: Counter[str] = Counter()
-    of_type = [COLLECTIVE.match(kind.name) is not None for kind in plane.types]
-    for line in work_lines(plane):
-        mask = np.array(of_type, bool)[line.kind] & steady.holds(line.start_ps)
-        for kind, number in zip(*np.unique(line.kind[mask], return_counts=True), strict=True):
-            named = KIND.search(plane.types[kind].name)
-            calls[named[1] if named else "other"] += int(number)
-    return tuple((name, number / steady.rounds) for name, number in calls.most_common())

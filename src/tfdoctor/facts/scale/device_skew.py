@@ -8,7 +8,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.utilization import GpuUtilization
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.steps.steady_steps import RoundUnit
-from tfdoctor.facts.tpu.time import TpuPart, TpuTime
+from tfdoctor.facts.tpu.time import COLLECTIVE, COMPUTE, TpuTime
 from tfdoctor.terms.kinds import DeviceKind
 
 WORKS = 0.01
@@ -29,11 +29,7 @@ class DeviceSkew:
 
     @classmethod
     def measure(cls, device: Device, gpus: GpuUtilization | Unavailable, tpus: TpuTime | Unavailable) -> Self:
-        """Collect the devices' times.
-
-        Raises:
-            Unavailable: there are no steps, or fewer than two devices work.
-        """
+        """Collect the devices' times."""
         if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
         devices = gpus if device.kind == DeviceKind.GPU else tpus
@@ -41,14 +37,16 @@ class DeviceSkew:
             raise devices
         if devices.unit is not RoundUnit.STEP:
             raise Unavailable("the trace marks no steps in which to compare devices")
-        times = _working(devices)
+        if isinstance(devices, GpuUtilization):
+            times = {gpu.name: (gpu.kernel_ms, gpu.collective_ms) for gpu in devices.gpus}
+        else:
+            times = {core.name: (core.parts[COMPUTE], core.parts[COLLECTIVE]) for core in devices.cores}
+        most = max((computing for computing, _ in times.values()), default=0.0)
+        times = {name: row for name, row in times.items() if row[0] > WORKS * most}  # the others are idle
         if len(times) < 2:  # noqa: PLR2004 - two to compare
             raise Unavailable("fewer than two accelerators of this host work in the traced steps")
-        return cls(
-            {name: computing for name, (computing, _) in times.items()},
-            {name: exchanging for name, (_, exchanging) in times.items()},
-            device.busiest.name if device.busiest else "",
-        )
+        computing, exchanging = ({name: row[at] for name, row in times.items()} for at in (0, 1))
+        return cls(computing, exchanging, device.busiest.name if device.busiest else "")
 
     @property
     def slowest(self) -> str:
@@ -77,14 +75,3 @@ class DeviceSkew:
 
     def _others(self, times: dict[str, float]) -> list[float]:
         return [ms for name, ms in times.items() if name != self.slowest]
-
-
-def _working(devices: GpuUtilization | TpuTime) -> dict[str, tuple[float, float]]:
-    """Return the ms of computing and of collectives by device, without devices that are idle."""
-    if isinstance(devices, GpuUtilization):
-        times = {gpu.name: (gpu.kernel_ms, gpu.collective_ms) for gpu in devices.gpus}
-    else:
-        computing, exchanging = TpuPart.COMPUTE, TpuPart.COLLECTIVE
-        times = {core.name: (core.parts[computing], core.parts[exchanging]) for core in devices.cores}
-    most = max((computing for computing, _ in times.values()), default=0.0)
-    return {name: row for name, row in times.items() if row[0] > WORKS * most}

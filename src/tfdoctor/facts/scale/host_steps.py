@@ -8,23 +8,16 @@ from typing import Self
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Clock
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Trace
 
 COUNTED = frozenset(
-    (
-        *(
-            StepSource.KERAS_FIT,
-            StepSource.KERAS_TRAIN_ON_BATCH,
-            StepSource.TF_DATA_LOOP,
-            StepSource.REPEATED_CALL,
-            StepSource.EAGER_GRADIENT,
-        ),
-        *(StepSource.SESSION_RUN, StepSource.MARKERS, StepSource.TPU_STEPS),
-    )
-)
+    [
+        StepSource.KERAS_FIT, StepSource.KERAS_TRAIN_ON_BATCH, StepSource.TF_DATA_LOOP, StepSource.REPEATED_CALL,
+        StepSource.EAGER_GRADIENT, StepSource.SESSION_RUN, StepSource.MARKERS, StepSource.TPU_STEPS,
+    ]
+)  # fmt: skip
 """Sources of steps (Steps.source) whose numbers count the run's steps, the same on every worker; other
 sources count from the start of the trace."""
 
@@ -58,24 +51,24 @@ class HostSteps:
 
     @classmethod
     def measure(cls, trace: Trace, recording: Recording, steps: Steps, breakdown: Breakdown) -> Self:
-        """Put the steps on the wall clock, where trace and manifest hold it.
-
-        Raises:
-            Unavailable: the trace contains no step.
-        """
+        """Put the steps on the wall clock, where trace and manifest hold it."""
         clocks = recording.manifest.clock if recording.manifest else ()
-        missing = _why_no_clock(trace, clocks)
-        start = 0 if missing else trace.started_unix_ns or 0
-        moments = [(start + step.start_ps // 1000, start + step.call_end_ps // 1000) for step in steps.steps]
+        offsets = [clock.unix_ns - clock.monotonic_ns for clock in clocks]
+        moved, missing = (max(offsets) - min(offsets)) / NS_PER_MS if offsets else 0.0, ""
+        if trace.started_unix_ns is None:
+            missing = "the trace has no absolute time (TensorFlow 2.3 and 2.4 write none)"
+        elif moved > STEPPED_MS:
+            missing = f"the clock was set by {moved:.0f} ms during the run"
+        start, timed = trace.started_unix_ns or 0, () if missing else steps.steps
         return cls(
             numbers=tuple(step.number for step in steps.steps),
             counted=steps.source in COUNTED,
             parts={str(part): tuple(row[part] for row in breakdown.steps) for part in breakdown.median},
-            starts_ns=() if missing else tuple(first for first, _ in moments),
-            ends_ns=() if missing else tuple(last for _, last in moments),
+            starts_ns=tuple(start + step.start_ps // 1000 for step in timed),
+            ends_ns=tuple(start + step.call_end_ps // 1000 for step in timed),
             clock_missing=missing,
             machine=next(iter(trace.hostnames), ""),
-            boot_ns=clocks[0].unix_ns - clocks[0].monotonic_ns if clocks else None,
+            boot_ns=offsets[0] if offsets else None,
         )
 
     @property
@@ -98,13 +91,3 @@ class HostSteps:
     def is_whole(self) -> bool:
         """Whether the trace accounts for at least nine tenths of the steps."""
         return sum(self.parts[UNKNOWN]) <= sum(self.total_ms) / 10
-
-
-def _why_no_clock(trace: Trace, clocks: tuple[Clock, ...]) -> str:
-    if trace.started_unix_ns is None:
-        return "the trace has no absolute time (TensorFlow 2.3 and 2.4 write none)"
-    offsets = [clock.unix_ns - clock.monotonic_ns for clock in clocks]
-    if offsets and max(offsets) - min(offsets) > STEPPED_MS * NS_PER_MS:
-        moved = (max(offsets) - min(offsets)) / NS_PER_MS
-        return f"the clock was set by {moved:.0f} ms during the run"
-    return ""

@@ -12,6 +12,9 @@ from tfdoctor.terms.verdict import Location
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 
+ONE_PROCESS = "MirroredStrategy"
+"""The strategy whose replicas are all in this process."""
+
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
@@ -36,6 +39,14 @@ class Replicas:
         # Other workers of the job, or others on this machine.
         size = manifest.worker.size if manifest and manifest.worker else None
         trained = sum(process.trained for process in manifest.processes) if manifest else 0
+        sharing = max(Counter(settings.replica_devices).values(), default=None)
+        if (
+            sharing is None
+            and strategy == ONE_PROCESS
+            and devices
+            and all(DeviceKind.CPU in one for one in devices)
+        ):
+            sharing = settings.replicas  # TensorFlow has one physical CPU, whatever its logical ones
         return cls(
             strategy="" if strategy == "_DefaultDistributionStrategy" else strategy,
             count=settings.replicas,
@@ -43,7 +54,7 @@ class Replicas:
             workers=max(1, size or 1, trained),
             batch=program.batch_size if program else None,
             divided=program is not None and any("Rebatch" in dataset.kind for dataset in program.datasets),
-            sharing=_sharing(settings),
+            sharing=sharing,
             at=Places.of(recording)(settings.strategy_at),
         )
 
@@ -58,16 +69,3 @@ class Replicas:
     def share_a_device(self) -> bool:
         """Whether one device computes for several replicas."""
         return (self.sharing or 0) > 1
-
-
-ONE_PROCESS = "MirroredStrategy"
-"""The strategy whose replicas are all in this process."""
-
-
-def _sharing(settings: RunSettings) -> int | None:
-    """Return the most replicas on one device; TensorFlow has one physical CPU, whatever its logical ones."""
-    homes, devices = settings.replica_devices, settings.devices or ()
-    if homes:
-        return max(Counter(homes).values())
-    on_cpu = bool(devices) and all(DeviceKind.CPU in name for name in devices)
-    return settings.replicas if on_cpu and settings.strategy == ONE_PROCESS else None

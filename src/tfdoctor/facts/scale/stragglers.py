@@ -81,28 +81,32 @@ class Comparison:
 
 def compare(hosts: Mapping[str, HostSteps], matching: Matching) -> Comparison:
     """Compare the own work of two or more hosts over the steps that all have."""
-    names = sorted(hosts)
-    own = _table({name: hosts[name].own_ms for name in names}, matching)
-    needed = ceil(log2(len(names) / ALPHA))
+    names, needed = sorted(hosts), ceil(log2(len(hosts) / ALPHA))
     if matching.count < needed:
         return Comparison(matching.count, needed, 0.0, 0.0, 0.0, ())
-    excess = {name: _excess(own, at) for at, name in enumerate(names)}
-    slowest = max(names, key=lambda name: float(np.median(excess[name])))
-    step_ms = float(np.median(_table({n: hosts[n].total_ms for n in names}, matching)))
-    lags = [_lag(name, hosts, matching, excess[name]) for name in names if _lags(excess[name], len(names), step_ms)]
-    return Comparison(
-        matching.count,
-        needed,
-        step_ms,
-        float(np.median(excess[slowest])),
-        _deviation(excess[slowest]),
-        tuple(sorted(lags, key=lambda lag: (-lag.ms, lag.host))),
-    )
+    own = matching.table({name: host.own_ms for name, host in hosts.items()})
+    step_ms = _middle(matching.table({name: host.total_ms for name, host in hosts.items()}))
+    parts = {
+        str(stage): matching.table({name: host.parts[stage] for name, host in hosts.items()}) for stage in Stage
+    }
+    alpha, excesses, lags = ALPHA / len(names), [_excess(own, at) for at in range(len(names))], []
+    for at, excess in enumerate(excesses):
+        lower = lower_bound(excess, alpha)
+        if lower <= MATTERS * step_ms or _middle(excess) <= _deviation(excess):
+            continue
+        stages = {str(stage): _middle(_excess(parts[stage], at)) for stage in OWN}
+        stage = max(stages, key=lambda name: stages[name])
+        waited = -_middle(_excess(parts[Stage.COLLECTIVE], at))
+        gain = _middle(own[at] - np.delete(own, at, axis=0).max(axis=0))
+        waits = max(0.0, waited), max(0.0, gain)
+        lags.append(Lag(names[at], _middle(excess), lower, stage, stages[stage], *waits))
+    lags.sort(key=lambda lag: (-lag.ms, lag.host))
+    slowest = max(excesses, key=_middle)
+    return Comparison(matching.count, needed, step_ms, _middle(slowest), _deviation(slowest), tuple(lags))
 
 
-def _table(times: Mapping[str, tuple[float, ...]], matching: Matching) -> Times:
-    """Return (hosts, steps) of the matched steps, the hosts by name."""
-    return np.array([np.array(times[n])[list(matching.places[n])] for n in sorted(times)], float)
+def _middle(values: Times) -> float:
+    return float(np.median(values))
 
 
 def _excess(table: Times, at: int) -> Times:
@@ -115,40 +119,13 @@ def _deviation(excess: Times) -> float:
     return float(high - low) / 2
 
 
-def _lags(excess: Times, hosts: int, step_ms: float) -> bool:
-    middle = float(np.median(excess))
-    return lower_bound(excess, ALPHA / hosts) > MATTERS * step_ms and middle > _deviation(excess)
-
-
 def lower_bound(values: Times, alpha: float) -> float:
     """Return what the median exceeds with probability 1 - alpha, by the sign test; else -inf."""
     ordered = np.sort(values)
-    rank, tail = -1, 0.0
-    for below in range(len(ordered)):
+    reached, tail = float("-inf"), 0.0
+    for below, value in enumerate(ordered):
         tail += comb(len(ordered), below) / 2 ** len(ordered)
         if tail > alpha:
             break
-        rank = below
-    return float(ordered[rank]) if rank >= 0 else float("-inf")
-
-
-def _lag(name: str, hosts: Mapping[str, HostSteps], matching: Matching, excess: Times) -> Lag:
-    at = sorted(hosts).index(name)
-
-    def part(stage: str) -> Times:
-        return _table({name: host.parts[stage] for name, host in hosts.items()}, matching)
-
-    stages = {str(stage): float(np.median(_excess(part(stage), at))) for stage in OWN}
-    stage = max(stages, key=lambda name: stages[name])
-    waited = -float(np.median(_excess(part(Stage.COLLECTIVE), at)))
-    own = _table({name: host.own_ms for name, host in hosts.items()}, matching)
-    gain = float(np.median(own[at] - np.delete(own, at, axis=0).max(axis=0)))
-    return Lag(
-        host=name,
-        ms=float(np.median(excess)),
-        at_least_ms=lower_bound(excess, ALPHA / len(hosts)),
-        stage=stage,
-        stage_ms=stages[stage],
-        waited_ms=max(0.0, waited),
-        gain_ms=max(0.0, gain),
-    )
+        reached = float(value)
+    return reached

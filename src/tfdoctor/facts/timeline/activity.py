@@ -17,7 +17,7 @@ from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.timeline.device_work import work_by_stage
 from tfdoctor.facts.timeline.host_operations import captured_executions, host_operations, training_executions
 from tfdoctor.facts.timeline.trainer import trainer_waits
-from tfdoctor.facts.timeline.work import Work, tabulate
+from tfdoctor.facts.timeline.work import Work
 from tfdoctor.facts.timeline.xla_cpu_work import compiled_work
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Stage
@@ -47,13 +47,17 @@ class Activity:
         """Sort all events of the host and of the busiest device."""
         wait = trainer_waits(trace.host_lines)
         if framework.foreign and device.kind == DeviceKind.CPU:
-            work = tabulate(compiled_work(trace, xla_programs))
-            return cls(wait, {Stage.DEVICE: work}, Intervals())
+            return cls(wait, {Stage.DEVICE: compiled_work(trace, xla_programs)}, Intervals())
         captured = captured_executions(trace)
         training = training_executions(trace, captured)
         computing = host_operations(trace, captured - training, training)
         if device.kind == DeviceKind.CPU:
-            stages = _by_stage(computing)
+            # In a CPU's collectives it mostly waits for other hosts.
+            collective = [bool(COLLECTIVE_OPERATION.fullmatch(kind)) for _, kind, _ in computing.labels]
+            waits = np.array(collective, bool)[computing.label]
+            stages = {Stage.DEVICE: computing}
+            if any(collective):
+                stages = {Stage.DEVICE: computing.only(~waits), Stage.COLLECTIVE: computing.only(waits)}
             return cls(wait, stages, Intervals(), within_data=bool(training))
         stages = work_by_stage(device, xla_programs, xla_operations) if device.busiest else {}
         return cls(wait, stages, computing.spans(), str(device.missing or ""), bool(training))
@@ -61,12 +65,3 @@ class Activity:
     def of(self, stage: Stage) -> Intervals:
         """Return when a stage was at work."""
         return self.stages[stage].spans() if stage in self.stages else Intervals()
-
-
-def _by_stage(work: Work) -> dict[Stage, Work]:
-    """Separate a CPU's collectives, in which it mostly waits for other hosts, from its computing."""
-    collective = [bool(COLLECTIVE_OPERATION.fullmatch(label[1])) for label in work.labels]
-    if not any(collective):
-        return {Stage.DEVICE: work}
-    waits = np.array(collective, bool)[work.label]
-    return {Stage.DEVICE: work.only(~waits), Stage.COLLECTIVE: work.only(waits)}

@@ -40,17 +40,23 @@ class CompiledKernels:
             return cls()
         by_kernel = {(program, SANITIZED.sub("_", name)): operation for (program, name), operation in known.items()}
         matched = cls(known, by_kernel)
-        called = _calls(events, matched)
+        unnamed: dict[str, list[Event]] = defaultdict(list)  # kernels of libraries, by program
+        for event in events:
+            if "program_id" in event.stats and not COPY.match(event.name) and not matched.find(event):
+                unnamed[str(event.stats["program_id"])].append(event)
         placed: dict[tuple[str, int], Operation] = {}
         for module, program in programs.programs.items():
             fingerprint = PROGRAM.search(module)
-            if fingerprint and (kernels := called.get(fingerprint[1])):
-                placed.update(_in_order(kernels, fingerprint[1], program, known))
+            if fingerprint and (kernels := unnamed.get(fingerprint[1])):
+                kernels.sort(key=lambda event: event.start_ps)
+                order = _in_order([event.name for event in kernels], program)
+                names = [(fingerprint[1], name) for name in order]
+                placed |= {(one[0], event.start_ps): known[one] for one, event in zip(names, kernels, strict=False)}
         return cls(known, by_kernel, placed)
 
     def find(self, event: Event) -> Operation | None:
         """Return the operation that a kernel computes; None where that is unknown."""
-        program, instruction = _program(event), str(event.stats.get("hlo_op", ""))
+        program, instruction = str(event.stats.get("program_id", "")), str(event.stats.get("hlo_op", ""))
         return (
             self.operations.get((program, instruction))
             or self.by_kernel.get((program, event.name))
@@ -58,41 +64,10 @@ class CompiledKernels:
         )
 
 
-def _program(event: Event) -> str:
-    return str(event.stats.get("program_id", ""))
-
-
-def _calls(events: Iterable[Event], matched: CompiledKernels) -> dict[str, list[Event]]:
-    """Return the kernels of libraries that no name identifies, by program, in the order of their starts."""
-    kernels: dict[str, list[Event]] = defaultdict(list)
-    for event in events:
-        if "program_id" in event.stats and not COPY.match(event.name) and not matched.find(event):
-            kernels[_program(event)].append(event)
-    return {program: sorted(found, key=lambda event: event.start_ps) for program, found in kernels.items()}
-
-
-def _in_order(
-    kernels: list[Event], fingerprint: str, program: HloProgram, known: Mapping[tuple[str, str], Operation]
-) -> dict[tuple[str, int], Operation]:
-    """Match a program's library kernels with its library calls; nothing where the order is not certain."""
-    calls = _library_calls(program)
-    if not calls or len(kernels) % len(calls):
-        return {}
-    names = [event.name for event in kernels]
-    period = names[: len(calls)]
-    if any(name != period[at % len(calls)] for at, name in enumerate(names)):
-        return {}
-    return {
-        (fingerprint, event.start_ps): known[fingerprint, calls[at % len(calls)]]
-        for at, event in enumerate(kernels)
-    }
-
-
-def _library_calls(program: HloProgram) -> list[str]:
-    """Return the matmuls of the entry that a library computes, in the order in which they run."""
-    calls = {
-        instruction.name
-        for instruction in program.computations.get(program.entry, ())
-        if instruction.matmul and instruction.target
-    }
-    return [name for name in program.schedule.get(program.entry, ()) if name in calls]
+def _in_order(kernels: list[str], program: HloProgram) -> list[str]:
+    """Return the library call that each of a program's library kernels ran; [] where the order is not certain."""
+    entry = program.computations.get(program.entry, ())
+    of_library = {instruction.name for instruction in entry if instruction.matmul and instruction.target}
+    calls = [name for name in program.schedule.get(program.entry, ()) if name in of_library]
+    times = len(kernels) // len(calls) if calls else 0
+    return calls * times if kernels == kernels[: len(calls)] * times else []

@@ -1,7 +1,5 @@
 """The events of a GPU or TPU by stage."""
 
-from collections.abc import Mapping
-
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms
@@ -12,7 +10,9 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType
 from tfdoctor.trace.names import COLLECTIVE, COPY, TPU_COLLECTIVES, TPU_INFEEDS, TPU_TRANSFERS
-from tfdoctor.trace.stats import Value
+
+STATS = ("tf_op", "annotation", "level 0")
+"""Where an event names its operation, by TensorFlow's version."""
 
 
 def work_by_stage(device: Device, xla_programs: XlaPrograms, xla_operations: XlaOperations) -> dict[Stage, Work]:
@@ -27,12 +27,15 @@ def work_by_stage(device: Device, xla_programs: XlaPrograms, xla_operations: Xla
         kind = event.type
         if kind.stats.get("hlo_category") in CONTAINERS:
             continue
-        name, does, ran = _device_label(kind, event.stats)
+        # TensorFlow 2.3 and 2.4 store the operation as "annotation".
+        texts = (str(event.stats.get(key) or kind.stats.get(key) or "") for key in STATS)
+        name, _, does = next((text for text in texts if ":" in text), "").rpartition(":")
+        does = does.split("#")[0]
         if xla_programs.is_depthwise(str(kind.stats.get("program_id")), kind.display_name):
             does = DEPTHWISE
         if operation := kernels.find(event):
             name, does = operation.name, operation.type
-        row = ((name, does, ran), kind, event.start_ps, event.end_ps)
+        row = ((name, does, kind.name), kind, event.start_ps, event.end_ps)
         stages.setdefault(_stage(device.kind, kind), []).append(row)
     return {stage: tabulate(rows) for stage, rows in stages.items()}
 
@@ -48,13 +51,3 @@ def _stage(device: DeviceKind, kind: EventType) -> Stage:
     if category in TPU_TRANSFERS:
         return Stage.TRANSFER
     return Stage.COLLECTIVE if category.startswith(TPU_COLLECTIVES) else Stage.DEVICE
-
-
-def _device_label(kind: EventType, stats: Mapping[str, Value]) -> tuple[str, str, str]:
-    """Return (operation, type, kernel); TensorFlow 2.3 and 2.4 store the operation as "annotation"."""
-    for key in ("tf_op", "annotation", "level 0"):
-        text = str(stats.get(key) or kind.stats.get(key) or "")
-        if ":" in text:
-            name, _, ending = text.rpartition(":")
-            return name, ending.split("#")[0], kind.name
-    return "", "", kind.name

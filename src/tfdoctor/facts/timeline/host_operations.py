@@ -5,18 +5,16 @@ import numpy as np
 from tfdoctor.facts.timeline.host_events import executions_of, leaves, operation_label, select
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.facts.timeline.work import Work
-from tfdoctor.trace import EventType, Line, Trace
+from tfdoctor.trace import Trace
 from tfdoctor.trace.names import ASSIGN, CAPTURED_FUNCTION, GRADIENT, INPUT_THREAD, UPDATE
 
 
 def host_operations(trace: Trace, foreign: set[int], training: set[int]) -> Work:
     """Gather the training function's operations, without tf.data's and without those that contain others."""
-    if trace.host is None:
-        return _work([], ())
-    types, lines = trace.host.types, []
+    types, lines = trace.host.types if trace.host else (), []
     is_operation = np.array([bool(operation_label(kind)) for kind in types], dtype=bool)
     theirs, own = (np.array(sorted(runs), np.uint64) for runs in (foreign, training))
-    for line in trace.host.lines:
+    for line in trace.host_lines:
         of_data = line.name.startswith(INPUT_THREAD)
         if len(line) and (training or not of_data):
             runs = executions_of(line)
@@ -24,7 +22,13 @@ def host_operations(trace: Trace, foreign: set[int], training: set[int]) -> Work
             ours = np.isin(runs, own) if of_data else ~np.isin(runs, theirs)
             chosen = select(line, is_operation[line.kind] & ours)
             lines.append(select(chosen, leaves(chosen)))
-    return _work(lines, types)
+    kinds = np.concatenate([np.zeros(0, np.int32), *(line.kind for line in lines)])
+    starts, lengths = (
+        np.concatenate([np.zeros(0, np.int64), *(getattr(line, column) for line in lines)])
+        for column in ("start_ps", "duration_ps")
+    )
+    labels = tuple(operation_label(kind) or ("", "", kind.name) for kind in types)
+    return Work(labels, kinds, starts, starts + lengths, types)
 
 
 def training_executions(trace: Trace, captured: set[int]) -> set[int]:
@@ -55,11 +59,3 @@ def captured_executions(trace: Trace) -> set[int]:
 def is_captured(name: str) -> bool:
     """Say whether tf.data runs a function in the events of a name."""
     return name.startswith(CAPTURED_FUNCTION)
-
-
-def _work(lines: list[Line], types: tuple[EventType, ...]) -> Work:
-    label = np.concatenate([line.kind for line in lines]) if lines else np.zeros(0, np.int32)
-    start = np.concatenate([line.start_ps for line in lines]) if lines else np.zeros(0, np.int64)
-    length = np.concatenate([line.duration_ps for line in lines]) if lines else np.zeros(0, np.int64)
-    labels = tuple(operation_label(kind) or ("", "", kind.name) for kind in types)
-    return Work(labels, label, start, start + length, types)

@@ -22,16 +22,20 @@ from tfdoctor.trace.names import (
 
 NEVER = Intervals()
 
+RELEASE_PS = 1_000_000_000
+"""One millisecond: giving up a tensor takes microseconds, and an iterator as long as its threads are at work."""
+
 
 def trainers(lines: Iterable[Line]) -> list[Line]:
     """Return the Python threads that start the training's functions; [] when none does in the trace."""
     training = []
-    for line in lines:
-        if line.name.startswith(INPUT_THREAD):
-            continue
+    for line in (line for line in lines if not line.name.startswith(INPUT_THREAD)):
         names = {line.types[kind].name for kind in present(line)}
-        calls = names & {*FUNCTION_RUNS, *TRAINING_CALLS} or any(map(JITTED.fullmatch, names))
-        if calls or len(line.stats.having("_r")):
+        if (
+            names & {*FUNCTION_RUNS, *TRAINING_CALLS}
+            or any(map(JITTED.fullmatch, names))
+            or len(line.stats.having("_r"))
+        ):
             training.append(line)
     return training
 
@@ -43,28 +47,17 @@ def trainer_waits(lines: Iterable[Line]) -> Intervals:
     a queue of the user's. Where no wait is recorded, the operation that waits stands in for it.
     """
     threads = [line for line in lines if len(line)]
-    training = trainers(threads)
-    waits = []
+    training, waits = trainers(threads), []
     for line in threads:
         asks = matching(line, EAGER_NEXT)
         if asks and training and not any(line is trainer for trainer in training):
             continue
-        waits += [asks, matching(line, WAIT), _endings(line)]
+        waits += [asks, matching(line, WAIT)]
+        if matching(line, MAKE_ITERATOR):  # the end of one waits for its threads, which still make an element
+            waits.append(spans_of(line, is_named(line, RELEASE.fullmatch) & (line.duration_ps >= RELEASE_PS)))
     return Intervals.any_of(waits) or Intervals.any_of(
         matching(line, WAIT_OPERATION) for line in threads if not line.name.startswith(INPUT_THREAD)
     )
-
-
-RELEASE_PS = 1_000_000_000
-"""One millisecond: giving up a tensor takes microseconds, and an iterator as long as its threads are at work."""
-
-
-def _endings(line: Line) -> Intervals:
-    """Return when a thread that makes iterators waited for the end of one, whose threads still made an element."""
-    if not matching(line, MAKE_ITERATOR):
-        return Intervals()
-    long = line.duration_ps >= RELEASE_PS
-    return spans_of(line, is_named(line, RELEASE.fullmatch) & long)
 
 
 def waits_before(lines: Iterable[Line], step: tuple[int, int]) -> Intervals:

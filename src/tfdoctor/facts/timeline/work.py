@@ -46,16 +46,14 @@ class Work:
 
 def tabulate(rows: list[tuple[tuple[str, str, str], EventType, int, int]]) -> Work:
     """Convert rows of (label, type, start, end) to columns."""
-    table: dict[tuple[str, str, str], int] = {}
-    types: list[EventType] = []
+    types: dict[tuple[str, str, str], EventType] = {}
     for label, kind, _, _ in rows:
-        if label not in table:
-            table[label] = len(table)
-            types.append(kind)
+        types.setdefault(label, kind)
+    at = {label: place for place, label in enumerate(types)}
     return Work(
-        tuple(table),
-        np.array([table[row[0]] for row in rows], np.int32),
+        tuple(types),
+        np.array([at[row[0]] for row in rows], np.int32),
         np.array([row[2] for row in rows], np.int64),
         np.array([row[3] for row in rows], np.int64),
-        tuple(types),
+        tuple(types.values()),
     )

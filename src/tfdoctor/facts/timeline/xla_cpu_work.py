@@ -9,6 +9,7 @@ from functools import cache
 
 from tfdoctor.facts.run.xla_programs import XlaPrograms, entry
 from tfdoctor.facts.timeline.host_events import leaves, select
+from tfdoctor.facts.timeline.work import Work, tabulate
 from tfdoctor.trace import EventType, Trace
 from tfdoctor.trace.hlo import HloProgram, Instruction
 from tfdoctor.trace.hlo_matmul import HloMatmul
@@ -17,11 +18,8 @@ from tfdoctor.trace.stats import Value  # noqa: TC001 - beside its siblings
 DEPTHWISE = "DepthwiseConv2dNative"
 """TensorFlow's name for a convolution of each channel alone; facts use it for JAX's too."""
 
-Row = tuple[tuple[str, str, str], EventType, int, int]
-"""(operation name, type, instruction), its event type, start and end in ps."""
 
-
-def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> list[Row]:
+def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> Work:
     """Return every operation that ran on the host's threads, without those that contain others."""
 
     @cache
@@ -39,7 +37,7 @@ def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> list[Row]:
             start = int(line.start_ps[index])
             label = (str(kind.stats.get("tf_op", "")), kind.display_name, name)
             rows.append((label, kind, start, start + int(line.duration_ps[index])))
-    return rows
+    return tabulate(rows)
 
 
 def _kind(name: str, program: HloProgram | None, instruction: Instruction | None) -> EventType:

@@ -65,9 +65,14 @@ def copies(line: Line, inside: NDArray[np.bool_], rounds: int) -> tuple[tuple[Co
         program = kind.stats.get("program_id")
         named = by_name.get(started[-1], ())
         kinds = [at for at in named if line.types[at].stats.get("program_id") == program]
-        spans = _spans(line, np.flatnonzero(np.isin(line.kind, kinds)), ends)
+        starts = line.start_ps[np.isin(line.kind, kinds)]
+        began = line.start_ps[ends]
+        finish = began + line.duration_ps[ends]
+        if len(starts):  # an end without a start counts from itself
+            before = np.searchsorted(starts, began, side="right") - 1
+            began = np.where(before >= 0, starts[np.maximum(before, 0)], began)
         pairs.append(_copy(line, kind, ends, rounds))
-        under_way |= Intervals.union(spans.tolist())
+        under_way |= Intervals.merged(began, finish)
     return tuple(sorted(pairs, key=lambda copy: -copy.exposed_ms)), under_way
 
 
@@ -76,29 +81,12 @@ def name_of(kind: EventType) -> str:
     return kind.display_name or kind.name.partition(" ")[0].lstrip("%")
 
 
-def _spans(line: Line, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return (ends, 2): when each was under way; an end without a start counts from itself."""
-    began = line.start_ps[ends]
-    finish = began + line.duration_ps[ends]
-    if len(starts):
-        before = np.searchsorted(line.start_ps[starts], began, side="right") - 1
-        began = np.where(before >= 0, line.start_ps[starts][np.maximum(before, 0)], began)
-    return np.stack((began, finish), axis=1)
-
-
 def _copy(line: Line, kind: EventType, ends: NDArray[np.intp], rounds: int) -> Copy:
-    category = str(kind.stats.get("hlo_category", ""))
-    moved = arrays(kind.name)
+    category, moved = str(kind.stats.get("hlo_category", "")), arrays(kind.name)
     where = CHIP if category.startswith(("copy", "slice", "async")) else PEERS
     if any(array.space == HOST_SPACE for array in moved) or category.startswith("host"):
         where = HOST
     # Those of its result, else those that the profiler counted.
     nbytes = float(moved[0].nbytes if moved else max(0, kind.stats.get("bytes_accessed", 0)))
-    return Copy(
-        name_of(kind),
-        category,
-        where,
-        nbytes * len(ends) / rounds,
-        float(line.duration_ps[ends].sum()) / PS_PER_MS / rounds,
-        len(ends) / rounds,
-    )
+    waited = float(line.duration_ps[ends].sum()) / PS_PER_MS / rounds
+    return Copy(name_of(kind), category, where, nbytes * len(ends) / rounds, waited, len(ends) / rounds)

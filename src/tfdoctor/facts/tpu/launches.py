@@ -10,16 +10,13 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
+from tfdoctor.facts.run.xla_runs import module_runs
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
 
 ENQUEUE = "DoEnqueueProgram"
 """The host hands a program to a core's queue (libtpu, v3 to v6e)."""
-
-Run = tuple[int, int]
-"""run_id and queue_id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +30,22 @@ class TpuLaunches:
 
     @classmethod
     def measure(cls, trace: Trace, device: Device) -> Self:
-        """Match the core's runs to what the host enqueued.
-
-        Raises:
-            Unavailable: the device is no TPU, or ran fewer than two programs.
-        """
+        """Match the core's runs to what the host enqueued."""
         core = device.busiest if device.kind == DeviceKind.TPU else None
         modules = module_runs(core) if core else ()
-        runs = sorted(run for module in modules for run in _runs(module))
+        named = ((one, one.runs or [(-1, -1)] * len(one.starts_ps)) for one in modules)
+        runs = sorted(
+            row for one, ids in named for row in zip(one.starts_ps.tolist(), one.ends_ps.tolist(), ids, strict=True)
+        )
         if core is None or len(runs) < 2:  # noqa: PLR2004 - no time between them
             raise Unavailable("the trace shows fewer than two runs of compiled programs on a TPU")
         gaps = [(end, start, run) for (_, end, _), (start, _, run) in pairwise(runs) if start > end]
-        queued = _enqueued(trace, core.name.rpartition(":")[2])
+        number = core.name.rpartition(":")[2]
+        queued = {  # when each run of this core was enqueued
+            (int(event.stats["run_id"]), int(event.stats.get("queue_id", 0))): event.end_ps
+            for event in trace.host_events(ENQUEUE)
+            if "run_id" in event.stats and str(event.stats.get("device_ordinal", number)) == number
+        }
         late = [min(start, queued[at]) - end for end, start, at in gaps if queued.get(at, end) > end]
         return cls(
             len(runs),
@@ -52,18 +53,3 @@ class TpuLaunches:
             sum(start - end for end, start, _ in gaps) / PS_PER_MS,
             sum(late) / PS_PER_MS if queued else None,
         )
-
-
-def _runs(module: ProgramRuns) -> list[tuple[int, int, Run]]:
-    names: list[Run] = list(module.runs) or [(-1, -1)] * len(module.starts_ps)
-    return list(zip(module.starts_ps.tolist(), module.ends_ps.tolist(), names, strict=True))
-
-
-def _enqueued(trace: Trace, core: str) -> dict[Run, int]:
-    """Return when each run of this core was enqueued, in ps."""
-    queued: dict[Run, int] = {}
-    for event in trace.host_events(ENQUEUE):
-        if "run_id" in event.stats and str(event.stats.get("device_ordinal", core)) == core:
-            run = (int(event.stats["run_id"]), int(event.stats.get("queue_id", 0)))
-            queued[run] = event.end_ps
-    return queued

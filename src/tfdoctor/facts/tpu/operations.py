@@ -1,7 +1,6 @@
 """What a TPU's operations achieve: their use of the MXU and of the memory's bandwidth, and their bounds."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -10,7 +9,6 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.tpu.copies import name_of
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
@@ -47,6 +45,29 @@ class TpuOperation:
     matmuls: tuple[Instruction, ...] = ()
     depthwise: bool = False
 
+    @classmethod
+    def of(cls, kind: EventType, time: float, calls: float, rounds: int, xla_programs: XlaPrograms) -> Self:
+        """Describe an instruction that took so many ps of so many rounds."""
+        name, fingerprint = name_of(kind), str(kind.stats.get("program_id", ""))
+        matmuls, called = xla_programs.matmuls(fingerprint, name), str(kind.stats.get("tf_op", ""))
+        typed = called.rpartition(":")[2].startswith(DEPTHWISE) or convolves_each_alone(kind.name)
+        flops, nbytes = (
+            float(value) if isinstance(value, int | float) and value >= 0 else None
+            for value in (kind.stats.get("flops"), kind.stats.get("bytes_accessed"))
+        )
+        return cls(
+            name=name,
+            title=called.rstrip(":"),
+            category=str(kind.stats.get("hlo_category", "")),
+            ms=time / PS_PER_MS / rounds,
+            calls=calls / rounds,
+            flops=flops,
+            nbytes=nbytes,
+            arrays=arrays(kind.name),
+            matmuls=matmuls,
+            depthwise=xla_programs.is_depthwise(fingerprint, name) if matmuls else typed,
+        )
+
     @property
     def is_matmul(self) -> bool:
         """Whether the MXU runs it."""
@@ -60,27 +81,21 @@ class TpuOperation:
         return self.is_matmul and bool(floats) and all(dtype == "f32" for dtype in floats)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TpuOperations:
     """The busiest core's computing operations, the heaviest first. Peaks are those of one core's plane."""
 
-    unit: RoundUnit  # what a round is: a step or a run
     rows: tuple[TpuOperation, ...]
     peak_flop_s: float | None
     bandwidth_bytes_s: float | None
 
     @classmethod
     def measure(cls, device: Device, hardware: Hardware, xla_programs: XlaPrograms) -> Self:
-        """Sum the operations of the rounds by instruction.
-
-        Raises:
-            Unavailable: the device is no TPU, or its trace contains no operation in a round.
-        """
+        """Sum the operations of the rounds by instruction."""
         core = device.busiest
         if device.kind != DeviceKind.TPU or core is None or device.missing:
             raise Unavailable(str(device.missing or "the run used no TPU"))
-        unit, program = rounds_of(core, xla_programs)
-        starts, end = starts_of(core, unit, program)
+        starts, end = starts_of(core, *rounds_of(core, xla_programs))
         line = next((line for line in core.lines if line.name == TPU_OPS), None)
         if line is None or not len(starts):
             raise Unavailable("the TPU's trace contains no operation within a step or a run of a program")
@@ -88,14 +103,14 @@ class TpuOperations:
         time = np.bincount(line.kind[inside], line.duration_ps[inside], len(line.types))
         calls = np.bincount(line.kind[inside], minlength=len(line.types))
         rows = [
-            _row(line.types[at], float(time[at]), float(calls[at]), len(starts), xla_programs)
+            TpuOperation.of(line.types[at], float(time[at]), float(calls[at]), len(starts), xla_programs)
             for at in np.flatnonzero(calls).tolist()
             if part_of(str(line.types[at].stats.get("hlo_category", ""))) == COMPUTE
         ]
         if not rows:
             raise Unavailable("the TPU computed nothing in its traced steps")
         rows.sort(key=lambda row: -row.ms)
-        return cls(unit, tuple(rows), hardware.peak_flop_s, hardware.bandwidth_bytes_s)
+        return cls(tuple(rows), hardware.peak_flop_s, hardware.bandwidth_bytes_s)
 
     @property
     def matmuls(self) -> tuple[TpuOperation, ...]:
@@ -107,7 +122,7 @@ class TpuOperations:
         """The time of all operations, in ms per round."""
         return sum(row.ms for row in self.rows)
 
-    @cached_property
+    @property
     def mxu_use(self) -> float | None:
         """The matmuls' FLOPs over what the MXU could do while the core computes; None where any is unknown."""
         flops = [row.flops for row in self.matmuls]
@@ -116,17 +131,17 @@ class TpuOperations:
         done = sum((row.flops or 0) * row.calls for row in self.matmuls)
         return done / (self.compute_ms * 1e-3 * self.peak_flop_s)
 
-    @cached_property
+    @property
     def ridge(self) -> float | None:
         """The FLOPs per byte from which the MXU and not the memory bounds an operation; None when unknown."""
         if not self.peak_flop_s or not self.bandwidth_bytes_s:
             return None
         return self.peak_flop_s / self.bandwidth_bytes_s
 
-    def memory_bound(self, row: TpuOperation) -> bool | None:
-        """Say whether an operation is memory-bound by the roofline; None where bytes or peaks are unknown."""
+    def memory_bound(self, row: TpuOperation) -> bool:
+        """Say whether the memory bounds an operation by the roofline, as far as its figures are known."""
         if self.ridge is None or row.flops is None or not row.nbytes:
-            return None
+            return False
         return not row.is_matmul or row.flops / row.nbytes < self.ridge
 
     @property
@@ -138,30 +153,3 @@ class TpuOperations:
     def float32_ms(self) -> float:
         """The time in matmuls of float32 operands, in ms per round."""
         return sum(row.ms for row in self.rows if row.in_float32)
-
-
-def _row(kind: EventType, time: float, calls: float, rounds: int, xla_programs: XlaPrograms) -> TpuOperation:
-    name, fingerprint = name_of(kind), str(kind.stats.get("program_id", ""))
-    matmuls, called = xla_programs.matmuls(fingerprint, name), str(kind.stats.get("tf_op", ""))
-    depthwise = (  # by the program, else by its type and text
-        xla_programs.is_depthwise(fingerprint, name)
-        if matmuls
-        else called.rpartition(":")[2].startswith(DEPTHWISE) or convolves_each_alone(kind.name)
-    )
-    return TpuOperation(
-        name=name,
-        title=called.rstrip(":"),
-        category=str(kind.stats.get("hlo_category", "")),
-        ms=time / PS_PER_MS / rounds,
-        calls=calls / rounds,
-        flops=_number(kind, "flops"),
-        nbytes=_number(kind, "bytes_accessed"),
-        arrays=arrays(kind.name),
-        matmuls=matmuls,
-        depthwise=depthwise,
-    )
-
-
-def _number(kind: EventType, stat: str) -> float | None:
-    value = kind.stats.get(stat)
-    return float(value) if isinstance(value, int | float) and value >= 0 else None

@@ -32,17 +32,32 @@ class PaddedMatmul:
     windowed: bool = False  # a convolution's window has more than one position
     tiles: tuple[tuple[int, ...], ...] = ()  # of its arrays: (8, 128)
 
+    @classmethod
+    def of(cls, row: TpuOperation, side: int) -> Self | None:
+        """Size a matmul by its instruction's text, else by the program; None where neither tells."""
+        shapes = (shape for instruction in row.matmuls[:1] for shape in instruction.shapes)
+        arrays = row.arrays or tuple(map(Array.of, shapes))
+        width = arrays[0].width if arrays else None
+        if not width:
+            return None
+        tiled = [array for array in arrays if array.tile]
+        matmul = next((inner.matmul for inner in row.matmuls if inner.matmul), None)
+        depth = matmul.k if matmul else None
+        useful = _weighted((array.stored, array.useful) for array in tiled)
+        windowed = bool(matmul and matmul.window > 1)
+        return cls(row, side, width, depth, useful, windowed, tuple({array.tile for array in tiled}))
+
     @property
     def useful(self) -> float:
         """The share of the MXU's width that is used."""
-        return self.width / padded(self.width, self.side)
+        return self.width / _padded(self.width, self.side)
 
     @property
     def depth_useful(self) -> float | None:
         """The share of the MXU's depth that is used; unknown with a window, which XLA may fold into it."""
         if self.depth is None or self.windowed:
             return None
-        return self.depth / padded(self.depth, self.side)
+        return self.depth / _padded(self.depth, self.side)
 
     @property
     def lost_ms(self) -> float:
@@ -60,15 +75,11 @@ class Padding:
 
     @classmethod
     def measure(cls, operations: TpuOperations, hardware: Hardware) -> Self:
-        """Size every matmul by the program, else by its instruction's text.
-
-        Raises:
-            Unavailable: the step runs no matmul, or the trace contains no shapes.
-        """
+        """Size every matmul by the program, else by its instruction's text."""
         side = hardware.tile.multiple if hardware.tile else 0
         if not operations.matmuls:
             raise Unavailable("the step runs no matmul or convolution")
-        sized = [(row, _sized(row, side)) for row in operations.matmuls if not row.depthwise]
+        sized = [(row, PaddedMatmul.of(row, side)) for row in operations.matmuls if not row.depthwise]
         known = [matmul for _, matmul in sized if matmul is not None]
         if not known:
             raise Unavailable("the trace does not contain the shapes of its matmuls and convolutions")
@@ -109,25 +120,5 @@ def _weighted(shares: Iterable[tuple[float, float | None]]) -> float | None:
     return sum(weight * share for weight, share in known) / total if total else None
 
 
-def padded(size: int, multiple: int) -> int:
-    """Return a size with its padding to a multiple."""
+def _padded(size: int, multiple: int) -> int:
     return ceil(size / multiple) * multiple if multiple else size
-
-
-def _sized(row: TpuOperation, side: int) -> PaddedMatmul | None:
-    shapes = (shape for instruction in row.matmuls[:1] for shape in instruction.shapes)
-    row_arrays = row.arrays or tuple(map(Array.of, shapes))
-    width = row_arrays[0].width if row_arrays else None
-    if not width:
-        return None
-    tiled = [array for array in row_arrays if array.tile]
-    matmul = next((inner.matmul for inner in row.matmuls if inner.matmul), None)
-    return PaddedMatmul(
-        row,
-        side,
-        width,
-        matmul.k if matmul else None,
-        _weighted((array.stored, array.useful) for array in tiled),
-        windowed=bool(matmul and matmul.window > 1),
-        tiles=tuple({array.tile for array in tiled}),
-    )

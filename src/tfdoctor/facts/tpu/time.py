@@ -17,7 +17,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.step import PS_PER_MS
-from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.facts.tpu.copies import Copy, CopyPlace, copies
 from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
 from tfdoctor.terms.kinds import DeviceKind
@@ -60,6 +60,26 @@ class TpuCore:
     hidden_ms: float  # copies under way while the core computed
     barriers_ms: tuple[float, ...]  # each wait for the other cores, in order; of the whole trace
 
+    @classmethod
+    def of(cls, core: Plane, unit: RoundUnit, program: str) -> Self | None:
+        """Divide a core's rounds; None where it has none."""
+        lines = {line.name: line for line in core.lines}
+        operations, barriers = lines.get(TPU_OPS), lines.get("XLA TraceMe")
+        starts, end = starts_of(core, unit, program)
+        if operations is None or not len(operations) or not len(starts) or end <= starts[0]:
+            return None
+        window = (int(starts[0]), end)
+        inside = (operations.start_ps >= window[0]) & (operations.start_ps < end)
+        scale = PS_PER_MS * len(starts)
+        layers = _layers(operations, inside, window)
+        pairs, under_way = copies(operations, inside, len(starts))
+        parts = {part: layers[part].total / scale for part in PARTS[:-1]}
+        total = (end - window[0]) / scale
+        waits = barriers.duration_ps[is_named(barriers, BARRIER.__eq__)] / PS_PER_MS if barriers else ()
+        hidden = (under_way & layers[COMPUTE]).total / scale
+        parts |= {IDLE: total - sum(parts.values())}
+        return cls(core.name, len(starts), total, parts, pairs, hidden, tuple(map(float, waits)))
+
     @property
     def busy_ms(self) -> float:
         """The time in which any operation ran, waits for copies included."""
@@ -90,17 +110,13 @@ class TpuTime:
 
     @classmethod
     def measure(cls, trace: Trace, device: Device, xla_programs: XlaPrograms) -> Self:
-        """Divide the rounds of every core by its operations' categories.
-
-        Raises:
-            Unavailable: the device is no TPU, did nothing, or the trace does not show where a round begins.
-        """
+        """Divide the rounds of every core by its operations' categories."""
         if device.kind != DeviceKind.TPU or device.busiest is None:
             raise Unavailable("the run used no TPU")
         if device.missing:
             raise Unavailable(str(device.missing))
         unit, program = rounds_of(device.busiest, xla_programs)
-        cores = [_core(plane, unit, program) for plane in trace.devices(DeviceKind.TPU)]
+        cores = [TpuCore.of(plane, unit, program) for plane in trace.devices(DeviceKind.TPU)]
         working = [core for core in cores if core is not None]
         if not working:
             raise Unavailable("the TPU's trace contains neither steps nor whole runs of a compiled program")
@@ -126,30 +142,6 @@ class TpuTime:
         return (max(times) - min(times)) / max(times) if max(times) else 0.0
 
 
-def _core(core: Plane, unit: RoundUnit, program: str) -> TpuCore | None:
-    lines = {line.name: line for line in core.lines}
-    operations = lines.get(TPU_OPS)
-    starts, end = starts_of(core, unit, program)
-    if operations is None or not len(operations) or not len(starts) or end <= starts[0]:
-        return None
-    window = (int(starts[0]), end)
-    inside = (operations.start_ps >= window[0]) & (operations.start_ps < end)
-    scale = PS_PER_MS * len(starts)
-    layers = _layers(operations, inside, window)
-    pairs, under_way = copies(operations, inside, len(starts))
-    parts = {part: layers[part].total / scale for part in PARTS[:-1]}
-    total = (end - window[0]) / scale
-    return TpuCore(
-        core.name,
-        len(starts),
-        total,
-        parts | {IDLE: total - sum(parts.values())},
-        pairs,
-        (under_way & layers[COMPUTE]).total / scale,
-        _barriers(lines.get("XLA TraceMe")),
-    )
-
-
 def _layers(line: Line, inside: NDArray[np.bool_], window: tuple[int, int]) -> dict[TpuPart, Intervals]:
     """Return disjoint intervals of the parts, by priority; what holds other operations is not counted."""
     kinds = np.array([PARTS.index(part_of(str(kind.stats.get("hlo_category", "")))) for kind in line.types])
@@ -158,9 +150,7 @@ def _layers(line: Line, inside: NDArray[np.bool_], window: tuple[int, int]) -> d
     layers: dict[TpuPart, Intervals] = {}
     for index, part in enumerate(PARTS[:-1]):
         of_part = mask & (kinds[line.kind] == index)
-        begin = line.start_ps[of_part]
-        pairs = zip(begin.tolist(), (begin + line.duration_ps[of_part]).tolist(), strict=True)
-        layers[part] = Intervals.union(pairs).within(*window) - taken
+        layers[part] = spans_of(line, of_part).within(*window) - taken
         taken |= layers[part]
     return layers
 
@@ -175,9 +165,3 @@ def part_of(category: str) -> TpuPart:
         return COLLECTIVE
     waits = category.startswith(("copy-", "async-", "slice-")) or category.endswith(("-start", "-done"))
     return COPIES if waits else COMPUTE
-
-
-def _barriers(line: Line | None) -> tuple[float, ...]:
-    if line is None:
-        return ()
-    return tuple((line.duration_ps[is_named(line, BARRIER.__eq__)] / PS_PER_MS).tolist())

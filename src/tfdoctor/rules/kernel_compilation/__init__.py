@@ -1,18 +1,17 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.rules.kernel_compilation.start_compiling import PtxKernels, StartCompiling
+from tfdoctor.rules.kernel_compilation.start_compiling import StartCompiling
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.RUN
-SINCE = "0.2.0"
-PRECONDITIONS = (whole_run,)
+TOPIC, SINCE, PRECONDITIONS = Topic.RUN, "0.2.0", (whole_run,)
 BY_HAND = "caches are set up outside of the file"
+
+BUILD = Remedy("Install a build of TensorFlow with kernels for this GPU", CODE["build"])
+KEEP_CUDA = Remedy("Keep CUDA's cache where the next run finds it", CODE["keep-cuda"])
+KEEP_XLA = Remedy("Keep XLA's programs where the next run finds them", CODE["keep-xla"])
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """When compiling is reported: both limits must be reached."""
-
+class Limits:  # both must be reached
     share: float = share_limit(0.05, "Smallest share of the run in compiling that is reported, as of other savings")
     least_ms: float = limit(5000.0, "Shortest time in ms of compiling; below it a cache is hardly worth its folder")
 
@@ -20,61 +19,44 @@ class Limits:
 def check(compiled: StartCompiling, phases: RunPhases, limits: Limits = Limits()) -> Verdict:
     """Compare the time of each kind of compiling with the run."""
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
-    evidence = tuple(_evidence(compiled, least_ms))
-    ptx = compiled.ptx if compiled.ptx and _compiled_ms(compiled.ptx) >= least_ms else None
+    # Without a cache nothing tells the time of PTX.
+    ptx = compiled.ptx if compiled.ptx and compiled.ptx.written and compiled.ptx.ms >= least_ms else None
     xla_ms = compiled.xla_ms if compiled.xla_ms >= least_ms and not compiled.kept else 0.0
-    if not ptx and not xla_ms:
-        return Healthy(summary=_healthy(compiled), evidence=evidence, concern=Concern.RUN)
-    said, remedies = [], []
+    said, remedies, ptx_ms, lost_ms = [], [], 0.0, 0.0
     if ptx:
-        said.append(
-            f"CUDA compiles kernels for compute capability {ptx.capability} from PTX within {milliseconds(ptx.ms)}"
-        )
+        kernels = f"CUDA compiles kernels for compute capability {ptx.capability} from PTX"
+        said.append(f"{kernels} within {milliseconds(ptx.ms)}")
         remedies += [BUILD, KEEP_CUDA]
+        ptx_ms, lost_ms = ptx.ms, ptx.ms if ptx.lost else 0.0  # the next run finds what a cache keeps
     if xla_ms:
         said.append(f"XLA compiles and first runs the training within {milliseconds(xla_ms)}")
         remedies.append(KEEP_XLA)
-    taken = min(phases.total_ms, xla_ms + (ptx.ms if ptx else 0.0))
-    return Finding(
-        summary=f"{'; '.join(said)} ({percent(taken / phases.total_ms)} of the run)",
-        evidence=evidence,
-        remedies=tuple(remedies),
-        # the next run finds what a cache keeps
-        run_effects=tuple(_effects(ptx if ptx and ptx.lost else None, xla_ms, phases)),
+    taken = min(phases.total_ms, xla_ms + ptx_ms)
+    # The time of tracing that both share, the longer one for both, and what PTX takes beyond it.
+    tracing = min(phases.of(Phase.TRACING), max(xla_ms, lost_ms))
+    building = min(phases.of(Phase.BUILDING), max(0.0, lost_ms - tracing))
+    return judged(
+        *_evidence(compiled, least_ms),
+        healthy=_healthy(compiled),
+        finding=f"{'; '.join(said)} ({percent(taken / phases.total_ms)} of the run)",
+        wrong=bool(said),
+        remedies=remedies,
+        run_effects=[
+            RunEffect(phase=phase, of=ms(time), subject="compiling kernels", bound=Bound.AT_MOST)
+            for phase, time in ((Phase.TRACING, tracing), (Phase.BUILDING, building))
+            if time
+        ],
         concern=Concern.RUN,
     )
 
 
-def _compiled_ms(ptx: PtxKernels) -> float:
-    """Return the time of compiling; without a cache nothing tells it."""
-    return ptx.ms if ptx.written else 0.0
-
-
-def _effects(ptx: PtxKernels | None, xla_ms: float, phases: RunPhases) -> list[RunEffect]:
-    """Return the time of tracing that both share, the longer one for both, and what PTX takes beyond it."""
-    tracing = min(phases.of(Phase.TRACING), max(xla_ms, ptx.ms if ptx else 0.0))
-    building = min(phases.of(Phase.BUILDING), max(0.0, (ptx.ms if ptx else 0.0) - tracing))
-    parts = ((Phase.TRACING, tracing), (Phase.BUILDING, building))
-    return [
-        RunEffect(phase=phase, of=ms(time), subject=COMPILING, bound=Bound.AT_MOST) for phase, time in parts if time
-    ]
-
-
-COMPILING = "compiling kernels"
-
-
-def _evidence(compiled: StartCompiling, least_ms: float) -> list[Measure]:
-    measures = []
+def _evidence(compiled: StartCompiling, least_ms: float) -> Iterator[Measure]:
     if compiled.xla:
-        label = "compiling and first execution by XLA"
-        measures.append(Measure(label, ms(compiled.xla_ms), ms(least_ms)))
+        yield Measure("compiling and first execution by XLA", ms(compiled.xla_ms), ms(least_ms))
     if ptx := compiled.ptx:
-        measures += [
-            Measure("files that the run added to CUDA's cache", count(ptx.written)),
-            Measure("time until the last of these files was written", ms(ptx.ms), ms(least_ms)),
-            Measure("size of CUDA's cache", nbytes(ptx.nbytes), nbytes(ptx.limit)),
-        ]
-    return measures
+        yield Measure("files that the run added to CUDA's cache", count(ptx.written))
+        yield Measure("time until the last of these files was written", ms(ptx.ms), ms(least_ms))
+        yield Measure("size of CUDA's cache", nbytes(ptx.nbytes), nbytes(ptx.limit))
 
 
 def _healthy(compiled: StartCompiling) -> str:
@@ -90,20 +72,3 @@ def _healthy(compiled: StartCompiling) -> str:
     if compiled.xla:
         return f"XLA compiled and first ran the training within {milliseconds(compiled.xla_ms)}"
     return "The run is not seen to compile kernels"
-
-
-BUILD = Remedy(
-    "Install a build of TensorFlow with kernels for this GPU",
-    "# in the shell: pip install --upgrade 'tensorflow[and-cuda]'",
-)
-
-KEEP_CUDA = Remedy(
-    "Keep CUDA's cache where the next run finds it",
-    "# in the shell\nexport CUDA_CACHE_PATH=/cache/cuda CUDA_CACHE_MAXSIZE=4294967296\nunset CUDA_CACHE_DISABLE",
-)
-
-KEEP_XLA = Remedy(
-    "Keep XLA's programs where the next run finds them",
-    "# in the shell\nexport TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=/cache/xla\n"
-    "export XLA_FLAGS=--xla_gpu_per_fusion_autotune_cache_dir=/cache/autotune  # on a GPU",
-)

@@ -19,6 +19,9 @@ PTX = re.compile(r"compute_(\d+)(\d)")
 USUAL_LIMIT = 1 << 30
 """Bytes that CUDA's cache holds unless CUDA_CACHE_MAXSIZE says otherwise (CUDA C++ Programming Guide)."""
 
+FULL = 0.9
+"""Share of the cache's limit from which on new kernels push out old ones soon."""
+
 PERSISTENT = "--tf_xla_persistent_cache_directory="
 """The flag of TensorFlow that keeps XLA's programs in a folder (tensorflow/compiler/jit/flags.cc)."""
 
@@ -42,9 +45,16 @@ class PtxKernels:
         """Whether the next run compiles them again."""
         return self.disabled or self.nbytes >= FULL * self.limit
 
-
-FULL = 0.9
-"""Share of the cache's limit from which on new kernels push out old ones soon."""
+    @classmethod
+    def of(cls, gpus: GpuAccess, phases: RunPhases) -> Self | None:
+        """Return what is compiled for the first GPU that the build has no kernels for; None where there is none."""
+        lacking = next((one for one in gpus.capabilities if needs_ptx(one, gpus.targets)), None)
+        cache = gpus.cache
+        if lacking is None or cache is None:
+            return None
+        took_ms = min(cache.seconds * 1000.0, phases.of(Phase.TRACING, Phase.BUILDING))
+        limit = int(cache.limit) if cache.limit and cache.limit.isdecimal() else USUAL_LIMIT
+        return cls(lacking, cache.written, took_ms, cache.disabled, cache.nbytes, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,40 +72,18 @@ class StartCompiling:
 
     @classmethod
     def measure(cls, recording: Recording, phases: RunPhases) -> Self:
-        """Compare the build with the GPU, and add up what the traced calls executed.
-
-        Raises:
-            Unavailable: the settings of the run were not recorded.
-        """
+        """Compare the build with the GPU, and add up what the traced calls executed."""
         run = recording.program.run if recording.program else None
         if run is None:
             raise Unavailable("the settings of the run were not recorded")
         xla = run.jit_compile is True
-        traced = phases.at(Phase.TRACING)
         flags = recording.manifest.environment.get("TF_XLA_FLAGS", "") if recording.manifest else ""
         return cls(
-            ptx=_ptx(run.gpus, phases) if run.gpus else None,
+            ptx=PtxKernels.of(run.gpus, phases) if run.gpus else None,
             xla=xla,
-            xla_ms=sum(line.executes_ms for line in traced) if xla else 0.0,
+            xla_ms=sum(line.executes_ms for line in phases.at(Phase.TRACING)) if xla else 0.0,
             kept=PERSISTENT in flags,
         )
-
-
-def _ptx(gpus: GpuAccess, phases: RunPhases) -> PtxKernels | None:
-    """Return what is compiled for the first GPU that the build has no kernels for; None where there is none."""
-    lacking = next((one for one in gpus.capabilities if needs_ptx(one, gpus.targets)), None)
-    if lacking is None or gpus.cache is None:
-        return None
-    cache, limit = gpus.cache, gpus.cache.limit or ""
-    held = phases.of(Phase.TRACING, Phase.BUILDING)
-    return PtxKernels(
-        capability=lacking,
-        written=cache.written,
-        ms=min(cache.seconds * 1000.0, held),
-        disabled=cache.disabled,
-        nbytes=cache.nbytes,
-        limit=int(limit) if limit.isdecimal() else USUAL_LIMIT,
-    )
 
 
 def needs_ptx(capability: str, targets: tuple[str, ...]) -> bool:
@@ -108,7 +96,8 @@ def needs_ptx(capability: str, targets: tuple[str, ...]) -> bool:
     if not (major.isdecimal() and minor.isdecimal()):
         return False
     gpu = int(major), int(minor)
-    kernels = [(int(m[1]), int(m[2])) for m in map(KERNELS.fullmatch, targets) if m]
-    ptx = [(int(m[1]), int(m[2])) for m in map(PTX.fullmatch, targets) if m]
+    kernels, ptx = (
+        [(int(m[1]), int(m[2])) for m in map(pattern.fullmatch, targets) if m] for pattern in (KERNELS, PTX)
+    )
     fits = any(one[0] == gpu[0] and one[1] <= gpu[1] for one in kernels)
     return not fits and any(one <= gpu for one in ptx)

@@ -38,22 +38,18 @@ class BatchTracing:
 
     @classmethod
     def measure(cls, recording: Recording, traces: RunTraces | None) -> Self:
-        """Read what the agent counted.
-
-        Raises:
-            Unavailable: the versions were not recorded.
-        """
+        """Read what the agent counted."""
         manifest = recording.manifest
         if manifest is None or not manifest.versions:
             raise Unavailable("the versions of the libraries were not recorded")
         known = {name: NUMBER.match(text) for name, text in manifest.versions.items()}
         versions = {name: (int(m[1]), int(m[2])) for name, m in known.items() if m}
         functions = [one for one in manifest.steps.functions if OWN.fullmatch(one.name)]
-        traced = max(functions, key=lambda one: one.tracings, default=None)
-        if traced is None or manifest.steps.source != StepSource.KERAS_TRAIN_ON_BATCH:
+        if not functions or manifest.steps.source != StepSource.KERAS_TRAIN_ON_BATCH:
             return cls(versions, manifest.versions)
+        traced = max(functions, key=lambda one: one.tracings)
         at = Places.of(recording)(traced.at)
-        defined = traces.functions if traces else ()
-        same = next((one for one in defined if (one.name, one.at) == (traced.name, at)), None)
-        again_ms = same.again_ms if same else None
-        return cls(versions, manifest.versions, traced.calls, traced.tracings, again_ms, traced.name, at)
+        same = (
+            one.again_ms for one in (traces.functions if traces else ()) if (one.name, one.at) == (traced.name, at)
+        )
+        return cls(versions, manifest.versions, traced.calls, traced.tracings, next(same, None), traced.name, at)

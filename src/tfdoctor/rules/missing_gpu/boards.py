@@ -9,8 +9,6 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import GpuAccess, MissingLibrary
 from tfdoctor.terms.kinds import DeviceKind
 
-__all__ = ["Boards", "MissingLibrary", "Obstacle"]
-
 NONE_SHOWN = ("", "-1", "NoDevFiles")
 """Values of CUDA_VISIBLE_DEVICES that show no GPU (CUDA C++ Programming Guide: an invalid index ends the list)."""
 
@@ -18,14 +16,27 @@ TENSORFLOW = "tensorflow"
 
 
 class Obstacle(StrEnum):
-    """What keeps TensorFlow from the GPUs; the first that applies."""
+    """What keeps TensorFlow from the GPUs, as a clause with its details; the first that applies."""
 
-    VARIABLE = "CUDA_VISIBLE_DEVICES hides them"
-    PROGRAM = "the program hides them"
-    BUILD = "this build of TensorFlow has no CUDA"
-    DRIVER = "the driver does not answer"
-    LIBRARY = "libraries cannot be loaded"
-    UNKNOWN = "the reason was not recorded"
+    VARIABLE = "CUDA_VISIBLE_DEVICES is '{detail}', which shows none"
+    PROGRAM = "the program hides it with tf.config.set_visible_devices"
+    BUILD = "{package} is built without CUDA"
+    DRIVER = "the driver does not answer ({detail})"
+    LIBRARY = "TensorFlow cannot load {libraries}"
+    UNKNOWN = "TensorFlow registers none, and neither the driver nor a missing library says why"
+
+    @classmethod
+    def of(cls, access: GpuAccess) -> tuple[Self, str]:
+        """Return what comes first between TensorFlow and the GPUs, and its details."""
+        if access.registered:
+            return cls.PROGRAM, ""
+        if access.shown is not None and access.shown.split(",")[0].strip() in NONE_SHOWN:
+            return cls.VARIABLE, access.shown
+        if access.cuda is False:
+            return cls.BUILD, access.package
+        if access.driver:
+            return cls.DRIVER, access.driver
+        return (cls.LIBRARY, "") if access.missing else (cls.UNKNOWN, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +63,14 @@ class Boards:
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:
-        """Compare the samples and the device files with the devices of TensorFlow.
-
-        Raises:
-            Unavailable: it was not recorded which GPUs TensorFlow registers.
-        """
+        """Compare the samples and the device files with the devices of TensorFlow."""
         run = recording.program.run if recording.program else None
         if run is None or run.gpus is None or run.devices is None:
             raise Unavailable("which GPUs TensorFlow registers was not recorded")
         access = run.gpus
         boards = {gpu.index: gpu.name for sample in recording.samples for gpu in sample.gpu}
         usable = sum(any(kind in name for kind in (DeviceKind.GPU, DeviceKind.TPU)) for name in run.devices)
-        obstacle, detail = (None, "") if usable else _obstacle(access)
+        obstacle, detail = (None, "") if usable else Obstacle.of(access)
         return cls(
             names=tuple(name or "GPU" for _, name in sorted(boards.items())),
             files=access.files or 0,
@@ -74,16 +81,3 @@ class Boards:
             libraries=access.missing,
             foreign="" if run.backend in {None, TENSORFLOW} else run.backend or "",
         )
-
-
-def _obstacle(access: GpuAccess) -> tuple[Obstacle, str]:
-    """Return what comes first between TensorFlow and the GPUs, and its details."""
-    if access.registered:
-        return Obstacle.PROGRAM, ""
-    if access.shown is not None and access.shown.split(",")[0].strip() in NONE_SHOWN:
-        return Obstacle.VARIABLE, access.shown
-    if access.cuda is False:
-        return Obstacle.BUILD, access.package
-    if access.driver:
-        return Obstacle.DRIVER, access.driver
-    return (Obstacle.LIBRARY, "") if access.missing else (Obstacle.UNKNOWN, "")

@@ -25,11 +25,7 @@ class WorkerThreads:
 
     @classmethod
     def measure(cls, recording: Recording, program: Program) -> Self:
-        """Count the recorded workers that the samples of this machine show at work.
-
-        Raises:
-            Unavailable: one process trains, the processes were not sampled, or their threads are unknown.
-        """
+        """Count the recorded workers that the samples of this machine show at work."""
         manifest = recording.manifest
         size = (manifest.worker.size if manifest and manifest.worker else None) or 1
         trained = max(len(recording.workers), size)
@@ -43,16 +39,10 @@ class WorkerThreads:
         for shares in told:
             for pid, pct in shares.items():
                 cores[pid] += 0.01 * pct / len(told)
-        working = sum(one >= WORKING for one in cores.values())
         settings = program.settings
         variable = settings.intra_op_variable or manifest.environment.get(VARIABLE, "")
         given = settings.intra_op_threads or (int(variable) if variable.isdecimal() else 0)
         threads = given or settings.affinity or manifest.host.cores_logical
         if not threads:
             raise Unavailable("the threads of the processes were not recorded")
-        return cls(min(trained, working), threads, bool(given))
-
-    @property
-    def total(self) -> int:
-        """The threads of all workers."""
-        return self.workers * self.threads
+        return cls(min(trained, sum(one >= WORKING for one in cores.values())), threads, bool(given))

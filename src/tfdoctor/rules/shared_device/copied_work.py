@@ -1,7 +1,6 @@
 """The operations that a step has once more for each replica, and those that combine the gradients."""
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,7 +8,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import is_small
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Program
 
 COPY = re.compile(r"(?:^|/)replica_[1-9]\d*/")
 """The scope of a replica beyond the first (TensorFlow, distribute/mirrored_run.py)."""
@@ -42,21 +41,20 @@ class CopiedWork:
 
     @classmethod
     def measure(cls, operations: Operations, program: Program) -> Self:
-        """Sort the operations by the scopes that TensorFlow gives to replicas.
-
-        Raises:
-            Unavailable: no operation is in such a scope.
-        """
+        """Sort the operations by the scopes that TensorFlow gives to replicas."""
         copies = [row for row in operations.rows if COPY.search(row.name)]
         if not copies:
             raise Unavailable("the trace names no operation of a second replica")
         fixed = tuple(row for row in copies if is_small(row, VALUES, EACH_MS))
-        around = _around_exchange(program.training)
+        known = {one.name: one for one in program.training}
+        exchange = {one.name for one in known.values() if one.type.startswith(COLLECTIVE)}
+        around = {source for name in exchange for source in known[name].sources}  # what makes its operands
+        around |= {one.name for one in known.values() if exchange.intersection(one.sources)}  # what takes it apart
         return cls(
             fixed,
             tuple(row for row in copies if row not in fixed),
             tuple(row for row in operations.rows if UPDATE.search(row.name)),
-            tuple(row for row in operations.rows if row.name in around),
+            tuple(row for row in operations.rows if row.name in around - exchange),
         )
 
     @property
@@ -67,18 +65,5 @@ class CopiedWork:
     @property
     def fixed_share(self) -> float:
         """The share of the copies' time that does not grow with the batch, 0 to 1."""
-        fixed, growing = _ms(self.fixed), _ms(self.growing)
+        fixed, growing = (sum(row.ms for row in rows) for rows in (self.fixed, self.growing))
         return fixed / (fixed + growing) if fixed + growing else 0.0
-
-
-def _around_exchange(operations: Iterable[Operation]) -> frozenset[str]:
-    """Return the operations that make the operands of an exchange, and that take its result apart."""
-    known: Mapping[str, Operation] = {one.name: one for one in operations}
-    exchange = {one.name for one in known.values() if one.type.startswith(COLLECTIVE)}
-    before = {source for name in exchange for source in known[name].sources}
-    after = {one.name for one in known.values() if exchange.intersection(one.sources)}
-    return frozenset(before | after) - exchange
-
-
-def _ms(rows: Iterable[OperationTime]) -> float:
-    return sum(row.ms for row in rows)
