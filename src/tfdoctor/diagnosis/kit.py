@@ -8,7 +8,7 @@ from math import prod
 from tfdoctor.diagnosis.page import page
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.diagnosis.spared import spared
+from tfdoctor.diagnosis.spared import nothing, spared
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -55,6 +55,6 @@ __all__ = [
     "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunEffect", "RunLine", "RunPhases",
     "RunSteps", "Sequence", "Severity", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table",
     "Topic", "Unavailable", "Verdict", "count", "counted", "dataclass", "figures_per_step", "found",
-    "limit", "location", "milliseconds", "ms", "nbytes", "not_on", "number", "page", "percent",
+    "limit", "location", "milliseconds", "ms", "nbytes", "not_on", "nothing", "number", "page", "percent",
     "pipeline_ran", "prod", "ratio", "re", "replace", "share_limit", "spared", "timed_steps", "whole_run",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tfdoctor.facts.operations.compute_part import ComputePart
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.terms.verdict import Bound, Effect, Evidence, Finding, Healthy, Remedy, Verdict
+from tfdoctor.terms.verdict import Bound, Effect, Evidence, Finding, Healthy, NotApplicable, Remedy, Verdict
 
 
 def spared(  # noqa: PLR0913 - what is spared, and the words for it
@@ -39,3 +39,9 @@ def spared(  # noqa: PLR0913 - what is spared, and the words for it
     return Finding(
         summary=finding, evidence=(*evidence, *shown), remedies=tuple(remedies), effects=tuple(effects), alike=alike
     )
+
+
+def nothing(healthy: str, *why_unknown: str) -> Verdict:
+    """Return the verdict where nothing was found: the first reason for which that proves nothing, else healthy."""
+    why = next(filter(None, why_unknown), "")
+    return NotApplicable(reason=why) if why else Healthy(summary=healthy)
