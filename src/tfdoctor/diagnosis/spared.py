@@ -22,7 +22,7 @@ def spared(  # noqa: PLR0913 - what is spared, and the words for it
     bound: Bound = Bound.EXPECTED,
     narrows: bool = False,
     alike: int = 0,
-) -> Verdict:
+) -> Finding | Healthy:
     """Judge operations that take less after a change: each with the share of its time that is left, or its effect.
 
     ``part`` is what they take (``operations.part(ms)``), and has to be at least ``least`` of the compute time;

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, LoopedLayer, RecurrentLayers
+from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers
 
 __doc__, CODE = page(__file__)
 
@@ -20,47 +20,6 @@ class Limits:
 
     share: float = share_limit(
         0.05, "Smallest share of the step in recurrent layers off cuDNN that justifies changing a model"
-    )
-
-
-def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
-    """Add up the time of the layers off cuDNN, and of launching their kernels."""
-    if not layers.looped:
-        ran = counted(layers.ran, "recurrent layer")
-        return Healthy(summary=f"{ran} ran, none of them off cuDNN")
-    device_ms = sum(one.ms for one in layers.looped)
-    launching_ms = sum(one.launching_ms for one in layers.looped)
-    taken = device_ms + launching_ms
-    share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
-    number = counted(len(layers.looped), "recurrent layer")
-    summary = f"{number} off cuDNN: {milliseconds(taken)} per step"
-    evidence = (
-        Measure.share("share of the step in recurrent layers off cuDNN", share, limits.share),
-        Measure("time of the GPU in them per step", ms(device_ms)),
-        Measure("idle time of the GPU while the host launches their kernels", ms(launching_ms)),
-        _table(layers.looped),
-    )
-    if share < limits.share:
-        return Healthy(summary=summary, evidence=evidence)
-    effects = [row.scaled(0.0, Bound.AT_MOST) for one in layers.looped for row in one.rows]
-    if launching_ms:
-        idle = Effect(Stage.HOST, 0.0, StepWork.LAUNCHING, ms(launching_ms), bound=Bound.AT_MOST)
-        effects.append(idle)
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=tuple(dict.fromkeys(_remedy(one) for one in layers.looped)),
-        effects=tuple(effects),
-    )
-
-
-def _table(layers: tuple[LoopedLayer, ...]) -> Table:
-    return Table.of(
-        layers,
-        ("layer", lambda one: one.layer.name),
-        ("your line", lambda one: one.layer.at),
-        ("off cuDNN because of", lambda one: ", ".join(one.obstacles)),
-        ("time per step", lambda one: ms(one.ms)),
     )
 
 
@@ -93,7 +52,41 @@ REMEDIES: Mapping[CudnnObstacle, tuple[str, str]] = {
 }
 
 
-def _remedy(one: LoopedLayer) -> Remedy:
-    action, code = REMEDIES[one.obstacles[0]]
-    rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
-    return Remedy(action, code.format(kind=one.layer.kind, rate=rate), one.layer.at)
+def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
+    """Add up the time of the layers off cuDNN, and of launching their kernels."""
+    looped = layers.looped
+    if not looped:
+        ran = counted(layers.ran, "recurrent layer")
+        return Healthy(summary=f"{ran} ran, none of them off cuDNN")
+    device_ms, launching_ms = sum(one.ms for one in looped), sum(one.launching_ms for one in looped)
+    taken = device_ms + launching_ms
+    share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
+    summary = f"{counted(len(looped), 'recurrent layer')} off cuDNN: {milliseconds(taken)} per step"
+    evidence = (
+        Measure.share("share of the step in recurrent layers off cuDNN", share, limits.share),
+        Measure("time of the GPU in them per step", ms(device_ms)),
+        Measure("idle time of the GPU while the host launches their kernels", ms(launching_ms)),
+        Table.of(
+            looped,
+            ("layer", lambda one: one.layer.name),
+            ("your line", lambda one: one.layer.at),
+            ("off cuDNN because of", lambda one: ", ".join(one.obstacles)),
+            ("time per step", lambda one: ms(one.ms)),
+        ),
+    )
+    if share < limits.share:
+        return Healthy(summary=summary, evidence=evidence)
+    remedies = []
+    for one in looped:
+        action, code = REMEDIES[one.obstacles[0]]
+        rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
+        remedies.append(Remedy(action, code.format(kind=one.layer.kind, rate=rate), one.layer.at))
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=tuple(dict.fromkeys(remedies)),
+        effects=(
+            *(row.scaled(0.0, Bound.AT_MOST) for one in looped for row in one.rows),
+            *Effect.of_stages({Stage.HOST: launching_ms}, StepWork.LAUNCHING),
+        ),
+    )
