@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
+from tfdoctor.facts.matmuls.unrecorded_matmuls import of_unknown_precision
 from tfdoctor.facts.operations.layer_times import layer_table
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
@@ -60,8 +60,8 @@ def check(
         return nothing("The step runs no matmul or convolution", unknown)
     matmuls = Float32Work.of(operations, hardware, unit, program)
     if not matmuls.slow:
-        unknown = UnrecordedMatmuls.measure(operations).why_not_judged()
-        return nothing(_without_gain(operations, sum(row.ms for row in matmuls.others)), unknown)
+        healthy = _without_gain(operations, sum(row.ms for row in matmuls.others))
+        return nothing(healthy, of_unknown_precision(operations))
     effects = (*matmuls.gains, *reduced.gains, *reduced.costs, *matmuls.costs)
     slow_ms = sum(row.ms for row in matmuls.slow)
     summary = f"Float32 matmuls and convolutions take {milliseconds(slow_ms)} per step"

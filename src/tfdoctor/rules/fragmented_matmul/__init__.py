@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
+from tfdoctor.facts.matmuls.unrecorded_matmuls import repeated
 from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls
 
 __doc__, CODE = page(__file__)
@@ -39,10 +39,9 @@ def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = Lim
         large = f"The matmuls that share a tensor are large enough: up to {longest} per call"
         return nothing(large, operations.why_unnamed)
     if not small:
-        unrecorded = UnrecordedMatmuls.measure(operations)
-        repeated = unrecorded.repeated(limits.products, limits.each_ms, limits.unseen)
+        unseen = repeated(operations, limits.products, limits.each_ms, limits.unseen)
         none = "No tensor is multiplied by many weights of the same shape"
-        return nothing(none, operations.why_unnamed, f"{repeated}: {LOOP}" if repeated else "")
+        return nothing(none, operations.why_unnamed, f"{unseen}: {LOOP}" if unseen else "")
     part, rows = operations.part(sum(group.ms for group in small)), [row for group in small for row in group.rows]
     table = Table.of(
         small,
