@@ -132,16 +132,13 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     )
     stated = Stated(traced, breakdown.each_step, unexplained.parts_ms.get(Stage.DEVICE, 0.0))
     if model is not None and model.tracing is not None:  # less: the profiler takes much of short ones
-        words, kept = (
-            ("each untraced step", "per untraced step"),
-            (model.kept(Stage.DEVICE), model.kept(Stage.HOST)),
-        )
-        stated = Stated(model.step_ms, words[0], stated.left_ms, words[1], *kept)
+        kept = model.kept(Stage.DEVICE), model.kept(Stage.HOST)
+        stated = Stated(model.step_ms, "each untraced step", stated.left_ms, "per untraced step", *kept)
     hot = [one for one in found if stated.ms_of(one) >= _least(one, stated.step_ms, limits)]
     if hot:
         return _finding(hot, stated, unexplained, limits)
-    if operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
+    if operations.why_unnamed or not groups:
+        return nothing("No operation takes time that is not explained", operations.why_unnamed)
     return _healthy(groups, stated, limits)
 
 
@@ -154,25 +151,22 @@ def _least(hot: HotWork, step_ms: float, limits: Limits, least_ms: float = 0.0) 
 
 def _healthy(groups: Groups, stated: Stated, limits: Limits) -> Healthy:
     """Say of the longest group how far it is from the hardware's rates, and how long all take that are near."""
-    if not groups:
-        return Healthy(summary="No operation takes time that is not explained")
-    longest = max(groups, key=lambda group: group.ms)
+    longest, allowed = max(groups, key=lambda group: group.ms), "of what this hardware allows"
     share = percent(stated.device * longest.ms / stated.step_ms)
-    which = "and nothing measured shows that less is possible"
-    of = "of what this hardware allows"
-    summary = f"{longest.type}{_at(longest.at)} takes {share} of the step"
-    if longest.attained is None:
-        summary = f"{summary}, {which}"
-    else:
-        summary = f"{summary} at {percent(longest.attained)} {of}"
-    near = [(group.ms, group.attained) for group in groups if group.attained and group.attained >= limits.near]
+    why = ", and nothing measured shows that less is possible"
+    if longest.attained is not None:
+        why = f" at {percent(longest.attained)} {allowed}"
+    near = [(one.ms, one.attained) for one in groups if one.attained is not None and one.attained >= limits.near]
     necessary: list[PartTime] = []
     if total_ms := sum(time for time, _ in near):
         attained = percent(sum(time * reached for time, reached in near) / total_ms)
-        time = milliseconds(stated.device * total_ms)
-        why = f"{time} are operations at {attained} {of} for their bytes and FLOPs"
-        necessary.append(PartTime(Stage.DEVICE, ms(total_ms), why))
-    return Healthy(summary=summary, evidence=(_table(groups, stated),), necessary=tuple(necessary))
+        of = f"{milliseconds(stated.device * total_ms)} are operations at {attained} {allowed}"
+        necessary.append(PartTime(Stage.DEVICE, ms(total_ms), f"{of} for their bytes and FLOPs"))
+    return Healthy(
+        summary=f"{longest.type}{_at(longest.at)} takes {share} of the step{why}",
+        evidence=(_table(groups, stated),),
+        necessary=tuple(necessary),
+    )
 
 
 def _at(place: Location | None) -> str:

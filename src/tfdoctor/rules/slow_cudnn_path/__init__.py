@@ -23,33 +23,20 @@ class Limits:
     )
 
 
-PAD_RIGHT = "x = keras.utils.pad_sequences(x, padding='post')"
-
-REMEDIES: Mapping[CudnnObstacle, tuple[str, str]] = {
-    CudnnObstacle.RECURRENT_DROPOUT: (
-        "Drop recurrent_dropout, and use dropout",
-        "keras.layers.{kind}(units, dropout={rate:g})",
-    ),
-    CudnnObstacle.ACTIVATION: ("Use the default activation", "keras.layers.{kind}(units)  # tanh"),
-    CudnnObstacle.RECURRENT_ACTIVATION: (
-        "Use the default recurrent activation",
-        "keras.layers.{kind}(units)  # sigmoid",
-    ),
-    CudnnObstacle.UNROLL: ("Do not unroll the layer", "keras.layers.{kind}(units, unroll=False)"),
-    CudnnObstacle.USE_BIAS: ("Use the bias", "keras.layers.{kind}(units, use_bias=True)"),
-    CudnnObstacle.RESET_AFTER: (
-        "Apply the reset gate after the product",
-        "keras.layers.GRU(units, reset_after=True)",
-    ),
-    CudnnObstacle.USE_CUDNN: ("Let Keras use cuDNN", 'keras.layers.{kind}(units, use_cudnn="auto")'),
-    CudnnObstacle.LEFT_PADDING: ("Pad the sequences on the right", PAD_RIGHT),
-    CudnnObstacle.MASK: ("Check that the mask is padded on the right only", PAD_RIGHT),
-    CudnnObstacle.RAGGED: (
-        "Pad the ragged input on the right",
-        "x = x.to_tensor()  # in the pipeline, before batches reach the model",
-    ),
-    CudnnObstacle.UNKNOWN: ("Look for what keeps the layer off cuDNN: the table of this rule's page", ""),
+ACTIONS: Mapping[CudnnObstacle, str] = {
+    CudnnObstacle.RECURRENT_DROPOUT: "Drop recurrent_dropout, and use dropout",
+    CudnnObstacle.ACTIVATION: "Use the default activation",
+    CudnnObstacle.RECURRENT_ACTIVATION: "Use the default recurrent activation",
+    CudnnObstacle.UNROLL: "Do not unroll the layer",
+    CudnnObstacle.USE_BIAS: "Use the bias",
+    CudnnObstacle.RESET_AFTER: "Apply the reset gate after the product",
+    CudnnObstacle.USE_CUDNN: "Let Keras use cuDNN",
+    CudnnObstacle.LEFT_PADDING: "Pad the sequences on the right",
+    CudnnObstacle.MASK: "Check that the mask is padded on the right only",
+    CudnnObstacle.RAGGED: "Pad the ragged input on the right",
+    CudnnObstacle.UNKNOWN: "Look for what keeps the layer off cuDNN: the table of this rule's page",
 }
+"""What to do; the page has the code under the name of the obstacle."""
 
 
 def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
@@ -78,9 +65,9 @@ def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits
         return Healthy(summary=summary, evidence=evidence)
     remedies = []
     for one in looped:
-        action, code = REMEDIES[one.obstacles[0]]
+        obstacle, code = one.obstacles[0], CODE.get(one.obstacles[0].name.lower(), "")
         rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
-        remedies.append(Remedy(action, code.format(kind=one.layer.kind, rate=rate), one.layer.at))
+        remedies.append(Remedy(ACTIONS[obstacle], code.format(kind=one.layer.kind, rate=rate), one.layer.at))
     return Finding(
         summary=summary,
         evidence=evidence,
