@@ -177,10 +177,9 @@ def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdi
     update = OperationTime(name="AddN/inputs_1", type="UnsortedSegmentSum", ms=time_ms / 2)
     square = OperationTime(name="Square", type="Square", ms=time_ms / 2)
     rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - time_ms)
-    sizes: Any = {"entries": 9000, "lookups": lookups}
-    tables = EmbeddingTables((), (WholeTable(use="", name="table", at=None, rows=(update,), **sizes),), 0)
+    tables = EmbeddingTables((), (WholeTable("", "table", None, 9000, lookups, (update,)),), 0)
     at, later = Location("train.py", 16), (update,) if dense else ()
-    summed = WholeTable(use="L2 penalty", name="e", at=at, rows=(square,), update=later, **sizes)
+    summed = WholeTable("L2 penalty", "e", at, 9000, lookups, (square,), later)
     operations = Operations((square, update, rest))
     return embedding_gradient.check(tables, operations, CPU, TableSums((summed,)))
 

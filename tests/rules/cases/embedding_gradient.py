@@ -13,15 +13,7 @@ from tfdoctor.terms.verdict import Location, Verdict
 def sick() -> Verdict:
     """384 one-hot rows are multiplied by a table of 6000 rows."""
     rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
-    table = WholeTable(
-        use="one-hot matmul",
-        name="table",
-        at=Location("train.py", 12),
-        entries=6000,
-        lookups=384,
-        width=32,
-        rows=rows,
-    )
+    table = WholeTable("one-hot matmul", "table", Location("train.py", 12), 6000, 384, rows, width=32)
     cpu = Hardware(DeviceKind.CPU, "example")
     return check(EmbeddingTables((table,), (), 0), Operations(rows), cpu, None)
 

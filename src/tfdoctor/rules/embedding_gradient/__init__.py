@@ -51,7 +51,9 @@ def check(
         return few if sum(one.ms for one in few) >= least_ms else []
 
     summed = sparse(sums.tables if sums else ())
-    updates = sparse(_apart(tables.dense, summed))
+    named = {row.name for one in summed for row in (*one.rows, *one.update)}  # which explains these updates
+    apart = [replace(one, rows=tuple(row for row in one.rows if row.name not in named)) for one in tables.dense]
+    updates = sparse(one for one in apart if any(row.type == DENSIFIES for row in one.rows))
     kinds = {"one-hot matmuls": tables.one_hot, "optimizer updates": updates, "penalties and sums": summed}
     found = [table for used in kinds.values() for table in used]
     if not found:
@@ -89,15 +91,6 @@ def _healthy(tables: EmbeddingTables, sparse: list[WholeTable], limits: Limits) 
     if tables.scattered:
         return "The optimizer updates only the embedding rows that were looked up"
     return "No gradient processes a whole embedding table"
-
-
-def _apart(updates: Iterable[WholeTable], summed: Iterable[WholeTable]) -> Iterator[WholeTable]:
-    """Yield the updates of whole tables without the operations that a sum over the table explains."""
-    named = {row.name for one in summed for row in (*one.rows, *one.update)}
-    for update in updates:
-        rows = tuple(row for row in update.rows if row.name not in named)
-        if any(row.type == DENSIFIES for row in rows):
-            yield replace(update, rows=rows)
 
 
 def _effects(updates: Iterable[WholeTable], summed: Iterable[WholeTable]) -> Iterator[Effect]:

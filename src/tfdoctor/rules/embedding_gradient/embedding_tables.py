@@ -11,7 +11,7 @@ from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import ASSIGN, UPDATE
 
@@ -20,7 +20,7 @@ DENSIFIES = "UnsortedSegmentSum"
 """The operation by which the gradient of some of a table's rows becomes a gradient of all of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WholeTable:
     """A table of which a step processes every row.
 
@@ -76,42 +76,37 @@ class EmbeddingTables:
 
 
 def _one_hot(operations: Operations, program: Program, dataflow: Dataflow) -> Iterator[WholeTable]:
+    """Yield the products with their gradients, and the one-hot operation where nothing else uses its rows."""
     for matmul in program.by_name.values():
         if matmul.type not in MATMULS or matmul.name.startswith("gradient"):
             continue
         factors = (dataflow.source(matmul, 0), dataflow.source(matmul, 1))
         one_hot = next((one for one in factors if one is not None and one.type == ONE_HOT), None)
         entries = (one_hot.outputs[0][1] or (None,))[-1] if one_hot and one_hot.outputs else None
-        rows = _concerned(operations, matmul, one_hot, dataflow) if one_hot else ()
-        if one_hot and entries and rows:
-            indices = one_hot.inputs[0][1] if one_hot.inputs else None
-            # open for a flat list, even when the batch's size is known
-            shape = None if indices == (None,) else program.shape(indices)
-            table = matmul.inputs[1 - factors.index(one_hot)][1] if len(matmul.inputs) > 1 else None
-            widths = [size for size in table or () if size != entries]
-            yield WholeTable(
-                use="one-hot matmul",
-                name=matmul.layer or "unknown",
-                at=rows[0].at,
-                entries=entries,
-                lookups=None if shape is None else prod(shape),
-                rows=rows,
-                width=widths[0] if table and len(table) == len(widths) + 1 == 2 else None,  # noqa: PLR2004 - rank 2
-            )
+        if one_hot is None or not entries:
+            continue
+        users = [user.name for user in dataflow.users(one_hot)]
+        only_use = all(user == matmul.name or dataflow.is_gradient_of(user, matmul) for user in users)
+        rows = [
+            row
+            for row in operations.rows
+            if _name(row) == matmul.name
+            or (only_use and _name(row) == one_hot.name)
+            or dataflow.is_gradient_of(row.name, matmul)
+        ]
+        indices = one_hot.inputs[0][1] if one_hot.inputs else None
+        # open for a flat list, even when the batch's size is known
+        shape = None if indices == (None,) else program.shape(indices)
+        table = matmul.inputs[1 - factors.index(one_hot)][1] if len(matmul.inputs) > 1 else None
+        widths = [size for size in table or () if size != entries]
+        width = widths[0] if table and len(table) == len(widths) + 1 == 2 else None  # noqa: PLR2004 - rank 2
+        if rows:
+            name, lookups = matmul.layer or "unknown", None if shape is None else prod(shape)
+            yield WholeTable("one-hot matmul", name, rows[0].at, entries, lookups, tuple(rows), width=width)
 
 
-def _concerned(
-    operations: Operations, matmul: Operation, one_hot: Operation, dataflow: Dataflow
-) -> tuple[OperationTime, ...]:
-    """Return the matmul, its gradients, and the one-hot operation where nothing else uses its rows."""
-    users = [user.name for user in dataflow.users(one_hot)]
-    only_use = all(user == matmul.name or dataflow.is_gradient_of(user, matmul) for user in users)
-    names = {matmul.name, one_hot.name} if only_use else {matmul.name}
-    return tuple(
-        row
-        for row in operations.rows
-        if (row.operation.name if row.operation else row.name) in names or dataflow.is_gradient_of(row.name, matmul)
-    )
+def _name(row: OperationTime) -> str:
+    return row.operation.name if row.operation else row.name
 
 
 def _dense(operations: Operations) -> Iterator[WholeTable]:
@@ -129,17 +124,8 @@ def _dense(operations: Operations) -> Iterator[WholeTable]:
             for row in operations.rows
             if row.operation and any(shape == table for _, shape in (*row.operation.inputs, *row.operation.outputs))
         ]
-        if summed and summed[0] is not None and any(map(_writes, on_table)):
-            rows = [row for row in on_table if row in sums or row.layer == first.layer]
-            yield WholeTable(
-                use="update of all rows",
-                name=first.layer or first.name,
-                at=first.at,
-                entries=table[0],
-                lookups=summed[0],
-                rows=tuple(rows),
-            )
-
-
-def _writes(row: OperationTime) -> bool:
-    return bool(UPDATE.fullmatch(row.type) or ASSIGN.fullmatch(row.type))
+        written = any(UPDATE.fullmatch(row.type) or ASSIGN.fullmatch(row.type) for row in on_table)
+        if summed and summed[0] is not None and written:
+            rows = tuple(row for row in on_table if row in sums or row.layer == first.layer)
+            name = first.layer or first.name
+            yield WholeTable("update of all rows", name, first.at, table[0], summed[0], rows)

@@ -69,13 +69,13 @@ def _summed(handle: str, gathers: list[Operation], operations: Operations, dataf
     penalty = next((one.origin.name for one in summing if one.origin and one.origin.kind == REGULARIZER), None)
     line = next((one.at for one in summing if one.type != READ and one.at), None)
     return WholeTable(
-        use=f"{penalty} penalty" if penalty else "sum of all rows",
-        name=layer or handle,
-        at=made.at if penalty is not None and made and made.at else line,
-        entries=shape[0],
-        lookups=sum(prod(one or ()) for one in lookups),
-        rows=_rows(operations, own),
-        update=_rows(operations, update),
+        f"{penalty} penalty" if penalty else "sum of all rows",
+        layer or handle,
+        made.at if penalty is not None and made and made.at else line,
+        shape[0],
+        sum(prod(one or ()) for one in lookups),
+        _rows(operations, own),
+        _rows(operations, update),
     )
 
 

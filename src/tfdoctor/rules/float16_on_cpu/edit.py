@@ -47,7 +47,7 @@ def _is_policy(module: SyntaxTree, text: cst.SimpleString) -> bool:
 def _is_given(module: SyntaxTree, node: cst.CSTNode, *within: type[cst.CSTNode]) -> bool:
     """Say whether a node is an argument of what sets a policy, or a part of one."""
     parent = module.parent(node)
-    while isinstance(parent, (cst.Arg, *within)):
+    while parent is not None and isinstance(parent, (cst.Arg, *within)):
         parent = module.parent(parent)
     return isinstance(parent, cst.Call) and last_name(parent.func) in SETTERS
 

@@ -1,6 +1,6 @@
 """How 16-bit changes operations other than matmuls: it speeds up an accelerator, and may slow down a CPU."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -67,26 +67,22 @@ class ReducedPrecision:
         """
         rest = OptimizerWork.measure(operations).others(operations)
         if hardware.kind == DeviceKind.CPU:
-            return cls(costs=(*_casts(norms), *_slower(rest), *_pooled(rest, program)))
+            return cls(costs=tuple(_costs(rest, norms, program)))
         if any(row.precision in HALVES for row in operations.matrix):
             return cls()
         wide = (row for row in rest if row.precision == "float32" and not row.is_matrix)
         return cls(gains=tuple(row.scaled(HALF_THE_BYTES, Bound.AT_MOST) for row in wide))
 
 
-def _casts(norms: BatchNorms | None) -> Iterator[Effect]:
-    """Yield the cost of the casts around unfused batch normalization."""
+def _costs(rows: Sequence[OperationTime], norms: BatchNorms | None, program: Program | None) -> Iterator[Effect]:
+    """Yield what a CPU takes longer for: casts, strided gradients, and what is computed value by value.
+
+    Operations of an unknown type count as float32, and depthwise convolutions of unknown strides as strided.
+    """
     for norm in norms.unfused if norms else ():
         cost = norms.passes_ms(norm, CAST_PASSES) if norms else None
         if cost and norm.ms:
             yield Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms))
-
-
-def _slower(rows: Iterable[OperationTime]) -> Iterator[Effect]:
-    """Yield the cost of gradients of strided convolutions, then of activations that are computed value by value.
-
-    Operations of an unknown type count as float32, and depthwise convolutions of unknown strides as strided.
-    """
     wide = [row for row in rows if row.precision in ("float32", "")]
     for row in wide:
         strides = row.operation.attrs.strides if row.operation else ()
@@ -97,12 +93,7 @@ def _slower(rows: Iterable[OperationTime]) -> Iterator[Effect]:
         scales = SLOWER.get(row.type) or (SLOWER_IN_CACHES.get(row.type) if in_caches else None)
         if scales:
             yield row.scaled(scales)
-
-
-def _pooled(rows: Iterable[OperationTime], program: Program | None) -> Iterator[Effect]:
-    """Yield the cost of the casts around the mean of global pooling layers, forward and backward."""
-    layers = program.layers if program else ()
-    pooled = {layer.name for layer in layers if layer.kind.startswith(POOLED)}
-    for row in rows:
+    pooled = {layer.name for layer in (program.layers if program else ()) if layer.kind.startswith(POOLED)}
+    for row in rows:  # the mean of global pooling, forward and backward
         if row.type == "Mean" and row.layer in pooled and row.ms:
             yield row.scaled(1.0 + BOTH_WAYS_MS * millions(row, program) / row.ms)

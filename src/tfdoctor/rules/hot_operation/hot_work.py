@@ -25,7 +25,7 @@ class Departure(Enum):
     SHORT = auto()  # many operations of a few microseconds on a line of the user's
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class HotWork:
     """What one line makes the device do that takes more time than it has to; ms per step."""
 
@@ -103,13 +103,13 @@ def metrics(groups: Groups) -> Iterator[HotWork]:
     used = tuple(group for group in groups if group.only_metrics)
     if used:
         at = max(used, key=lambda group: group.ms).at
-        yield HotWork(departure=Departure.METRICS, at=at, groups=used)
+        yield HotWork(Departure.METRICS, at, used)
 
 
 def single(groups: Groups, departure: Departure, departs: Callable[[OperationGroup], bool]) -> Iterator[HotWork]:
     """Yield the groups that depart from what is needed by themselves."""
     for group in filter(departs, groups):
-        yield HotWork(departure=departure, at=group.at, groups=(group,))
+        yield HotWork(departure, group.at, (group,))
 
 
 def repeated(groups: Groups, layers: Iterable[CalledLayer]) -> Iterator[HotWork]:
@@ -120,14 +120,14 @@ def repeated(groups: Groups, layers: Iterable[CalledLayer]) -> Iterator[HotWork]
         own = _of_names(groups, {name for call, _ in again for name in call.operations})
         if own:
             called = tuple({layer.name: layer for _, layer in again}.values())
-            yield HotWork(departure=Departure.REPEATED, at=at, groups=own, layers=called)
+            yield HotWork(Departure.REPEATED, at, own, layers=called)
 
 
 def cheaper(groups: Groups, forms: Iterable[CheaperForm]) -> Iterator[HotWork]:
     """Yield the operations that have a cheaper form."""
     for form in forms:
         if own := _of_names(groups, form.names):
-            yield HotWork(departure=Departure.CHEAPER, at=form.at, groups=own, form=form)
+            yield HotWork(Departure.CHEAPER, form.at, own, form=form)
 
 
 def _of_names(groups: Groups, names: Collection[str]) -> tuple[OperationGroup, ...]:
@@ -152,12 +152,7 @@ def short(
         rows = [row for group in some for row in group.rows]
         made = [(row.ms, row.operation) for row in rows if row.name not in optimizer]
         own_ms = sum(time for time, one in made if one is None or (one.direct and one.origin is None))
-        hot = HotWork(
-            departure=Departure.SHORT,
-            at=some[0].loop_at or some[0].at,
-            groups=tuple(some),
-            on_device=on_device,
-            host_ms=sum(map(dispatch.of_group, some)),
-        )
+        at, host_ms = some[0].loop_at or some[0].at, sum(map(dispatch.of_group, some))
+        hot = HotWork(Departure.SHORT, at, tuple(some), on_device, host_ms)
         if hot.calls >= many and 2.0 * own_ms >= sum(row.ms for row in rows):
             yield hot
