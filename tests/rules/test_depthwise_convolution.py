@@ -8,6 +8,7 @@ import pytest
 
 from tests.builders import chart, line, marker, markers, matmul, trace
 from tests.rules.cases.depthwise_convolution import FAST, example
+from tests.rules.cases.depthwise_convolution import depthwise as built
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis.rule import Rule
@@ -15,7 +16,6 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules import depthwise_convolution
-from tfdoctor.rules.depthwise_convolution import depthwise as built
 from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import Quantity

@@ -14,8 +14,8 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.rules import embedding_gradient
 from tfdoctor.rules.embedding_gradient import Limits
-from tfdoctor.rules.embedding_gradient.embedding_tables import DenseUpdate, EmbeddingTables
-from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
+from tfdoctor.rules.embedding_gradient.embedding_tables import EmbeddingTables, WholeTable
+from tfdoctor.rules.embedding_gradient.table_sums import TableSums
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
@@ -177,9 +177,9 @@ def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdi
     update = OperationTime(name="AddN/inputs_1", type="UnsortedSegmentSum", ms=time_ms / 2)
     square = OperationTime(name="Square", type="Square", ms=time_ms / 2)
     rest = OperationTime(name="gradient_tape/m/MatMul", type="MatMul", ms=100.0 - time_ms)
-    tables = EmbeddingTables((), (DenseUpdate("table", None, 9000, lookups, (update,)),), 0)
-    at = Location("train.py", 16)
-    summed = TableSum("e", at, "L2", 9000, lookups, (square,), (update,) if dense else ())
+    tables = EmbeddingTables((), (WholeTable("", "table", None, 9000, lookups, (update,)),), 0)
+    at, later = Location("train.py", 16), (update,) if dense else ()
+    summed = WholeTable("L2 penalty", "e", at, 9000, lookups, (square,), later)
     operations = Operations((square, update, rest))
     return embedding_gradient.check(tables, operations, CPU, TableSums((summed,)))
 

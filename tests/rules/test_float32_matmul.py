@@ -24,12 +24,13 @@ from tfdoctor.rules import float32_matmul
 from tfdoctor.rules.float32_matmul import Limits
 from tfdoctor.rules.float32_matmul.float32_work import (
     ALONG_ONE_AXIS,
+    BOTH_WAYS_MS,
     FIXED_OF_TYPE,
     LEAST_OF_PEAKS,
     OF_FEW_CHANNELS,
+    TO_BFLOAT16_MS,
     WEIGHTS_MS,
 )
-from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, TO_BFLOAT16_MS
 from tfdoctor.rules.float32_matmul.reduced_precision import SLOWER, SLOWER_IN_CACHES
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable

@@ -3,12 +3,12 @@
 import pytest
 
 from tests.rules.applied import applied
-from tests.rules.cases.grouped_convolution import example
+from tests.rules.cases.grouped_convolution import convolution, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules import grouped_convolution
-from tfdoctor.rules.grouped_convolution import Limits, convolution
+from tfdoctor.rules.grouped_convolution import Limits
 from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolutions
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases import hot_operation as built
 from tests.rules.cases.hot_operation import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
@@ -17,7 +18,6 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
-from tfdoctor.rules import hot_operation
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.kinds import DeviceKind
@@ -40,7 +40,7 @@ AT = Location("train.py", 14)
 def group(
     kind: str = "Unique", time_ms: float = 10.0, least: float | None = 0.1, calls: float = 1.0, **more: Any
 ) -> OperationGroup:
-    return hot_operation.group(kind, time_ms, least, calls, **more)
+    return built.group(kind, time_ms, least, calls, **more)
 
 
 def check(

@@ -10,7 +10,7 @@ from scripts.synthetic.run import Run, Truth
 from tests.builders import recording
 from tests.xspaces import save
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.matmuls.eligibility import eligibility
+from tfdoctor.facts.matmuls.eligibility import is_eligible
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -57,7 +57,7 @@ def test_what_could_run_on_tensor_cores(device: str, precision: str, runs: Runs)
     idle = precision == "fp32" and device in ("a100", "h100")
     assert facts.fact(MatrixUnit).unused_ms == pytest.approx(truth.matrix_ms if idle else 0)
     rows = facts.fact(Operations).rows
-    assert not any(eligibility(row, facts.fact(Hardware)).possible for row in rows if not row.is_matrix)
+    assert not any(is_eligible(row, facts.fact(Hardware)) for row in rows if not row.is_matrix)
 
 
 @pytest.mark.parametrize(("device", "precision"), [("v100", "fp32"), ("a100", "bf16")])

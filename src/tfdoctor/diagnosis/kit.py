@@ -10,7 +10,7 @@ from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pi
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.shares import judged
 from tfdoctor.diagnosis.small_calls import rows_per_batch, small_calls
-from tfdoctor.diagnosis.spared import spared
+from tfdoctor.diagnosis.spared import nothing, spared
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -45,6 +45,6 @@ __all__ = [
     "StepSource", "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "call_table", "changes",
     "count", "counted", "dataclass", "figures_per_step", "found", "in_function", "judged", "limit",
     "line_groups", "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on",
-    "number", "page", "percent", "pipeline_ran", "prod", "ratio", "re", "replace", "rows_per_batch",
-    "share_limit", "small_calls", "spared", "timed_steps", "whole_run",
+    "nothing", "number", "page", "percent", "pipeline_ran", "prod", "ratio", "re", "replace",
+    "rows_per_batch", "share_limit", "small_calls", "spared", "timed_steps", "whole_run",
 ]  # fmt: skip

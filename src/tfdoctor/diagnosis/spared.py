@@ -3,39 +3,45 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tfdoctor.facts.operations.compute_part import ComputePart
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.terms.verdict import Bound, Evidence, Finding, Healthy, Remedy, Verdict
+from tfdoctor.terms.verdict import Bound, Effect, Evidence, Finding, Healthy, NotApplicable, Remedy, Verdict
 
 
 def spared(  # noqa: PLR0913 - what is spared, and the words for it
-    operations: Operations,
-    changed: Iterable[tuple[OperationTime, float]],
-    least: float,
+    part: ComputePart,
+    least: float | None,
     work: str,
+    changed: Iterable[tuple[OperationTime, float] | Effect],
     *,
-    healthy: str,
     finding: str,
     remedies: Iterable[Remedy],
+    healthy: str = "",
     more: Iterable[Evidence] = (),
+    shown: Iterable[Evidence] = (),
     bound: Bound = Bound.EXPECTED,
     narrows: bool = False,
     alike: int = 0,
-) -> Verdict:
-    """Judge operations that take less after a change: each with the share of its time that is left.
+) -> Finding | Healthy:
+    """Judge operations that take less after a change: each with the share of its time that is left, or its effect.
 
-    ``{part}`` in the sentences is the time that is spared, and its share of the compute time, which has to be at
-    least ``least``.
+    ``part`` is what they take (``operations.part(ms)``), and has to be at least ``least`` of the compute time;
+    None judges nothing. ``work`` is such as "in casts", for labels. ``healthy`` is the sentence where it is less
+    (otherwise that of the finding), ``more`` evidence of both, and ``shown`` of a finding alone.
     """
-    changed = [(row, left) for row, left in changed if row.ms]
-    part = operations.part(sum(row.ms * (1.0 - left) for row, left in changed))
     evidence = (*part.measures(work, least), *more)
-    if part.ms < least * part.total_ms:
-        return Healthy(summary=healthy.replace("{part}", str(part)), evidence=evidence)
-    return Finding(
-        summary=finding.replace("{part}", str(part)),
-        evidence=evidence,
-        remedies=tuple(remedies),
-        effects=tuple(replace(row.scaled(left, bound), narrows=narrows) for row, left in changed),
-        alike=alike,
+    if least is not None and part.share < least:
+        return Healthy(summary=healthy or finding, evidence=evidence)
+    effects = (
+        one if isinstance(one, Effect) else replace(one[0].scaled(one[1], bound), narrows=narrows)
+        for one in changed
     )
+    return Finding(
+        summary=finding, evidence=(*evidence, *shown), remedies=tuple(remedies), effects=tuple(effects), alike=alike
+    )
+
+
+def nothing(healthy: str, *why_unknown: str) -> Verdict:
+    """Return the verdict where nothing was found: the first reason for which that proves nothing, else healthy."""
+    why = next(filter(None, why_unknown), "")
+    return NotApplicable(reason=why) if why else Healthy(summary=healthy)

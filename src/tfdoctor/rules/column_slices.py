@@ -73,19 +73,25 @@ def check(
     little = spared < limits.share * breakdown.step_ms or not (awaited or crowds)
     if size > limits.slice_bytes or little:
         return Healthy(summary=summary, evidence=evidence)
+    shuffled = any(kind_of(one) == "Shuffle" for one in parts)
+    batch = parts[0].parameters.batch_size or "batch_size"
+    code = CODE["gathered"].format(".shuffle(count)" if shuffled else "", batch)
+    action = "Batch the rows' numbers, and gather each column once per batch"
     effects = (one.scaled(1.0 - spared / work, Bound.AT_MOST) for one in stages)
-    return Finding(summary=summary, evidence=evidence, remedies=(_remedy(parts),), effects=(*effects, *relief))
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=(Remedy(action, code, parts[-1].at),),
+        effects=(*effects, *relief),
+    )
 
 
 def _to_batch(line: Sequence[Dataset]) -> Sequence[Dataset]:
     """Return the datasets from the first batch to the arrays that it takes rows of; () where work lies between."""
     for at in range(len(line) - 2, -1, -1):
-        if kind_of(line[-1]) != "TensorSlice":
-            return ()
-        if kind_of(line[at]) in {"Batch", "ParallelBatch"}:
-            return line[at:]
         if kind_of(line[at]) not in PASSING:
-            return ()
+            batches = kind_of(line[at]) in {"Batch", "ParallelBatch"} and kind_of(line[-1]) == "TensorSlice"
+            return line[at:] if batches else ()
     return ()
 
 
@@ -93,10 +99,3 @@ def _bytes(tensor: tuple[str, str]) -> int:
     shape, dtype = tensor
     sizes = [int(size) for size in shape.replace(" ", "").split(",") if size.isdigit()]
     return prod(sizes) * WIDTHS.get(dtype, TEXT_BYTES)
-
-
-def _remedy(parts: Sequence[Dataset]) -> Remedy:
-    shuffled = any(kind_of(one) == "Shuffle" for one in parts)
-    size = parts[0].parameters.batch_size or "batch_size"
-    code = CODE["gathered"].format(".shuffle(count)" if shuffled else "", size)
-    return Remedy("Batch the rows' numbers, and gather each column once per batch", code, parts[-1].at)

@@ -1,4 +1,5 @@
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.matmuls.flop_rates import flop_s
 from tfdoctor.facts.operations.layer_times import layer_table
 from tfdoctor.terms.units import flop_rate
 
@@ -30,6 +31,8 @@ class Limits:
 
 UNKNOWN_RATE = "the FLOPs of the float16 matmuls are unknown: record a step in a graph with `tfdoctor profile`"
 
+POLICY = 'keras.mixed_precision.set_global_policy("float32")  # before the first layer is created'
+
 
 def check(
     operations: Operations, hardware: Hardware, program: Program | None, limits: Limits = Limits()
@@ -38,50 +41,43 @@ def check(
     if not hardware.without_unit:
         why = hardware.missing or f"{hardware.name} has a matrix unit for 16 bits"
         return NotApplicable(reason=why)
-    rows = [row for row in operations.matrix if row.precision == "float16"]
+    rows, peak = [row for row in operations.matrix if row.precision == "float16"], hardware.float32_flop_s
     if not rows:
-        return _without_float16(operations)
-    if not hardware.float32_flop_s:
-        return NotApplicable(reason=f"the rate of {hardware.name} in float32 is unknown")
+        untyped = operations.matrix and not any(row.precision for row in operations.matrix)
+        unknown = "the trace does not contain the types of the matmuls" if untyped else ""
+        return nothing("No matmul or convolution computes in float16", unknown, operations.why_unlisted)
     known = [row for row in rows if row.flops and row.ms]
-    if not known:
-        return NotApplicable(reason=UNKNOWN_RATE)
-    peak = hardware.float32_flop_s
+    if not peak or not known:
+        unknown = UNKNOWN_RATE if peak else f"the rate of {hardware.name} in float32 is unknown"
+        return NotApplicable(reason=unknown)
     slow = [row for row in known if row.flop_s < limits.reached * peak]
-    part = operations.part(sum(row.ms for row in slow or known))
-    reached = sum((row.flops or 0) * row.calls for row in slow or known) / (part.ms * 1e-3)
-    evidence: tuple[Evidence, ...] = (
-        *part.measures("in these matmuls and convolutions", limits.share),
+    part, reached = operations.part(sum(row.ms for row in slow or known)), flop_s(slow or known) or 0.0
+    more = (
         Measure("FLOP rate of these in float16", flop_rate(reached)),
         Measure("peak FLOP rate of the GPU in float32", flop_rate(peak)),
         Measure("share of that peak", ratio(reached / peak), ratio(limits.reached)),
     )
-    if not slow or part.share < limits.share:
-        summary = f"Float16 matmuls and convolutions take {part}, as fast as float32 might"
-        return Healthy(summary=summary, evidence=evidence)
-    return Finding(
-        summary=f"Float16 matmuls and convolutions take {part}, on a GPU without Tensor Cores",
-        evidence=(*evidence, layer_table(slow, types=False, most=10)),
-        remedies=(Remedy("Train in float32", POLICY, program.first_line if program else None),),
-        effects=tuple(_effect(row, hardware, peak) for row in slow),
+    summary, work = f"Float16 matmuls and convolutions take {part}", "in these matmuls and convolutions"
+    healthy = f"{summary}, as fast as float32 might"
+    if not slow:
+        return Healthy(summary=healthy, evidence=(*part.measures(work, limits.share), *more))
+    return spared(
+        part,
+        limits.share,
+        work,
+        [(row, _left(row, hardware, peak)) for row in slow],
+        healthy=healthy,
+        finding=f"{summary}, on a GPU without Tensor Cores",
+        remedies=[Remedy("Train in float32", POLICY, program.first_line if program else None)],
+        more=more,
+        shown=[layer_table(slow, types=False, most=10)],
+        bound=Bound.AT_MOST,
     )
 
 
-POLICY = 'keras.mixed_precision.set_global_policy("float32")  # before the first layer is created'
-
-
-def _without_float16(operations: Operations) -> Verdict:
-    """Say why no float16 matmul runs."""
-    if operations.matrix and not any(row.precision for row in operations.matrix):
-        return NotApplicable(reason="the trace does not contain the types of the matmuls")
-    if operations.why_unlisted:
-        return NotApplicable(reason=operations.why_unlisted)
-    return Healthy(summary="No matmul or convolution computes in float16")
-
-
-def _effect(row: OperationTime, hardware: Hardware, peak: float) -> Effect:
-    """Return the ceiling: the least time in float32 is that at the peak rates, with twice the bytes."""
+def _left(row: OperationTime, hardware: Hardware, peak: float) -> float:
+    """Return what is left at least: the time in float32 at the peak rates, with twice the bytes."""
     bandwidth = hardware.bandwidth_bytes_s
     moving_s = 2 * (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
     least_ms = max((row.flops or 0.0) / peak, moving_s) * row.calls * 1e3
-    return row.scaled(min(1.0, least_ms / row.ms), Bound.AT_MOST)
+    return min(1.0, least_ms / row.ms)

@@ -31,53 +31,35 @@ class Limits:
 
 
 def check(unit: MatrixUnit, limits: Limits = Limits()) -> Verdict:
-    """Judge the unit's use by FLOPs, or by kernels where FLOPs are unknown."""
-    if unit.utilization is not None:
-        return _by_flops(unit, unit.utilization, limits)
-    if not unit.matrix_ms:
-        return Healthy(summary="The step runs no matmul or convolution, so the matrix unit has no work")
-    if unit.active is not None:
-        return _by_samples(unit, unit.active, limits)
+    """Judge the unit's use by FLOPs, by samples, or by kernels where FLOPs are unknown."""
+    little = unit.matrix_ms < limits.small * unit.busy_ms
     known_ms = (unit.on_unit_ms or 0.0) + (unit.off_unit_ms or 0.0)
-    if not known_ms:
+    of_busy = f"share of the GPU's busy time in which {unit.unit}s worked"
+    if unit.utilization is not None:
+        use, low, little = unit.utilization, limits.low, False
+        summary = f"The {unit.unit} reaches {percent(use)} of its peak while the device is busy"
+        measures = [Measure.share(f"share of the {unit.unit} peak reached while the device is busy", use, low)]
+        if unit.active is not None:
+            measures.append(Measure.share(f"{of_busy}, on padding too (GPM)", unit.active))
+    elif not unit.matrix_ms:
+        return Healthy(summary="The step runs no matmul or convolution, so the matrix unit has no work")
+    elif unit.active is not None:
+        use, low = unit.active, limits.low
+        summary = f"{unit.unit}s work {percent(use)} of the GPU's busy time"
+        measures = [Measure.share(f"{of_busy} (GPM)", use, low)]
+    elif known_ms:
+        use, low = (unit.on_unit_ms or 0.0) / known_ms, limits.low_on_unit
+        summary = f"{percent(use)} of the matmul and convolution time runs in {unit.unit} kernels"
+        label = f"share of the matmul and convolution time in {unit.unit} kernels"
+        unknown = "time in matmul and convolution kernels of unknown kind"
+        measures = [Measure.share(label, use, low), Measure(unknown, ms(unit.unknown_ms))]
+    else:
         return NotApplicable(reason="neither FLOPs nor kernel names show whether the matrix unit was used")
-    return _by_kernels(unit, (unit.on_unit_ms or 0.0) / known_ms, limits)
-
-
-def _by_flops(unit: MatrixUnit, use: float, limits: Limits) -> Verdict:
-    label = f"share of the {unit.unit} peak reached while the device is busy"
-    summary = f"The {unit.unit} reaches {percent(use)} of its peak while the device is busy"
-    evidence = [Measure.share(label, use, limits.low)]
-    if unit.active is not None:
-        label = f"share of the GPU's busy time in which {unit.unit}s worked, on padding too (GPM)"
-        evidence.append(Measure.share(label, unit.active))
-    return _judged(unit, summary, evidence, healthy=use >= limits.low)
-
-
-def _by_samples(unit: MatrixUnit, active: float, limits: Limits) -> Verdict:
-    label = f"share of the GPU's busy time in which {unit.unit}s worked (GPM)"
-    summary = f"{unit.unit}s work {percent(active)} of the GPU's busy time"
-    healthy = active >= limits.low or unit.matrix_ms < limits.small * unit.busy_ms
-    return _judged(unit, summary, [Measure.share(label, active, limits.low)], healthy=healthy)
-
-
-def _by_kernels(unit: MatrixUnit, share: float, limits: Limits) -> Verdict:
-    label = f"share of the matmul and convolution time in {unit.unit} kernels"
-    summary = f"{percent(share)} of the matmul and convolution time runs in {unit.unit} kernels"
-    evidence = [
-        Measure.share(label, share, limits.low_on_unit),
-        Measure("time in matmul and convolution kernels of unknown kind", ms(unit.unknown_ms)),
-    ]
-    healthy = share >= limits.low_on_unit or unit.matrix_ms < limits.small * unit.busy_ms
-    return _judged(unit, summary, evidence, healthy=healthy)
-
-
-def _judged(unit: MatrixUnit, summary: str, use: list[Measure], *, healthy: bool) -> Verdict:
-    evidence = (*use, *_causes(unit))
-    if healthy:
+    evidence = (*measures, *_causes(unit))
+    if use >= low or little:
         return Healthy(summary=summary, evidence=evidence)
     action = "Fix the findings on precision, alignment and fusion, then try larger batches"
-    remedies = (Remedy(action, LARGER_BATCHES),)
+    remedies = (Remedy(action, "batch_size = 4 * batch_size  # and adjust the learning rate"),)
     return Finding(summary=summary, evidence=evidence, remedies=remedies, severity=Severity.NOTE)
 
 
@@ -92,12 +74,7 @@ def _causes(unit: MatrixUnit) -> Iterator[Measure]:
     if unit.beside_ms:
         yield Measure("time in conversions and transforms for matmuls", ms(unit.beside_ms))
     if unit.unused_ms:
-        label = f"time in operations that the {unit.unit} could run unchanged"
-        yield Measure(label, ms(unit.unused_ms))
+        yield Measure(f"time in operations that the {unit.unit} could run unchanged", ms(unit.unused_ms))
     if unit.matrix_rate and unit.peak_flop_s:
         label = "FLOP rate of the matmuls and convolutions"
         yield Measure(label, flop_rate(unit.matrix_rate), flop_rate(unit.peak_flop_s))
-
-
-LARGER_BATCHES = """\
-batch_size = 4 * batch_size  # and adjust the learning rate"""

@@ -37,12 +37,10 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     summary = f"The gradients of max pooling take {part}"
     measures = part.measures("in gradients of max pooling", limits.share)
     slow = [row for row in rows if not any(map(ONEDNN.search, row.ran))]
-    if not slow:
-        return Healthy(summary=f"{summary}; oneDNN runs them fast", evidence=measures)
-    if sum(row.ms for row in slow) < limits.share * operations.total_ms:
-        return Healthy(summary=summary, evidence=measures)
-    at = next((row.at for row in slow if row.at), None)
-    code = CPU if hardware.kind == DeviceKind.CPU else CODE["average"]
+    if sum(row.ms for row in slow) < limits.share * operations.total_ms or not slow:
+        return Healthy(summary=summary if slow else f"{summary}; oneDNN runs them fast", evidence=measures)
+    on_cpu = hardware.kind == DeviceKind.CPU
+    action = "Replace max pooling with average pooling or a convolution with stride 2"
     layers = Table.of(
         slow,
         ("layer", lambda row: row.layer or row.name),
@@ -52,7 +50,9 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     return Finding(
         summary=summary,
         evidence=(*measures, layers),
-        remedies=(Remedy(INSTEAD, code, at),),
+        remedies=(
+            Remedy(action, CPU if on_cpu else CODE["average"], next((row.at for row in slow if row.at), None)),
+        ),
         effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in slow),
     )
 
@@ -60,7 +60,5 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
 def _is_gradient(row: OperationTime) -> bool:
     return row.type in GRADIENTS or XLA_GRADIENT in row.category or XLA_GRADIENT in row.name
 
-
-INSTEAD = "Replace max pooling with average pooling or a convolution with stride 2"
 
 CPU = CODE["average"] + "\n# oneDNN's fast gradient needs a graph (no run_eagerly=True) and channels-last data"

@@ -132,14 +132,6 @@ def test_what_xla_compiled_is_told_kernel_by_kernel() -> None:
         assert (found.matrix_ms, found.busy_ms) == pytest.approx((5, 7))
 
 
-def test_why_products_do_not_use_the_unit() -> None:
-    found = on_gpu(v100(line("Stream #1", kernel(OFF, 0, 4, "a:MatMul"))))
-    ((why, ms),) = found.reasons
-    assert "do not multiply float32" in why
-    assert ms == pytest.approx(4)
-    assert found.unused_ms == 0
-
-
 def test_a_product_that_could_have_used_the_unit_as_it_is() -> None:
     ampere = device(
         line("Stream #1", kernel("ampere_sgemm_128x64_nn", 0, 4, "a:MatMul")),

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.rules.cases.hot_operation import group
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.rules.hot_operation import group
 from tfdoctor.terms.verdict import Stage, StepWork
 
 TEN_CALLS = group(calls=10.0)

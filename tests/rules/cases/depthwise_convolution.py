@@ -1,17 +1,33 @@
 """The cases of depthwise-convolution: what its tests judge, and the examples of its page."""
 
+from typing import Any
+
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.rules.depthwise_convolution import check, depthwise
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.rules.depthwise_convolution import check
 from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Verdict
+from tfdoctor.terms.verdict import Location, Verdict
 
 GPU = Hardware(DeviceKind.GPU, "example", peak_flop_s=1e14, bandwidth_bytes_s=4e10)
 
 
 FAST = OperationTime(name="gradient_tape/model/conv", type="Conv2D", ms=20.0, flops=7e9)
+
+
+def depthwise(time_ms: float = 12.0, end: str = "", **more: Any) -> OperationTime:
+    """Build a depthwise convolution of 96 channels, or one of its gradients."""
+    kind = f"DepthwiseConv2dNative{end}"
+    shape = (32, 64, 64, 96)
+    tensors = (("float32", shape), ("float32", (3, 3, 96, 1)))
+    graph = Operation(name="model/depthwise", type=kind, inputs=tensors, outputs=(("float32", shape),))
+    parts: dict[str, Any] = {
+        "name": graph.name, "layer": "depthwise", "at": Location("train.py", 11), "operation": graph,
+        "nbytes": 1e8, "flops": 2.3e8,
+    }  # fmt: skip
+    return OperationTime(type=kind, ms=time_ms, **(parts | more))
 
 
 def example(*rows: OperationTime, hardware: Hardware = GPU, constant: tuple[FixedConvolution, ...] = ()) -> Verdict:

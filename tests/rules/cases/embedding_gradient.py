@@ -5,7 +5,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules.embedding_gradient import check
-from tfdoctor.rules.embedding_gradient.embedding_tables import EmbeddingTables, OneHotTable
+from tfdoctor.rules.embedding_gradient.embedding_tables import EmbeddingTables, WholeTable
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Verdict
 
@@ -13,7 +13,7 @@ from tfdoctor.terms.verdict import Location, Verdict
 def sick() -> Verdict:
     """384 one-hot rows are multiplied by a table of 6000 rows."""
     rows = (_row("OneHot", 0.5, nbytes=9.2e6), _row("BatchMatMulV2", 1.0), _row("MatMul_1", 3.0))
-    table = OneHotTable("table", Location("train.py", 12), 6000, 384, 32, rows)
+    table = WholeTable("one-hot matmul", "table", Location("train.py", 12), 6000, 384, rows, width=32)
     cpu = Hardware(DeviceKind.CPU, "example")
     return check(EmbeddingTables((table,), (), 0), Operations(rows), cpu, None)
 

@@ -14,8 +14,8 @@ def example(number: int = 8) -> Verdict:
         tuple(OperationTime(name=name, type="MatMul", ms=0.05, at=at) for name in some)
         for some in (names, [f"gradient_tape/{name}/MatMul_1" for name in names])
     )
-    group = Siblings("model/input", (128, 16), matmuls, gradients)
-    return check(SiblingMatmuls((group,)), Operations((*matmuls, *gradients)))
+    group = Siblings("model/input", (128, 16), number, (*matmuls, *gradients))
+    return check(SiblingMatmuls((group,)), Operations(group.rows))
 
 
 sick = example

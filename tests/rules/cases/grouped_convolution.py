@@ -1,11 +1,26 @@
 """The cases of grouped-convolution: what its tests judge, and the examples of its page."""
 
+from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.rules.grouped_convolution import check, convolution
+from tfdoctor.facts.run.program import Operation
+from tfdoctor.rules.grouped_convolution import check
 from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolutions
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Verdict
+from tfdoctor.terms.verdict import Location, Verdict
+
+
+def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:
+    """Build a 3 x 3 convolution of 128 channels."""
+    images, kernel = (32, 56, 56, 128), (3, 3, 128 // groups, 128)
+    graph = Operation(
+        name=f"{layer}/convolution", type="Conv2D",
+        inputs=(("float32", images), ("float32", kernel)), outputs=(("float32", images),),
+    )  # fmt: skip
+    return OperationTime(
+        name=graph.name, type=graph.type, ms=time_ms, layer=layer, at=Location("train.py", 9),
+        operation=graph, flops=2.0 * 32 * 56 * 56 * 128 * 9 * 128 / groups,
+    )  # fmt: skip
 
 
 def example(

@@ -1,8 +1,10 @@
 """The cases of hot-operation: what its tests judge, and the examples of its page."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from tfdoctor.facts.operations.loop_work import LoopWork
+from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.savings.layer_calls import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
@@ -10,9 +12,24 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.rules.hot_operation import check, group
+from tfdoctor.rules.hot_operation import check
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForms
-from tfdoctor.terms.verdict import Stage, Verdict
+from tfdoctor.terms.verdict import Location, Stage, Verdict
+
+
+def group(
+    kind: str = "Tile",
+    time_ms: float = 20.0,
+    least: float | None = 0.4,
+    calls: float = 1.0,
+    at: Location = Location("train.py", 14),
+    **more: Any,
+) -> OperationGroup:
+    """Build the group of one operation."""
+    row = OperationTime(name=kind, type=kind, ms=time_ms, calls=calls, at=at)
+    missing = "" if least is not None else "shapes unknown"
+    parts: dict[str, Any] = {"layers": (), "rows": (row,), "missing": missing}
+    return OperationGroup(type=kind, at=at, least_ms=least, **(parts | more))
 
 
 def example(  # noqa: PLR0913 - one argument for each fact of the rule

@@ -6,7 +6,8 @@ from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules.embedding_gradient.table_sums import TableSum, TableSums
+from tfdoctor.rules.embedding_gradient.embedding_tables import WholeTable
+from tfdoctor.rules.embedding_gradient.table_sums import TableSums
 
 TABLE, VECTORS, SCALAR = ["float32", [9000, 32]], ["float32", [64, 32]], ["float32", []]
 HANDLE, IDS = ["resource", []], ["int64", [64]]
@@ -17,7 +18,7 @@ def op(name: str, kind: str, sources: list[int], given: Any, made: Any, **more: 
     return graph_operation(name, kind, given, [made] if made else [], **{"from": sources}, **more)
 
 
-def measure(*more: Any, moment: bool = False, summed: bool = True) -> tuple[TableSum, ...]:
+def measure(*more: Any, moment: bool = False, summed: bool = True) -> tuple[WholeTable, ...]:
     """A table (0) of which 64 rows are looked up (3), its L2 penalty (4 to 6), and an optimizer."""
     rows = [
         op("table", "Placeholder", [], [], HANDLE),
@@ -52,7 +53,7 @@ def test_a_penalty_is_named_at_the_layer_with_its_gradient_and_the_update_that_i
     (found,) = measure()
     assert names(found.rows) == {"square", "sum", "gradient_tape/mul", "AddN"}
     assert names(found.update) == {"add/inputs_1", "adam/mul", "adam/assign"}
-    assert (found.layer, found.penalty, found.entries, found.lookups) == ("e", "L2", 9000, 64)
+    assert (found.name, found.use, found.entries, found.lookups) == ("e", "L2 penalty", 9000, 64)
     assert found.at
     assert found.at.line == LINE[1]
 

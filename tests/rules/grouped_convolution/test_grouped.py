@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from tests.rules.cases.grouped_convolution import convolution
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Attributes, Operation
-from tfdoctor.rules.grouped_convolution import convolution
 from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolutions, groups_of
 
 IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
@@ -54,5 +54,5 @@ def test_convolutions_without_shapes_raise() -> None:
 def test_the_fastest_regular_convolution_sets_the_rate() -> None:
     rows = (convolution("a", 8, 1.0), convolution("b", 1, 2.0), convolution("c", 1, 4.0))
     found = GroupedConvolutions.measure(Operations(rows))
-    assert [one.groups for one in found.rows] == [8]
+    assert found.groups == {"a": 8}
     assert found.regular_flop_s == pytest.approx((rows[1].flops or 0) / 2e-3)

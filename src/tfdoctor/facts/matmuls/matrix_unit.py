@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.matmuls.eligibility import eligibility
+from tfdoctor.facts.matmuls.eligibility import is_eligible
 from tfdoctor.facts.operations.kernel_kinds import Kernel, kernel, of_operation
 from tfdoctor.facts.operations.kernel_names import KernelRole
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -38,7 +38,6 @@ class MatrixUnit:
     unused_ms: float = 0.0  # in operations that could have run on the unit as they are, but did not
     precisions: tuple[tuple[str, float], ...] = ()  # ms of the multiplying kernels, longest first
     active: float | None = None  # share of the busy time in which the unit worked, as sampled (GPM)
-    reasons: tuple[tuple[str, float], ...] = ()  # why operations could not use it; ms
 
     @classmethod
     def measure(cls, operations: Operations, hardware: Hardware, device: Device, samples: Samples | None) -> Self:
@@ -65,7 +64,6 @@ class MatrixUnit:
         flops = [row.flops * row.calls for row in operations.rows if row.flops]
         peak = hardware.peak_flop_s
         known = bool(peak and flops and busy and rows) and all(row.flops for row in rows)
-        gpu = GpuKernels.of(rows, hardware) if hardware.kind == DeviceKind.GPU else None
         timed_ms = sum(row.ms for row in rows if row.flops)
         done = sum((row.flops or 0) * row.calls for row in rows)
         return cls(
@@ -75,58 +73,27 @@ class MatrixUnit:
             utilization=sum(flops) / (busy * 1e-3) / peak if known and peak else None,
             matrix_rate=done / (timed_ms * 1e-3) if timed_ms else None,
             peak_flop_s=peak,
-            **(gpu.parts() if gpu else {}),
+            **(_of_kernels(rows, hardware) if hardware.kind == DeviceKind.GPU else {}),
         )
 
 
-Piece = tuple[OperationTime, Kernel, float]
-"""An operation, one of its kernels, and the kernel's ms per step."""
-
-
-@dataclass(frozen=True, slots=True)
-class GpuKernels:
-    """The kernels of the matrix operations by name, and the time that could have run on the unit."""
-
-    pieces: tuple[Piece, ...]
-    unused_ms: float
-    reasons: tuple[tuple[str, float], ...]
-
-    @classmethod
-    def of(cls, rows: tuple[OperationTime, ...], hardware: Hardware) -> Self:
-        """Identify every kernel of the operations."""
-        pieces: list[Piece] = []
-        unused, reasons = 0.0, []
-        for row in rows:
-            if len(row.ran_ms) == len(row.ran):
-                ran = zip(row.ran, row.ran_ms, strict=True)
-                pieces += ((row, kernel(name), ms) for name, ms in ran)
-            else:  # times per kernel are unknown: the first kernel stands for all
-                pieces.append((row, kernel(row.ran[0] if row.ran else ""), row.ms))
-            could = eligibility(row, hardware)
-            if could.possible and of_operation(row.ran) is False:
-                unused += row.ms
-            if could.why and not of_operation(row.ran):
-                reasons.append((could.why, row.ms))
-        return cls(tuple(pieces), unused, _totals(reasons))
-
-    def parts(self) -> dict[str, Any]:
-        """Return the fields of a MatrixUnit."""
-        sums: dict[str, float] = defaultdict(float)
-        for _, launched, ms in self.pieces:
-            sums[_place(launched)] += ms
-        return {
-            **{place: sums[place] for place in PLACES},
-            "unused_ms": self.unused_ms,
-            "reasons": self.reasons,
-            "precisions": _totals(
-                (launched.precision or "unknown", ms)
-                for _, launched, ms in self.pieces
-                if launched.role is KernelRole.MATMUL
-            ),
-        }
-
-
-PLACES = ("on_unit_ms", "off_unit_ms", "beside_ms", "unknown_ms")
+def _of_kernels(rows: Iterable[OperationTime], hardware: Hardware) -> dict[str, Any]:
+    """Return the fields of a MatrixUnit that the names of kernels tell."""
+    times = dict.fromkeys(("on_unit_ms", "off_unit_ms", "beside_ms", "unknown_ms"), 0.0)
+    precisions: dict[str, float] = defaultdict(float)
+    unused = 0.0
+    for row in rows:
+        names, parts = (
+            (row.ran, row.ran_ms) if len(row.ran_ms) == len(row.ran) else (row.ran[:1] or ("",), (row.ms,))
+        )
+        for name, ms in zip(names, parts, strict=True):  # the first stands for all where their times are unknown
+            launched = kernel(name)
+            times[_place(launched)] += ms
+            if launched.role is KernelRole.MATMUL:
+                precisions[launched.precision or "unknown"] += ms
+        unused += row.ms if of_operation(row.ran) is False and is_eligible(row, hardware) else 0.0
+    longest = sorted(precisions.items(), key=lambda item: -item[1])
+    return {**times, "unused_ms": unused, "precisions": tuple(longest)}
 
 
 def _place(launched: Kernel) -> str:
@@ -136,10 +103,3 @@ def _place(launched: Kernel) -> str:
     if launched.on_unit:
         return "on_unit_ms"
     return "off_unit_ms" if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE) else "beside_ms"
-
-
-def _totals(parts: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
-    sums: dict[str, float] = defaultdict(float)
-    for name, ms in parts:
-        sums[name] += ms
-    return tuple(sorted(sums.items(), key=lambda item: -item[1]))

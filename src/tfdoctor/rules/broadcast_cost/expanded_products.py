@@ -1,6 +1,6 @@
 """Tensors that broadcasting expands and that are summed at once: a matmul makes the sums without them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Self
@@ -8,7 +8,7 @@ from typing import Self
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program, Shape
+from tfdoctor.facts.run.program import Operation, Program, Shape, Tensor
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
@@ -70,13 +70,20 @@ class ExpandedProducts:
 def _expanded(
     row: OperationTime, operations: Operations, program: Program, dataflow: Dataflow
 ) -> ExpandedProduct | None:
+    """Return an operation whose result is larger than both operands, and only summed; None of any other.
+
+    Open dimensions are the batch's: only such are compared with each other.
+    """
     made = row.operation
     if made is None or made.type not in LINEAR | PRODUCTS or GRADIENT.search(made.name):
         return None
-    sizes = _sizes(made, program)
-    if sizes is None or not _only_summed(made, dataflow, squared=made.type in PRODUCTS):
+    shape, *operands = [_filled(shape, program.batch_size) for _, shape in (*made.outputs[:1], *made.inputs)]
+    sizes = [prod(one) for one in operands if one is not None]
+    if shape is None or not len(sizes) == len(operands) == len(made.inputs):
         return None
-    shape, largest = sizes
+    largest = max(sizes, default=0)
+    if not 0 < largest < prod(shape) or not _only_summed(made, dataflow, squared=made.type in PRODUCTS):
+        return None
     names = _of_its_size(made, dataflow)
     for one in (program.by_name[name] for name in names):
         if one.type in SUMS | NORMS and not GRADIENT.search(one.name) and one.outputs:
@@ -91,20 +98,6 @@ def _expanded(
     )
 
 
-def _sizes(made: Operation, program: Program) -> tuple[tuple[int, ...], int] | None:
-    """Return the shape of a result and the size of the larger operand; None where either is as large, or open.
-
-    Open dimensions are the batch's: only such are compared with each other.
-    """
-    tensors = [shape for _, shape in (*made.outputs[:1], *made.inputs)]
-    full = [_filled(shape, program.batch_size) for shape in tensors]
-    shape, *operands = full
-    if shape is None or len(operands) != len(made.inputs) or None in operands:
-        return None
-    largest = max((prod(one) for one in operands if one is not None), default=0)
-    return (shape, largest) if 0 < largest < prod(shape) else None
-
-
 def _filled(shape: Shape | None, batch: int | None) -> tuple[int, ...] | None:
     sizes = [batch if size is None else size for size in shape or ()]
     known = tuple(size for size in sizes if size is not None)
@@ -112,8 +105,8 @@ def _filled(shape: Shape | None, batch: int | None) -> tuple[int, ...] | None:
 
 
 def _only_summed(made: Operation, dataflow: Dataflow, *, squared: bool) -> bool:
-    """Say whether every use of a result sums it, after a square where it is no product yet."""
-    users = [  # of its values, in the forward pass
+    """Say whether every use of a result's values in the forward pass sums it, squared if it is no product yet."""
+    users = [
         user
         for user in dataflow.consumers.get(made.name, ())
         if user.type not in SHAPES and not GRADIENT.search(user.name)
@@ -134,21 +127,16 @@ def _weights(user: Operation, made: Operation, dataflow: Dataflow) -> bool:
     """Say whether an operation multiplies a difference by a smaller tensor: sums of that are two products."""
     if user.type != "Mul" or not user.outputs or user.outputs[0] != made.outputs[0]:
         return False
-    others = [
-        shape
-        for source, (_, shape) in zip(user.sources, user.inputs, strict=False)
-        if not _same(source, made, dataflow)
-    ]
+    pairs = zip(user.sources, user.inputs, strict=False)
+    others = [shape for source, (_, shape) in pairs if not _same(source, made, dataflow)]
     return len(others) == 1 and others[0] is not None and others[0] != made.outputs[0][1]
 
 
 def _squares(user: Operation, made: Operation, dataflow: Dataflow) -> bool:
-    if user.type == "Square":
-        return True
     if user.type == "Mul":
         return all(_same(source, made, dataflow) for source in user.sources)
     exponent = dataflow.program.by_name.get(user.sources[1]) if user.type == "Pow" else None
-    return exponent is not None and exponent.attrs.scalar == SQUARE
+    return user.type == "Square" or (exponent is not None and exponent.attrs.scalar == SQUARE)
 
 
 def _same(source: str, made: Operation, dataflow: Dataflow) -> bool:
@@ -158,32 +146,26 @@ def _same(source: str, made: Operation, dataflow: Dataflow) -> bool:
     return source == made.name or passes
 
 
-def _of_its_size(made: Operation, dataflow: Dataflow) -> frozenset[str]:
-    """Return the operations that tensors of a result's shape connect with it, backward ones included."""
+def _of_its_size(made: Operation, dataflow: Dataflow) -> set[str]:
+    """Return the operations that tensors of a result's shape connect with it, backward ones included.
+
+    Those that take a tensor of this shape, those that give one, and gradients: that of a product takes the
+    operands, and not the product, so that no edge leads there.
+    """
     shape, reached, ahead = made.outputs[0][1], {made.name}, [made]
     while ahead:
-        for one in _neighbors(ahead.pop(), shape, dataflow):
-            if one.name not in reached:
-                reached.add(one.name)
-                ahead.append(one)
-    return frozenset(reached)
+        one = ahead.pop()
+        gradients = dataflow.gradients.get(one.name, ())
+        near = [other for other in gradients if _has((*other.inputs, *other.outputs), shape)]
+        if _has(one.outputs, shape):
+            near += [user for user in dataflow.consumers.get(one.name, ()) if user.type not in SHAPES]
+        for source, (_, given) in zip(one.sources, one.inputs, strict=False):
+            maker = dataflow.program.by_name.get(source)
+            near += [maker] if given == shape and maker is not None else []
+        ahead += [other for other in near if other.name not in reached]
+        reached |= {other.name for other in near}
+    return reached
 
 
-def _neighbors(one: Operation, shape: Shape | None, dataflow: Dataflow) -> Iterator[Operation]:
-    """Yield what takes a tensor of this shape from an operation, what gives it such a tensor, and its gradients.
-
-    The gradient of a product takes the operands, and not the product: no edge leads there.
-    """
-    for gradient in dataflow.gradients.get(one.name, ()):
-        if _has((*gradient.inputs, *gradient.outputs), shape):
-            yield gradient
-    if _has(one.outputs, shape):
-        yield from (user for user in dataflow.consumers.get(one.name, ()) if user.type not in SHAPES)
-    for source, (_, given) in zip(one.sources, one.inputs, strict=False):
-        maker = dataflow.program.by_name.get(source)
-        if given == shape and maker is not None:
-            yield maker
-
-
-def _has(tensors: Iterable[tuple[str, Shape | None]], shape: Shape | None) -> bool:
+def _has(tensors: Iterable[Tensor], shape: Shape | None) -> bool:
     return any(given == shape for _, given in tensors)

@@ -1,5 +1,3 @@
-from typing import Any
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.layer_times import LayerTime, by_layer
 from tfdoctor.rules.depthwise_convolution.depthwise import Depthwise
@@ -34,132 +32,107 @@ class Limits:
     )
 
 
+ACTION = "Try a regular convolution instead of depthwise plus pointwise in the early stages"
+
+MEASURE = "Measure a regular convolution, or a smaller depthwise kernel, before changing the model"
+
+
 def check(
     operations: Operations, hardware: Hardware, fixed: FixedKernels | None, limits: Limits = Limits()
 ) -> Verdict:
     """Compare the time of depthwise convolutions with the time to move their bytes, and constant kernels alone."""
     constant = fixed.rows if fixed else ()
-    layers = _layers(operations, hardware, constant, limits)
-    separable = _separable(constant, operations, limits)
-    if separable is None:
+    names = {row.name for one in constant for row in one.rows}
+    rows = tuple(row for row in operations.rows if row.is_depthwise and row.name not in names)
+    if rows:
+        layers = _layers(Depthwise.of(rows, operations, hardware), operations, hardware, limits)
+    else:
+        constant_ms = sum(one.ms for one in constant)
+        takes = f"Depthwise convolutions, all with constant kernels, take {milliseconds(constant_ms)} per step"
+        healthy = takes if constant_ms else "The step runs no depthwise convolution"
+        layers = nothing(healthy, operations.why_unlisted)
+    separable = _separable([one for one in constant if one.left <= limits.left], operations, limits)
+    if not isinstance(separable, Finding):
         return layers
     return separable.joined(layers) if isinstance(layers, Finding) else separable
 
 
-def _layers(
-    operations: Operations, hardware: Hardware, constant: Iterable[FixedConvolution], limits: Limits
-) -> Verdict:
-    """Judge the convolutions whose kernels may be trained."""
-    names = {row.name for one in constant for row in one.rows}
-    try:
-        work = Depthwise.measure(operations, names)
-    except Unavailable as missing:
-        if operations.why_unlisted:
-            return NotApplicable(reason=str(missing))
-        constant_ms = sum(one.ms for one in constant)
-        if not constant_ms:
-            return Healthy(summary="The step runs no depthwise convolution")
-        takes = f"take {milliseconds(constant_ms)} per step"
-        return Healthy(summary=f"Depthwise convolutions, all with constant kernels, {takes}")
-    on_cpu = hardware.kind == DeviceKind.CPU
-    share = work.ms / operations.total_ms
-    if share < (limits.on_cpu if on_cpu else limits.share):
-        summary = f"Depthwise convolutions take {milliseconds(work.ms)} per step"
-        return Healthy(summary=summary, evidence=_measures(work, operations))
-    pays = work.regular_pays(hardware.peak_flop_s)
-    if pays is False:
-        return _too_slow(work, operations, hardware)
-    return _finding(work, operations, hardware, promises=pays is True or not on_cpu)
-
-
-def _separable(constant: Iterable[FixedConvolution], operations: Operations, limits: Limits) -> Finding | None:
-    """Return the constant kernels that are a column times a row, where they take long enough."""
-    found = [one for one in constant if one.left <= limits.left]
-    total_ms = sum(one.ms for one in found)
-    share = total_ms / operations.total_ms if found else 0.0
-    if share < limits.constant:
-        return None
+def _separable(found: list[FixedConvolution], operations: Operations, limits: Limits) -> Verdict:
+    """Judge the constant kernels that are a column times a row."""
+    part = operations.part(sum(one.ms for one in found))
     places = dict.fromkeys(one.at for one in found)
-    return Finding(
-        summary="Convolutions with constant kernels that are a column times a row take "
-        f"{milliseconds(total_ms)} per step",
-        evidence=(
-            Measure("time in convolutions with such kernels per step", ms(total_ms)),
-            Measure.share("share of the compute time in them", share, limits.constant),
-            Table.of(
-                found,
-                ("operation", lambda one: one.rows[0].type),
-                ("your line", lambda one: one.at),
-                ("kernel", lambda one: " x ".join(map(str, one.size or ()))),
-                ("arithmetic left", lambda one: ratio(one.left)),
-                ("time per step", lambda one: ms(one.ms)),
-            ),
-        ),
-        remedies=tuple(
+    takes = f"take {milliseconds(part.ms)} per step"
+    table = Table.of(
+        found,
+        ("operation", lambda one: one.rows[0].type),
+        ("your line", lambda one: one.at),
+        ("kernel", lambda one: " x ".join(map(str, one.size or ()))),
+        ("arithmetic left", lambda one: ratio(one.left)),
+        ("time per step", lambda one: ms(one.ms)),
+    )
+    return spared(
+        part,
+        limits.constant,
+        "in convolutions with such kernels",
+        [(row, one.left) for one in found for row in one.rows],
+        finding=f"Convolutions with constant kernels that are a column times a row {takes}",
+        remedies=(
             Remedy("Convolve with the column of the kernel, then with its row", CODE["twice"], at) for at in places
         ),
-        effects=tuple(row.scaled(one.left, Bound.AT_MOST) for one in found for row in one.rows),
+        shown=[table],
+        bound=Bound.AT_MOST,
         alike=len(places) - 1,
     )
 
 
-def _too_slow(work: Depthwise, operations: Operations, hardware: Hardware) -> Healthy:
-    """Say that no regular convolution reaches the rate from which it would be faster."""
-    needed = quantity(flop_rate(work.break_even_flop_s or 0.0))
-    reached = quantity(flop_rate(work.reached_flop_s(hardware.peak_flop_s)))
-    return Healthy(
-        summary=f"{_takes(work, operations)}; regular convolutions would take less time from {needed} on, "
-        f"and reach at most {reached} here",
-        evidence=(*_measures(work, operations), *_of_regular(work, hardware)),
-    )
-
-
-def _takes(work: Depthwise, operations: Operations) -> str:
-    share = percent(work.ms / operations.total_ms)
-    return f"Depthwise convolutions take {milliseconds(work.ms)} per step, {share} of the compute time"
-
-
-def _finding(work: Depthwise, operations: Operations, hardware: Hardware, *, promises: bool) -> Finding:
-    """Report their time; ``promises`` says that a regular convolution may be faster on this hardware."""
-    rate = hardware.bandwidth_bytes_s or operations.streaming_rate
-    least_ms = {  # to move the operands once; 0 when their size or the rate is unknown
-        row.name: row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0 for row in work.rows
-    }
-    regular = _of_regular(work, hardware) if hardware.kind == DeviceKind.CPU else ()
-    effects = [
-        row.scaled(0.0 if row.ms > least_ms[row.name] else 1.0, Bound.AT_MOST)
-        for row in work.rows
-        if row.ms and promises
-    ]
-    return Finding(
-        summary=_takes(work, operations),
-        evidence=(*_measures(work, operations), *regular, _table(work.rows, least_ms)),
-        remedies=(Remedy(ACTION if promises else MEASURE, CODE["fused"], work.at),),
-        effects=tuple(effects),
-    )
-
-
-def _of_regular(work: Depthwise, hardware: Hardware) -> tuple[Measure, ...]:
-    rates = {
-        "FLOP rate from which regular convolutions of at most 3 x 3 are faster": work.break_even_flop_s,
-        "FLOP rate of the fastest regular convolution in this run": work.fastest_flop_s,
-        "peak FLOP rate of the hardware": hardware.peak_flop_s,
-    }
-    return tuple(Measure(label, flop_rate(rate)) for label, rate in rates.items() if rate)
-
-
-def _measures(work: Depthwise, operations: Operations) -> tuple[Measure, ...]:
+def _layers(work: Depthwise, operations: Operations, hardware: Hardware, limits: Limits) -> Verdict:
+    """Judge the convolutions whose kernels may be trained."""
+    on_cpu, part = hardware.kind == DeviceKind.CPU, operations.part(work.ms)
     rates = {
         "FLOP rate of the depthwise convolutions": work.flop_s,
         "FLOP rate of the other convolutions and matmuls": work.others_flop_s,
     }
-    return (
-        *operations.part(work.ms).measures("in depthwise convolutions"),
-        *(Measure(label, flop_rate(rate)) for label, rate in rates.items() if rate),
+    measures = [*part.measures("in depthwise convolutions"), *_measures(rates)]
+    if part.share < (limits.on_cpu if on_cpu else limits.share):
+        summary = f"Depthwise convolutions take {milliseconds(work.ms)} per step"
+        return Healthy(summary=summary, evidence=tuple(measures))
+    regular = _measures(
+        {
+            "FLOP rate from which regular convolutions of at most 3 x 3 are faster": work.break_even_flop_s,
+            "FLOP rate of the fastest regular convolution in this run": work.fastest_flop_s,
+            "peak FLOP rate of the hardware": hardware.peak_flop_s,
+        }
+    )
+    summary = f"Depthwise convolutions take {part}"
+    if work.regular_pays is False:  # no regular convolution reaches the rate from which it would be faster
+        needed, reached = (quantity(flop_rate(one or 0.0)) for one in (work.break_even_flop_s, work.reached_flop_s))
+        return Healthy(
+            summary=f"{summary}; regular convolutions would take less time from {needed} on, "
+            f"and reach at most {reached} here",
+            evidence=(*measures, *regular),
+        )
+    rate = hardware.bandwidth_bytes_s or operations.streaming_rate
+    least_ms = {  # to move the operands once; 0 when their size or the rate is unknown
+        row.name: row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0 for row in work.rows
+    }
+    promises = work.regular_pays is True or not on_cpu  # a regular convolution may be faster on this hardware
+    return Finding(
+        summary=summary,
+        evidence=(*measures, *(regular if on_cpu else ()), _table(work.rows, least_ms)),
+        remedies=(Remedy(ACTION if promises else MEASURE, CODE["fused"], work.at),),
+        effects=tuple(
+            row.scaled(0.0 if row.ms > least_ms[row.name] else 1.0, Bound.AT_MOST)
+            for row in work.rows
+            if row.ms and promises
+        ),
     )
 
 
-def _table(rows: Iterable[OperationTime], least_ms: dict[str, float]) -> Table:
+def _measures(rates: Mapping[str, float | None]) -> list[Measure]:
+    return [Measure(label, flop_rate(rate)) for label, rate in rates.items() if rate]
+
+
+def _table(rows: Iterable[OperationTime], least_ms: Mapping[str, float]) -> Table:
     def least(layer: LayerTime) -> Quantity | None:
         known_ms = sum(least_ms[row.name] for row in layer.rows)
         return ms(known_ms) if known_ms else None
@@ -172,21 +145,3 @@ def _table(rows: Iterable[OperationTime], least_ms: dict[str, float]) -> Table:
         ("time per step", lambda layer: ms(layer.ms)),
         ("time to move the bytes once", least),
     )
-
-
-ACTION = "Try a regular convolution instead of depthwise plus pointwise in the early stages"
-
-MEASURE = "Measure a regular convolution, or a smaller depthwise kernel, before changing the model"
-
-
-def depthwise(time_ms: float = 12.0, end: str = "", **more: Any) -> OperationTime:  # noqa: ANN401 - its fields
-    """Build a depthwise convolution of 96 channels, or one of its gradients."""
-    kind = f"DepthwiseConv2dNative{end}"
-    shape = (32, 64, 64, 96)
-    tensors = (("float32", shape), ("float32", (3, 3, 96, 1)))
-    graph = Operation(name="model/depthwise", type=kind, inputs=tensors, outputs=(("float32", shape),))
-    parts: dict[str, Any] = {
-        "name": graph.name, "layer": "depthwise", "at": Location("train.py", 11), "operation": graph,
-        "nbytes": 1e8, "flops": 2.3e8,
-    }  # fmt: skip
-    return OperationTime(type=kind, ms=time_ms, **(parts | more))

@@ -8,7 +8,6 @@ from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
 from tfdoctor.facts.operations.dependence import Dependence
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import FRAME
 
@@ -50,12 +49,16 @@ class FixedKernels:
         for row in operations.rows:
             if row.is_depthwise:
                 groups[_forward(row)].append(row)
-        by_name = dataflow.program.by_name
-        found = [
-            _fixed(by_name[name], tuple(rows), dataflow)
-            for name, rows in groups.items()
-            if name in by_name and any(map(dependence.is_fixed, by_name[name].sources[KERNEL : KERNEL + 1]))
-        ]
+        found = []
+        for name, rows in groups.items():
+            made = dataflow.program.by_name.get(name)
+            if made is None or not any(map(dependence.is_fixed, made.sources[KERNEL : KERNEL + 1])):
+                continue
+            kernel, tensors = dataflow.source(made, KERNEL), made.inputs[KERNEL : KERNEL + 1]
+            sizes = [size for size in (tensors[0][1] or ())[:2] if size] if tensors else []
+            separable = kernel is not None and kernel.separable and set(made.attrs.strides) <= {1}
+            size = (sizes[0], sizes[1]) if len(sizes) > 1 else None
+            found.append(FixedConvolution(tuple(rows), size, separable, dataflow.program.line_of(made)))
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 
 
@@ -70,16 +73,3 @@ def _forward(row: OperationTime) -> str:
     if name.startswith(GRADIENT_SCOPE):
         return name.removeprefix(GRADIENT_SCOPE).rpartition("/")[0]
     return name
-
-
-def _fixed(convolution: Operation, rows: tuple[OperationTime, ...], dataflow: Dataflow) -> FixedConvolution:
-    kernel = dataflow.source(convolution, KERNEL)
-    tensors = convolution.inputs[KERNEL : KERNEL + 1]
-    shape = (tensors[0][1] or ())[:2] if tensors else ()
-    sizes = tuple(size for size in shape if size)
-    return FixedConvolution(
-        rows,
-        (sizes[0], sizes[1]) if len(sizes) > 1 else None,
-        kernel is not None and kernel.separable and set(convolution.attrs.strides) <= {1},
-        dataflow.program.line_of(convolution),
-    )

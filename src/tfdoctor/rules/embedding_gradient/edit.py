@@ -17,11 +17,7 @@ LOOKUPS = {
 """By the function that makes one-hot rows, the one that takes rows of a table, and how it is called."""
 
 MATMULS = frozenset(["tensorflow.matmul", "tensorflow.linalg.matmul", "keras.ops.matmul"])
-
 GATHERS = frozenset(["tensorflow.gather", "tensorflow.nn.embedding_lookup", "keras.ops.take"])
-
-SUMS = frozenset(["l2_loss", "reduce_sum", "square"])
-"""Functions that a penalty of a whole table consists of."""
 
 
 def row_lookup(module: SyntaxTree, line: int, _: str) -> list[Splice]:
@@ -68,14 +64,9 @@ def _one_hot(values: Values, value: cst.BaseExpression) -> cst.Call | None:
         sources = values.sources(value)
         whole = [source.value for source in sources if source.whole]
         value = whole[0] if len(sources) == len(whole) == 1 else value
-        if isinstance(value, cst.Call) and not all(map(_is_constant, positional(value)[:1])):
+        if isinstance(value, cst.Call) and not all(isinstance(ids, cst.Name) for ids in positional(value)[:1]):
             return None  # its numbers may have another value by now
-    made = isinstance(value, cst.Call) and values.from_tensorflow(value.func) in LOOKUPS
-    return value if made and isinstance(value, cst.Call) else None
-
-
-def _is_constant(value: cst.BaseExpression) -> bool:
-    return isinstance(value, cst.Name)
+    return value if isinstance(value, cst.Call) and values.from_tensorflow(value.func) in LOOKUPS else None
 
 
 def row_penalty(module: SyntaxTree, line: int, _: str) -> list[Splice]:
@@ -94,7 +85,7 @@ def row_penalty(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 def _summed(call: cst.Call) -> cst.BaseExpression | None:
     """Return the table of ``tf.nn.l2_loss(table)`` and of ``tf.reduce_sum(tf.square(table))``."""
-    if len(call.args) != 1 or last_name(call.func) not in SUMS - {"square"}:
+    if len(call.args) != 1 or last_name(call.func) not in {"l2_loss", "reduce_sum"}:
         return None
     match call.args[0].value:
         case cst.Call(func=func, args=[cst.Arg(value=table)]) if last_name(func) == "square":
@@ -110,10 +101,8 @@ def _summed(call: cst.Call) -> cst.BaseExpression | None:
 def _looked_up(module: SyntaxTree, values: Values, call: cst.Call, table: str) -> str:
     """Return the only name that holds rows of a table above a call in the same function; "" where there is none."""
     function = next(module.around(call, cst.FunctionDef), None)
-    if function is None:
-        return ""
     found: list[str] = []
-    for name in module.inside(cst.Name, function.body):
+    for name in module.inside(cst.Name, function.body) if function else ():
         bound = module.bound(name)
         if len(bound) != 1 or bound[0] is not name or module.span(name) > module.span(call):
             continue
@@ -121,25 +110,12 @@ def _looked_up(module: SyntaxTree, values: Values, call: cst.Call, table: str) -
         made = None if source is None or source.each else source.value
         if made is not None and source is not None and source.place >= 0:
             made = part_of(made, source.place)
-        if isinstance(made, cst.Call) and _takes_rows(module, values, made, table):
-            found.append(name.value)
+        if isinstance(made, cst.Call) and values.from_tensorflow(made.func) in GATHERS:
+            given, more = positional(made), {key: module.written(value) for key, value in named(made).items()}
+            more.pop("name", None)  # and of its first axis
+            if given and module.written(given[0]) == table and more in ({}, {"axis": "0"}):
+                found.append(name.value)
     return found[0] if len(found) == 1 else ""
-
-
-def _takes_rows(module: SyntaxTree, values: Values, call: cst.Call, table: str) -> bool:
-    """Say whether a call takes rows of a table along its first axis."""
-    given = positional(call)
-    return (
-        values.from_tensorflow(call.func) in GATHERS
-        and bool(given)
-        and module.written(given[0]) == table
-        and named(call).keys() <= {"name", *(["axis"] if _first_axis(module, call) else [])}
-    )
-
-
-def _first_axis(module: SyntaxTree, call: cst.Call) -> bool:
-    axis = named(call).get("axis")
-    return axis is not None and module.written(axis) == "0"
 
 
 EDITS: dict[str, Kind] = {"row-lookup": row_lookup, "row-penalty": row_penalty}

@@ -8,10 +8,10 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import ASSIGN, UPDATE
 
@@ -19,57 +19,45 @@ ONE_HOT = "OneHot"
 DENSIFIES = "UnsortedSegmentSum"
 """The operation by which the gradient of some of a table's rows becomes a gradient of all of them."""
 
-LOOKUP_PASSES = 5
-"""Passes over the looked-up vectors: gathering reads and writes them, scattering their gradients reads them,
-and reads and writes the table's rows."""
-
 
 @dataclass(frozen=True, slots=True)
-class OneHotTable(OperationRows):
-    """A table multiplied by one-hot rows, forward and backward."""
+class WholeTable:
+    """A table of which a step processes every row.
 
-    layer: str
-    at: Location | None
-    entries: int  # rows of the table
-    lookups: int | None  # per step; None when a dimension is open
-    width: int | None  # of an entry, in values
-    rows: tuple[OperationTime, ...]  # that a lookup would replace
+    ``rows`` are what need not be: a product with one-hot rows that a lookup would replace; a sum with its
+    gradients; an update of rows that were not looked up. ``update`` is what follows a sum in the optimizer, on all
+    rows, where it would change only those in use if not for this gradient.
+    """
 
-    @property
-    def rate(self) -> float | None:
-        """Bytes per second at which the one-hot rows were written; None is unknown."""
-        one_hot = [row for row in self.rows if row.type == ONE_HOT and row.nbytes and row.ms]
-        time = sum(row.ms for row in one_hot) * 1e-3
-        return sum((row.nbytes or 0) * row.calls for row in one_hot) / time if time else None
-
-    @property
-    def lookup_bytes(self) -> int | None:
-        """The bytes that looking up and scattering float32 entries moves."""
-        if self.lookups is None or self.width is None:
-            return None
-        return LOOKUP_PASSES * self.lookups * self.width * 4
-
-
-@dataclass(frozen=True, slots=True)
-class DenseUpdate(OperationRows):
-    """A table of which the optimizer updates every row, although the step looked up only some."""
-
+    use: str
     name: str
     at: Location | None
-    entries: int
-    lookups: int
-    rows: tuple[OperationTime, ...]  # the gradient's and the optimizer's, on the whole table
+    entries: int  # rows of the table
+    lookups: int | None  # per step, repetitions included; None when a dimension is open
+    rows: tuple[OperationTime, ...]
+    update: tuple[OperationTime, ...] = ()
+    width: int | None = None  # of an entry, in values
+
+    @property
+    def ms(self) -> float:
+        """The time of the operations, in ms per step."""
+        return sum(row.ms for row in (*self.rows, *self.update))
+
+    @property
+    def used(self) -> float:
+        """The share of the rows that is looked up, at most."""
+        return min(1.0, (self.lookups or 0) / self.entries)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingTables:
-    """Both kinds of tables; ``scattered`` counts those of which only the rows in use were updated.
+    """Tables in products and in updates; ``scattered`` counts those of which only the rows in use were updated.
 
     ``unseen`` says why the use of the step's one-hot rows is unknown; "" where it is known.
     """
 
-    one_hot: tuple[OneHotTable, ...]
-    dense: tuple[DenseUpdate, ...]
+    one_hot: tuple[WholeTable, ...]
+    dense: tuple[WholeTable, ...]
     scattered: int
     unseen: str = ""
 
@@ -87,79 +75,57 @@ class EmbeddingTables:
         return cls(tuple(_one_hot(operations, program, dataflow)), dense, scattered)
 
 
-def _one_hot(operations: Operations, program: Program, dataflow: Dataflow) -> Iterator[OneHotTable]:
+def _one_hot(operations: Operations, program: Program, dataflow: Dataflow) -> Iterator[WholeTable]:
+    """Yield the products with their gradients, and the one-hot operation where nothing else uses its rows."""
     for matmul in program.by_name.values():
         if matmul.type not in MATMULS or matmul.name.startswith("gradient"):
             continue
         factors = (dataflow.source(matmul, 0), dataflow.source(matmul, 1))
         one_hot = next((one for one in factors if one is not None and one.type == ONE_HOT), None)
-        entries = one_hot.outputs[0][1] if one_hot and one_hot.outputs else None
-        rows = _concerned(operations, matmul, one_hot, dataflow) if one_hot else ()
-        if one_hot and entries and entries[-1] and rows:
-            indices = one_hot.inputs[0][1] if one_hot.inputs else None
-            # open for a flat list, even when the batch's size is known
-            shape = None if indices == (None,) else program.shape(indices)
-            yield OneHotTable(
-                matmul.layer,
-                rows[0].at,
-                entries[-1],
-                None if shape is None else prod(shape),
-                _width(matmul, factors.index(one_hot), entries[-1]),
-                rows,
-            )
+        entries = (one_hot.outputs[0][1] or (None,))[-1] if one_hot and one_hot.outputs else None
+        if one_hot is None or not entries:
+            continue
+        users = [user.name for user in dataflow.users(one_hot)]
+        only_use = all(user == matmul.name or dataflow.is_gradient_of(user, matmul) for user in users)
+        rows = [
+            row
+            for row in operations.rows
+            if _name(row) == matmul.name
+            or (only_use and _name(row) == one_hot.name)
+            or dataflow.is_gradient_of(row.name, matmul)
+        ]
+        indices = one_hot.inputs[0][1] if one_hot.inputs else None
+        # open for a flat list, even when the batch's size is known
+        shape = None if indices == (None,) else program.shape(indices)
+        table = matmul.inputs[1 - factors.index(one_hot)][1] if len(matmul.inputs) > 1 else None
+        widths = [size for size in table or () if size != entries]
+        width = widths[0] if table and len(table) == len(widths) + 1 == 2 else None  # noqa: PLR2004 - rank 2
+        if rows:
+            name, lookups = matmul.layer or "unknown", None if shape is None else prod(shape)
+            yield WholeTable("one-hot matmul", name, rows[0].at, entries, lookups, tuple(rows), width=width)
 
 
-def _concerned(
-    operations: Operations, matmul: Operation, one_hot: Operation, dataflow: Dataflow
-) -> tuple[OperationTime, ...]:
-    """Return the matmul, its gradients, and the one-hot operation where nothing else uses its rows."""
-    users = [user.name for user in dataflow.users(one_hot)]
-    only_use = all(user == matmul.name or dataflow.is_gradient_of(user, matmul) for user in users)
-    names = {matmul.name, one_hot.name} if only_use else {matmul.name}
-    return tuple(
-        row
-        for row in operations.rows
-        if (row.operation.name if row.operation else row.name) in names or dataflow.is_gradient_of(row.name, matmul)
-    )
+def _name(row: OperationTime) -> str:
+    return row.operation.name if row.operation else row.name
 
 
-def _width(matmul: Operation, position: int, entries: int) -> int | None:
-    """Return the other dimension of the table; None when the shape is not that of a table."""
-    table = matmul.inputs[1 - position][1] if len(matmul.inputs) > 1 else None
-    sizes = [size for size in table or () if size != entries]
-    return sizes[0] if table and len(table) == len(sizes) + 1 == 2 else None  # noqa: PLR2004 - rank 2
-
-
-def _dense(operations: Operations) -> Iterator[DenseUpdate]:
+def _dense(operations: Operations) -> Iterator[WholeTable]:
+    """Yield the tables whose optimizer updates every row; rows may be gathered from a result as well."""
     groups: dict[tuple[int, ...], list[OperationTime]] = defaultdict(list)
     for row in operations.rows:
-        if row.type == DENSIFIES and (table := _table(row)):
-            groups[table].append(row)
+        made = row.operation.outputs[0][1] if row.operation and row.operation.outputs else None
+        if row.type == DENSIFIES and made and None not in made:
+            groups[tuple(size or 0 for size in made)].append(row)
     for table, sums in groups.items():
         first = sums[0]
         summed = first.operation.inputs[0][1] if first.operation and first.operation.inputs else None
-        if not summed or summed[0] is None or not _is_written(operations, table):
-            continue
-        rows = [row for row in operations.rows if row in sums or (row.layer == first.layer and _is_on(row, table))]
-        yield DenseUpdate(first.layer or first.name, first.at, table[0], summed[0], tuple(rows))
-
-
-def _is_written(operations: Operations, table: tuple[int, ...]) -> bool:
-    """Say whether the step writes a variable of this shape: rows may be gathered from a result as well."""
-    return any(
-        _is_on(row, table) for row in operations.rows if UPDATE.fullmatch(row.type) or ASSIGN.fullmatch(row.type)
-    )
-
-
-def _is_on(row: OperationTime, table: tuple[int, ...]) -> bool:
-    """Say whether an operation works on the whole table."""
-    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
-    return any(shape == table for _, shape in tensors)
-
-
-def _table(row: OperationTime) -> tuple[int, ...] | None:
-    """Return the shape of the whole table that a gradient is spread over."""
-    shape = row.operation.outputs[0][1] if row.operation and row.operation.outputs else None
-    if not shape or None in shape:
-        return None
-    return tuple(size or 0 for size in shape)
+        on_table = [
+            row
+            for row in operations.rows
+            if row.operation and any(shape == table for _, shape in (*row.operation.inputs, *row.operation.outputs))
+        ]
+        written = any(UPDATE.fullmatch(row.type) or ASSIGN.fullmatch(row.type) for row in on_table)
+        if summed and summed[0] is not None and written:
+            rows = tuple(row for row in on_table if row in sums or row.layer == first.layer)
+            name = first.layer or first.name
+            yield WholeTable("update of all rows", name, first.at, table[0], summed[0], rows)

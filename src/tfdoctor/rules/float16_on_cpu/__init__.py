@@ -25,35 +25,28 @@ def check(
 ) -> Verdict:
     """Take the time of all float16 operations as the ceiling of what another type saves."""
     if not any(row.precision for row in operations.matrix):
-        return _without_precision(operations)
+        unknown = "the trace does not contain the types of the matmuls" if operations.matrix else ""
+        return nothing("The step runs no matmul or convolution", unknown, operations.why_unnamed)
     rows = [row for row in operations.matrix if row.precision == "float16"]
     part = operations.part(sum(row.ms for row in rows))
-    measures = part.measures("in float16 matmuls and convolutions", limits.share)
     summary = f"Float16 matmuls and convolutions take {part}"
-    if part.share < limits.share:
-        return Healthy(summary=summary, evidence=measures)
     policy = "mixed_bfloat16" if hardware.sixteen_bit else "float32"
     code = f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created'
     at = program.first_line if program else None
-    return Finding(
-        summary=f"{summary}, on a CPU",
-        evidence=(*measures, layer_table(rows, types=False, most=10)),
-        remedies=(Remedy(f"Train in {policy}", code, at, "precision-policy"),),
-        effects=tuple(row.scaled(0.0, Bound.AT_MOST) for row in operations.rows if _is_half(row) and row.ms),
+    return spared(
+        part,
+        limits.share,
+        "in float16 matmuls and convolutions",
+        [(row, 0.0) for row in operations.rows if _is_half(row) and row.ms],
+        healthy=summary,
+        finding=f"{summary}, on a CPU",
+        remedies=[Remedy(f"Train in {policy}", code, at, "precision-policy")],
+        shown=[layer_table(rows, types=False, most=10)],
+        bound=Bound.AT_MOST,
     )
-
-
-def _without_precision(operations: Operations) -> Verdict:
-    """Say why no matmul of a known type runs."""
-    if operations.matrix:
-        return NotApplicable(reason="the trace does not contain the types of the matmuls")
-    if operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
-    return Healthy(summary="The step runs no matmul or convolution")
 
 
 def _is_half(row: OperationTime) -> bool:
     """Say whether it reads or writes float16, or checks for overflow, as scaling the loss for float16 does."""
-    graph = row.operation
-    tensors = (*graph.inputs, *graph.outputs) if graph else ()
+    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
     return row.type == "IsFinite" or any(dtype == "float16" for dtype, _ in tensors)

@@ -36,30 +36,20 @@ def precision_policy(module: SyntaxTree, _: int, example: str) -> list[Splice]:
 
 def _is_policy(module: SyntaxTree, text: cst.SimpleString) -> bool:
     """Say whether a text is given to what sets a policy, directly or as a constant that has no other use."""
-    parent = module.parent(text)
-    if isinstance(parent, cst.AssignTarget | cst.Assign):
-        return _is_constant_of_policy(module, parent)
-    while isinstance(parent, cst.Arg | cst.IfExp):
-        parent = module.parent(parent)
-    return isinstance(parent, cst.Call) and last_name(parent.func) in SETTERS
-
-
-def _is_constant_of_policy(module: SyntaxTree, assignment: cst.CSTNode) -> bool:
-    match assignment:
+    match module.parent(text):
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=constant) as target)]):
             uses = [name for name in module.all(cst.Name) if name.value == constant]
             return all(name is target or _is_given(module, name) for name in uses)
         case _:
-            return False
+            return _is_given(module, text, cst.IfExp)
 
 
-def _is_given(module: SyntaxTree, name: cst.Name) -> bool:
-    match module.parent(name):
-        case cst.Arg() as argument:
-            call = module.parent(argument)
-            return isinstance(call, cst.Call) and last_name(call.func) in SETTERS
-        case _:
-            return False
+def _is_given(module: SyntaxTree, node: cst.CSTNode, *within: type[cst.CSTNode]) -> bool:
+    """Say whether a node is an argument of what sets a policy, or a part of one."""
+    parent = module.parent(node)
+    while parent is not None and isinstance(parent, (cst.Arg, *within)):
+        parent = module.parent(parent)
+    return isinstance(parent, cst.Call) and last_name(parent.func) in SETTERS
 
 
 EDITS: dict[str, Kind] = {"precision-policy": precision_policy}

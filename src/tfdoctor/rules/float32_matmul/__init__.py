@@ -1,9 +1,9 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
+from tfdoctor.facts.matmuls.unrecorded_matmuls import of_unknown_precision
 from tfdoctor.facts.operations.layer_times import layer_table
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
-from tfdoctor.rules.float32_matmul.float32_work import Float32Work
+from tfdoctor.rules.float32_matmul.float32_work import Float32Work, avoids_unit
 from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision
 
 __doc__, CODE = page(__file__)
@@ -48,29 +48,37 @@ def check(
     framework: Framework,
     limits: Limits = Limits(),
 ) -> Verdict:
-    """Price every float32 matmul and convolution at the 16-bit rate."""
-    sixteen_bit = hardware.sixteen_bit
-    if sixteen_bit is None:
-        why = hardware.missing or f"{hardware.name} has no 16-bit matrix unit"
-        return NotApplicable(reason=why)
+    """Price every float32 matmul and convolution at the 16-bit rate.
+
+    A gain on a CPU has to be larger than what is not counted, such as casts of activations.
+    """
+    unit = hardware.sixteen_bit
+    if unit is None:
+        return NotApplicable(reason=hardware.missing or f"{hardware.name} has no 16-bit matrix unit")
     if not any(row.precision for row in operations.matrix):
-        return _without_precision(operations)
-    matmuls = Float32Work.of(operations, hardware, sixteen_bit, program)
+        unknown = UNKNOWN_PRECISION if operations.matrix else operations.why_unlisted
+        return nothing("The step runs no matmul or convolution", unknown)
+    matmuls = Float32Work.of(operations, hardware, unit, program)
     if not matmuls.slow:
-        return _without_gain(operations, matmuls)
-    at = program.first_line if program else None
-    finding = _finding(matmuls, operations, reduced, _remedy(sixteen_bit, framework, at))
-    if hardware.kind != DeviceKind.CPU:
-        return finding
+        healthy = _without_gain(operations, sum(row.ms for row in matmuls.others))
+        return nothing(healthy, of_unknown_precision(operations))
+    effects = (*matmuls.gains, *reduced.gains, *reduced.costs, *matmuls.costs)
+    slow_ms = sum(row.ms for row in matmuls.slow)
+    summary = f"Float32 matmuls and convolutions take {milliseconds(slow_ms)} per step"
+    finding = Finding(
+        summary=f"{summary}; they run faster in {unit.dtype} ({hardware.matrix_unit})",
+        evidence=(
+            *operations.part(slow_ms).measures("in float32 matmuls and convolutions"),
+            *_ratios(matmuls, hardware, unit),
+            layer_table(matmuls.slow),
+            *_others(reduced, operations),
+        ),
+        remedies=(_remedy(unit.dtype, framework, program.first_line if program else None),),
+        effects=effects,
+    )
     least = limits.on_amx if hardware.matrix_unit == AMX else limits.on_cpu
-    return _if_large_enough(finding, operations, least)
-
-
-def _if_large_enough(finding: Finding, operations: Operations, least: float) -> Verdict:
-    """Report no gain on a CPU that is no larger than what is not counted, such as casts of activations."""
-    changes = [(effect.scales, effect.of.value) for effect in finding.effects if effect.of]
-    share = sum((1.0 - scales) * time for scales, time in changes) / operations.total_ms
-    if share >= least:
+    share = sum((1.0 - effect.scales) * _ms(effect) for effect in effects) / operations.total_ms
+    if hardware.kind != DeviceKind.CPU or share >= least:
         return finding
     label = "share of the compute time that 16-bit precision saves, after costs"
     return Healthy(
@@ -79,59 +87,36 @@ def _if_large_enough(finding: Finding, operations: Operations, least: float) -> 
     )
 
 
-def _without_gain(operations: Operations, matmuls: Float32Work) -> Verdict:
-    """Say why there is nothing to gain: they run in other precisions, or what is in float32 is not slow."""
-    unknown = UnrecordedMatmuls.measure(operations).why_not_judged()
-    if unknown:
-        return NotApplicable(reason=unknown)
-    float32_ms = sum(row.ms for row in matmuls.others)
+def _ms(effect: Effect) -> float:
+    return effect.of.value if effect.of else 0.0
+
+
+def _without_gain(operations: Operations, float32_ms: float) -> str:
+    """Say that they run in other precisions, or that what is in float32 is not slow."""
     if float32_ms:
-        return Healthy(
-            summary=f"Float32 matmuls and convolutions take {milliseconds(float32_ms)} per step; "
-            "16-bit precision would not shorten them"
-        )
-    reduced = sum(_ms_in(operations, dtype) for dtype in SIXTEEN_BIT)
-    kept, wide = _ms_in(operations, "float32"), _ms_in(operations, "float64")
+        taken = f"Float32 matmuls and convolutions take {milliseconds(float32_ms)} per step"
+        return f"{taken}; 16-bit precision would not shorten them"
+    times = dict.fromkeys(("bfloat16", "float16", "float32", "float64"), 0.0)
+    for row in operations.matrix:
+        times[row.precision] = times.get(row.precision, 0.0) + row.ms
+    reduced, kept, wide = times["bfloat16"] + times["float16"], times["float32"], times["float64"]
     if wide and not reduced:
-        summary = f"Matmuls and convolutions run in float64 ({milliseconds(wide)} per step)"
-        return Healthy(summary=summary)
-    summary = f"Matmuls and convolutions run in 16-bit precision ({milliseconds(reduced)} per step)"
+        return f"Matmuls and convolutions run in float64 ({milliseconds(wide)} per step)"
     others = [f"{milliseconds(kept)} that the model keeps in float32"] if kept else []
     others += [f"{milliseconds(wide)} in float64"] if wide else []
-    return Healthy(summary=", except ".join((summary, " and ".join(others))) if others else summary)
-
-
-SIXTEEN_BIT = ("bfloat16", "float16")
-
-
-def _ms_in(operations: Operations, dtype: str) -> float:
-    return sum(row.ms for row in operations.matrix if row.precision == dtype)
-
-
-def _finding(matmuls: Float32Work, operations: Operations, reduced: ReducedPrecision, remedy: Remedy) -> Finding:
-    total_ms = sum(row.ms for row in matmuls.slow)
-    return Finding(
-        summary=f"Float32 matmuls and convolutions take {milliseconds(total_ms)} per step; they run faster in "
-        f"{matmuls.sixteen_bit.dtype} ({matmuls.hardware.matrix_unit})",
-        evidence=(
-            *operations.part(total_ms).measures("in float32 matmuls and convolutions"),
-            *_ratios(matmuls),
-            layer_table(matmuls.slow),
-            *_others(reduced, operations),
-        ),
-        remedies=(remedy,),
-        effects=(*matmuls.gains, *reduced.gains, *reduced.costs, *matmuls.costs),
-    )
+    summary = f"Matmuls and convolutions run in 16-bit precision ({milliseconds(reduced)} per step)"
+    return f"{summary}, except {' and '.join(others)}" if others else summary
 
 
 def _others(reduced: ReducedPrecision, operations: Operations) -> list[Measure]:
     """Return the time of operations that are no float32 matmuls, or of unknown precision."""
-    lost = sum((effect.scales - 1.0) * effect.of.value for effect in reduced.costs if effect.of)
     times = {
         "time in other float32 operations, which move half the bytes in 16-bit precision": sum(
-            effect.of.value for effect in reduced.gains if effect.of
+            map(_ms, reduced.gains)
         ),
-        "time lost in operations that are slower in 16-bit precision on a CPU": lost,
+        "time lost in operations that are slower in 16-bit precision on a CPU": sum(
+            (effect.scales - 1.0) * _ms(effect) for effect in reduced.costs
+        ),
         "time in matmuls and convolutions of unknown precision, not counted": sum(
             row.ms for row in operations.matrix if not row.precision
         ),
@@ -139,51 +124,24 @@ def _others(reduced: ReducedPrecision, operations: Operations) -> list[Measure]:
     return [Measure(label, ms(time)) for label, time in times.items() if time]
 
 
-def _without_precision(operations: Operations) -> Verdict:
-    """Say why no matmul of a known precision runs."""
-    if operations.matrix:
-        return NotApplicable(reason=UNKNOWN_PRECISION)
-    if operations.why_unlisted:
-        return NotApplicable(reason=operations.why_unlisted)
-    return Healthy(summary="The step runs no matmul or convolution")
-
-
-def _ratios(matmuls: Float32Work) -> Iterator[Measure]:
+def _ratios(matmuls: Float32Work, hardware: Hardware, unit: SixteenBit) -> Iterator[Measure]:
     """Yield the ratios that the saving is computed from, with the time that each applies to."""
-    sixteen_bit = matmuls.sixteen_bit
-    if matmuls.hardware.kind == DeviceKind.GPU:
-        now_ms = sum(row.ms for row in matmuls.slow)
-        least_ms = sum(effect.scales * effect.of.value for effect in matmuls.gains if effect.of)
-        label = f"least {sixteen_bit.dtype} time relative to float32, at the highest rate measured"
-        yield Measure.share(label, least_ms / now_ms)
-    scalar = [row for row in matmuls.slow if matmuls.avoids_unit(row)]
+    if hardware.kind == DeviceKind.GPU:
+        least_ms = sum(effect.scales * _ms(effect) for effect in matmuls.gains)
+        label = f"least {unit.dtype} time relative to float32, at the highest rate measured"
+        yield Measure.share(label, least_ms / sum(row.ms for row in matmuls.slow))
+    scalar = [row for row in matmuls.slow if avoids_unit(row, unit)]
     if len(scalar) < len(matmuls.slow):
-        label = f"{sixteen_bit.dtype} time relative to float32 ({sixteen_bit.source})"
-        yield Measure.share(label, sixteen_bit.scales)
+        yield Measure.share(f"{unit.dtype} time relative to float32 ({unit.source})", unit.scales)
     if scalar:
         label = "time in kernels that do not use the Tensor Cores, not even as TF32"
         yield Measure(label, ms(sum(row.ms for row in scalar)))
-        label = f"{sixteen_bit.dtype} time relative to kernels without Tensor Cores, by peak rates"
-        yield Measure.share(label, sixteen_bit.scalar_scales or sixteen_bit.scales)
+        label = f"{unit.dtype} time relative to kernels without Tensor Cores, by peak rates"
+        yield Measure.share(label, unit.scalar_scales or unit.scales)
 
 
-def _remedy(sixteen_bit: SixteenBit, framework: Framework, at: Location | None) -> Remedy:
+def _remedy(dtype: str, framework: Framework, at: Location | None) -> Remedy:
     if framework.foreign and not framework.keras:
-        cast = JAX_CAST if framework.name == JAX else CODE["torch-autocast"]
-        action = f"Compute in {sixteen_bit.dtype}, and keep the weights and the loss in float32"
-        return Remedy(action, cast.format(sixteen_bit.dtype))
-    policy = f"mixed_{sixteen_bit.dtype}"
-    code = (
-        f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created\n'
-        '...\noutputs = keras.layers.Dense(classes, dtype="float32")(x)  # the last layer stays float32'
-    )
-    return Remedy(f"Train in {policy}", code, at, "mixed-precision")
-
-
-JAX_CAST = """\
-def loss(params, batch):
-    params, batch = jax.tree.map(
-        lambda x: x.astype(jnp.{0}) if x.dtype == jnp.float32 else x, (params, batch)
-    )
-    ...  # as before; compute the loss itself from outputs.astype(jnp.float32)"""
-"""jax.default_matmul_precision changes how float32 is multiplied, not the types: the bytes stay the same."""
+        action = f"Compute in {dtype}, and keep the weights and the loss in float32"
+        return Remedy(action, CODE["jax-cast" if framework.name == JAX else "torch-autocast"].format(dtype))
+    return Remedy(f"Train in mixed_{dtype}", CODE["policy"].format(dtype), at, "mixed-precision")

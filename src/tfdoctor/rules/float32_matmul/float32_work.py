@@ -1,8 +1,9 @@
 """What 16-bit precision makes of the matmuls and convolutions that run in float32."""
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
 from typing import Self
 
 from tfdoctor.facts.operations.kernel_kinds import of_operation
@@ -11,7 +12,6 @@ from tfdoctor.facts.operations.operations import BACKPROP, Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
 from tfdoctor.facts.run.program import Program
-from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, input_casts
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Effect
 
@@ -64,6 +64,19 @@ gradients of filters took 0.28, of inputs 0.44, and convolutions 0.54 of their T
 CONV2D = 4
 """Dimensions of the weights of a convolution of images: height, width, input and output channels."""
 
+TO_BFLOAT16_MS = 0.17
+"""Time per million values of a cast from float32 to bfloat16 on a CPU (benchmarks/precision.py, "Cast": 0.22, 0.16
+and 0.17 with 0.5, 2 and 8 million values, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24). In traced
+training steps inputs of 0.24 and 0.39 million values took 0.13 and 0.27."""
+
+BOTH_WAYS_MS = 0.22
+"""Like TO_BFLOAT16_MS, with a cast back, as of weights and their gradient: 0.27, 0.19 and 0.2, and in a second run
+0.22 and 0.31 with 2 and 8 million values. With it two training steps of dense layers with 2.7 and 7.1 million
+weights, which became 19 and 14 to 20 % shorter, are promised 14 to 17 and 13 %; without it 20 and 30 %."""
+
+WITH_BOTH_GRADIENTS = 3
+"""Matmuls of a dense layer in a training step: forward, by its weights and by its input."""
+
 
 @dataclass(frozen=True, slots=True)
 class Float32Work:
@@ -71,14 +84,11 @@ class Float32Work:
 
     slow: tuple[OperationTime, ...]  # that 16-bit precision makes faster
     others: tuple[OperationTime, ...]  # that gain nothing
-    hardware: Hardware
-    sixteen_bit: SixteenBit
-    casts: Mapping[str, float] = field(default_factory=dict)  # ms, of the model's inputs
+    gains: tuple[Effect, ...]  # of the slow ones
+    costs: tuple[Effect, ...]  # on a CPU: casts for matmuls that gain nothing
 
     @classmethod
-    def of(
-        cls, operations: Operations, hardware: Hardware, sixteen_bit: SixteenBit, program: Program | None
-    ) -> Self:
+    def of(cls, operations: Operations, hardware: Hardware, unit: SixteenBit, program: Program | None) -> Self:
         """Separate what is faster in 16-bit precision from what is not; a mixed policy keeps layers in float32."""
         kept = set[str]()
         if program and (program.settings.policy or "").startswith("mixed"):
@@ -86,64 +96,48 @@ class Float32Work:
         rows = [row for row in operations.matrix if row.precision == "float32" and row.layer not in kept]
         slow = tuple(row for row in rows if _is_faster(row, hardware))
         others = tuple(row for row in rows if row not in slow)
-        return cls(slow, others, hardware, sixteen_bit, input_casts(rows, program))
-
-    @property
-    def gains(self) -> Iterator[Effect]:
-        """What 16-bit precision makes of the slow ones."""
-        on_cpu = self.hardware.kind == DeviceKind.CPU
-        for row in self.slow:
-            scales = self._scales_on_cpu(row) if on_cpu else self._scales(row)
-            bound = self.sixteen_bit.bound
-            yield row.scaled(scales, bound)
-
-    @property
-    def costs(self) -> Iterator[Effect]:
-        """What casts cost on a CPU for matmuls that gain nothing."""
-        rows = self.others if self.hardware.kind == DeviceKind.CPU else ()
-        for row in rows:
-            if row.ms:
-                scales = 1.0 + (CAST_MS * row.calls + self.casts.get(row.name, 0.0)) / row.ms
-                yield row.scaled(scales)
-
-    def _scales_on_cpu(self, row: OperationTime) -> float:
-        fixed = _fixed_ms(row) / row.ms
-        added = (_added_ms(row) + self.casts.get(row.name, 0.0)) / row.ms
-        scales = self.sixteen_bit.scales
-        if row.type == "MatMul" and self.sixteen_bit.matmul_scales is not None:
-            scales = self.sixteen_bit.matmul_scales
-        scales = max(scales, _least_on_cpu(row, self.hardware.matrix_unit))
-        return added + fixed + scales * (1.0 - fixed)
-
-    def _scales(self, row: OperationTime) -> float:
-        scales, scalar = self.sixteen_bit.scales, self.sixteen_bit.scalar_scales
-        if scalar is None:
-            return scales
-        if self.avoids_unit(row):
-            return scalar
-        # The ratio of the peaks holds only where both types reach the same share of theirs.
-        peak = self.hardware.peak_flop_s
-        if not peak or not row.flops:
-            return min(scales, LEAST_OF_PEAKS * scales)
-        return min(scales, row.flops * row.calls / (peak * self.hardware.reached) / (row.ms * 1e-3))
-
-    def avoids_unit(self, row: OperationTime) -> bool:
-        """Say whether its kernels leave the unit unused although it multiplies float32 (as TF32)."""
-        return self.sixteen_bit.scalar_scales is not None and of_operation(row.ran) is False
+        if hardware.kind != DeviceKind.CPU:
+            return cls(
+                slow, others, tuple(row.scaled(_scales(row, hardware, unit), unit.bound) for row in slow), ()
+            )
+        casts = _input_casts(rows, program)
+        gains = (
+            row.scaled(_scales_on_cpu(row, hardware, unit, casts.get(row.name, 0.0)), unit.bound) for row in slow
+        )
+        costs = (
+            row.scaled(1.0 + (CAST_MS * row.calls + casts.get(row.name, 0.0)) / row.ms) for row in others if row.ms
+        )
+        return cls(slow, others, tuple(gains), tuple(costs))
 
 
 def _is_faster(row: OperationTime, hardware: Hardware) -> bool:
     """Say whether 16-bit precision shortens an operation on this kind of hardware."""
     if hardware.kind == DeviceKind.CPU:
         in_onednn = any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran)
-        least = _least_on_cpu(row, hardware.matrix_unit)
-        return in_onednn and row.ms > _fixed_ms(row) and least < 1.0
+        return in_onednn and row.ms > _fixed_ms(row) and _least_on_cpu(row, hardware.matrix_unit) < 1.0
     if hardware.kind == DeviceKind.TPU:
         peak = hardware.bandwidth_bytes_s
         if not peak or not row.nbytes:
             return False
         return row.nbytes * row.calls / (row.ms * 1e-3) > MEMORY_BOUND * peak
     return True
+
+
+def _scales_on_cpu(row: OperationTime, hardware: Hardware, unit: SixteenBit, cast_ms: float) -> float:
+    weights, of_weights = prod(row.kernel or (0,)) / 1e6, 0.0  # what is done with the weights in both types
+    if row.type.startswith("Conv"):
+        of_weights = WEIGHTS_MS * weights
+    elif row.type == "MatMul" and not BACKPROP.search(row.name):
+        of_weights = BOTH_WAYS_MS * weights
+    added = ((CAST_MS + of_weights) * row.calls + cast_ms) / row.ms
+    of_matmul = unit.matmul_scales if row.type == "MatMul" else None
+    scales = max(unit.scales if of_matmul is None else of_matmul, _least_on_cpu(row, hardware.matrix_unit))
+    fixed = _fixed_ms(row) / row.ms
+    return added + fixed + scales * (1.0 - fixed)
+
+
+def _fixed_ms(row: OperationTime) -> float:
+    return FIXED_OF_TYPE.get(row.type, FIXED_MS) * row.calls
 
 
 def _least_on_cpu(row: OperationTime, unit: str) -> float:
@@ -161,16 +155,42 @@ def _least_on_cpu(row: OperationTime, unit: str) -> float:
     return OF_COLORS if channels <= COLORS else WITHOUT_AMX
 
 
-def _added_ms(row: OperationTime) -> float:
-    """Return the time of what is done with the weights in both types."""
-    weights = math.prod(row.kernel or (0,)) / 1e6
-    of_weights = 0.0
-    if row.type.startswith("Conv"):
-        of_weights = WEIGHTS_MS * weights
-    elif row.type == "MatMul" and not BACKPROP.search(row.name):
-        of_weights = BOTH_WAYS_MS * weights
-    return (CAST_MS + of_weights) * row.calls
+def _scales(row: OperationTime, hardware: Hardware, unit: SixteenBit) -> float:
+    if unit.scalar_scales is None or avoids_unit(row, unit):
+        return unit.scales if unit.scalar_scales is None else unit.scalar_scales
+    # The ratio of the peaks holds only where both types reach the same share of theirs.
+    peak = hardware.peak_flop_s
+    if not peak or not row.flops:
+        return min(unit.scales, LEAST_OF_PEAKS * unit.scales)
+    return min(unit.scales, row.flops * row.calls / (peak * hardware.reached) / (row.ms * 1e-3))
 
 
-def _fixed_ms(row: OperationTime) -> float:
-    return FIXED_OF_TYPE.get(row.type, FIXED_MS) * row.calls
+def avoids_unit(row: OperationTime, unit: SixteenBit) -> bool:
+    """Say whether its kernels leave the unit unused although it multiplies float32 (as TF32)."""
+    return unit.scalar_scales is not None and of_operation(row.ran) is False
+
+
+def millions(row: OperationTime, program: Program | None) -> float:
+    """Return the millions of values of an operation's first operand per step, 0 where its shape is unknown."""
+    tensors = row.operation.inputs if row.operation else ()
+    shapes = [shape for dtype, shape in tensors if dtype == "float32"]
+    known = program.shape(shapes[0]) if program and shapes else None
+    return prod(known) / 1e6 * row.calls if known else 0.0
+
+
+def _input_casts(rows: Iterable[OperationTime], program: Program | None) -> dict[str, float]:
+    """Return the ms per step of the casts of the model's inputs, which a mixed policy adds before the first layer.
+
+    By the name of the forward operations that read them: those of trained layers without a gradient by their input.
+    """
+    layers = defaultdict(list)
+    for row in rows:
+        layers[row.layer].append(row)
+    layers.pop("", None)
+    casts: dict[str, float] = {}
+    for group in layers.values():
+        forward = [row for row in group if not BACKPROP.search(f"{row.name} {row.type}")]
+        by_input = any("BackpropInput" in row.type for row in group)
+        if len(forward) < len(group) < WITH_BOTH_GRADIENTS and not by_input:
+            casts |= {row.name: TO_BFLOAT16_MS * millions(row, program) for row in forward}
+    return casts

@@ -22,25 +22,31 @@ KEEP_TYPE = frozenset(
 FLAGS = frozenset(["mask", "self", "training"])
 """Parameters of call() that are no tensors to compute with."""
 
-SETUP = frozenset(["__init__", "build"])
-
 
 class OwnLayers:
     """The classes of one file that derive from Keras' layers and models."""
 
     def __init__(self, module: SyntaxTree) -> None:
         self.module, self.values = module, Values(module)
-        classes = [node for node in module.all(cst.ClassDef) if self.values.keras_class(node.name.value)]
-        self.classes = classes
-        self.layers = {name for definition in classes for name in self._made(definition)}
+        self.classes = [node for node in module.all(cst.ClassDef) if self.values.keras_class(node.name.value)]
+        self.layers = {name for definition in self.classes for name in self._made(definition)}
 
     def must_keep_types(self) -> None:
         """Decline where a call() may mix two types, or something other than call() uses a layer."""
         for definition in self.classes:
-            methods = [part for part in _methods(definition) if part.name.value == "call"]
+            name, methods = definition.name.value, _methods(definition, "call")
             if len(methods) != 1:
-                raise Declined(f"{definition.name.value} has no call() of its own")
-            self._call(methods[0], definition)
+                raise Declined(f"{name} has no call() of its own")
+            if len([one for one in methods[0].params.params if one.name.value not in FLAGS]) != 1:
+                raise Declined(f"call() of {name} takes several inputs, which may differ in type")
+            layers, body = self._made(definition), methods[0].body
+            wrong: list[cst.CSTNode] = [
+                *(call for call in self.module.inside(cst.Call, body) if not self._keeps(call, layers)),
+                *(one for one in self.module.inside(cst.Name, body) if not self._has_type(one, methods[0], layers)),
+            ]
+            if wrong:
+                line = self.module.line(wrong[0])
+                raise Declined(f"line {line} may compute with two types under the policy")
         for call in self.module.all(cst.Call):
             around = next(self.module.around(call, cst.FunctionDef), None)
             inside = around is not None and around.name.value == "call"
@@ -48,47 +54,39 @@ class OwnLayers:
                 line = self.module.line(call)
                 raise Declined(f"line {line} calls .{last_name(call.func)}(), whose result would have 16 bits")
 
-    def output(self) -> cst.Call:
+    def output(self) -> cst.Call | None:
         """Return the call that makes the last layer of the only model that the file defines as a class.
 
+        None where call() does not end with a layer.
+
         Raises:
-            Declined: there are several, or call() does not end with a layer.
+            Declined: there are several.
         """
         models = [
             node for node in self.classes if self.values.from_tensorflow(node.bases[0].value).endswith(".Model")
         ]
         if len(models) != 1:
             raise Declined(f"the file defines {'several models' if models else 'no model'}")
-        methods = [part for part in _methods(models[0]) if part.name.value == "call"]
         returns = [
-            node.value
-            for node in self.module.all(cst.Return)
-            if any(self.module.within(node, method) for method in methods)
+            node.value for part in _methods(models[0], "call") for node in self.module.inside(cst.Return, part)
         ]
         match returns:
             case [cst.Call(func=cst.Attribute(value=cst.Name(value="self"), attr=layer))]:
                 made = self._made(models[0]).get(layer.value)
+                return made if isinstance(made, cst.Call) else None
             case _:
-                made = None
-        if not isinstance(made, cst.Call):
-            raise Declined("the file does not show which layer is the last one")
-        return made
+                return None
 
     def _made(self, definition: cst.ClassDef) -> dict[str, cst.BaseExpression]:
-        """Return what __init__ and build assign to the attributes of self, without those assigned twice."""
-        made: dict[str, cst.BaseExpression] = {}
-        twice = set[str]()
-        setup = [part for part in _methods(definition) if part.name.value in SETUP]
+        """Return the layers that __init__ and build assign once to attributes of self."""
+        made: dict[str, list[cst.BaseExpression]] = {}
+        setup = _methods(definition, "__init__", "build")
         for node in self.module.all(cst.Assign):
-            if next(self.module.around(node, cst.FunctionDef), None) not in setup:
-                continue
-            for target in node.targets:
-                if self.module.written(target.target).startswith("self."):
-                    name = last_name(target.target)
-                    twice |= {name} & made.keys()
-                    made[name] = node.value
-        once = {name: value for name, value in made.items() if name not in twice}
-        return {name: value for name, value in once.items() if self._is_layer(value)}
+            if next(self.module.around(node, cst.FunctionDef), None) in setup:
+                for target in node.targets:
+                    if self.module.written(target.target).startswith("self."):
+                        made.setdefault(last_name(target.target), []).append(node.value)
+        return {name: values[0] for name, values in made.items() if len(values) == 1 and self._is_layer(values[0])}
 
     def _is_layer(self, value: cst.BaseExpression) -> bool:
         match value:
@@ -102,18 +100,6 @@ class OwnLayers:
                 return own or ".layers." in origin or origin.endswith(".Sequential")
             case _:
                 return False
-
-    def _call(self, method: cst.FunctionDef, definition: cst.ClassDef) -> None:
-        tensors = [p for p in method.params.params if p.name.value not in FLAGS]
-        if len(tensors) != 1:
-            raise Declined(f"call() of {definition.name.value} takes several inputs, which may differ in type")
-        layers = self._made(definition)
-        for call in self.module.all(cst.Call):
-            if self.module.within(call, method.body) and not self._keeps(call, layers):
-                raise Declined(f"line {self.module.line(call)} may compute with two types under the policy")
-        for name in self.module.all(cst.Name):
-            if self.module.within(name, method.body) and not self._has_type(name, method, layers):
-                raise Declined(f"line {self.module.line(name)} may compute with two types under the policy")
 
     def _keeps(self, call: cst.Call, layers: dict[str, cst.BaseExpression]) -> bool:
         """Say whether a call is one of a layer, of super, or of a function that keeps the type."""
@@ -148,13 +134,11 @@ class OwnLayers:
         if isinstance(parent, cst.Arg) and parent.keyword is name:
             return True
         bound = self.module.bound(name)
-        if not bound or self.values.from_tensorflow(name):
-            return True
-        if all(self.module.within(node, method) for node in bound):
-            return True
-        made = self.values.object(name)
-        return isinstance(made, cst.BaseNumber)
+        local = all(self.module.within(node, method) for node in bound)
+        known = local or bool(self.values.from_tensorflow(name))
+        return known or isinstance(self.values.object(name), cst.BaseNumber)
 
 
-def _methods(definition: cst.ClassDef) -> list[cst.FunctionDef]:
-    return [part for part in definition.body.body if isinstance(part, cst.FunctionDef)]
+def _methods(definition: cst.ClassDef, *names: str) -> list[cst.FunctionDef]:
+    parts = (part for part in definition.body.body if isinstance(part, cst.FunctionDef))
+    return [part for part in parts if part.name.value in names]

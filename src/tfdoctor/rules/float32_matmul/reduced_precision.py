@@ -1,6 +1,6 @@
 """How 16-bit changes operations other than matmuls: it speeds up an accelerator, and may slow down a CPU."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,7 +11,7 @@ from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
-from tfdoctor.rules.float32_matmul.input_casts import BOTH_WAYS_MS, values
+from tfdoctor.rules.float32_matmul.float32_work import BOTH_WAYS_MS, millions
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Stage
@@ -45,7 +45,6 @@ IN_CACHES_MS = 1.0
 """Time of a call of these in float32 up to which its values fit: 0.4 to 0.7 ms with 2 million values, and 1.7 to
 3.2 with 8 million (as above). The graph of a Keras step has no batch size, so the number of values is unknown."""
 
-
 POOLED = "GlobalAveragePooling"
 """The start of the names of layers whose mean Keras computes in float32 (``keras.ops.mean``): their input is cast,
 and so is the gradient by it."""
@@ -62,40 +61,28 @@ class ReducedPrecision:
     def measure(
         cls, operations: Operations, hardware: Hardware, norms: BatchNorms | None, program: Program | None
     ) -> Self:
-        """Collect the effects on the operations of the step."""
-        if hardware.kind != DeviceKind.CPU:
-            return cls(gains=tuple(_halved(operations)))
+        """Collect the effects on the operations of the step.
+
+        Where matmuls already run in 16-bit, the others are in float32 on purpose, as Keras' normalization is.
+        """
         rest = OptimizerWork.measure(operations).others(operations)
-        return cls(costs=(*_casts(norms), *_slower(rest), *_pooled(rest, program)))
+        if hardware.kind == DeviceKind.CPU:
+            return cls(costs=tuple(_costs(rest, norms, program)))
+        if any(row.precision in HALVES for row in operations.matrix):
+            return cls()
+        wide = (row for row in rest if row.precision == "float32" and not row.is_matrix)
+        return cls(gains=tuple(row.scaled(HALF_THE_BYTES, Bound.AT_MOST) for row in wide))
 
 
-def _halved(operations: Operations) -> Iterable[Effect]:
-    """Return the effects on operations that move half the bytes.
-
-    Where matmuls already run in 16-bit, the others are in float32 on purpose, as Keras' normalization is.
-    """
-    if any(row.precision in HALVES for row in operations.matrix):
-        return
-    for row in OptimizerWork.measure(operations).others(operations):
-        if row.precision == "float32" and not row.is_matrix:
-            yield row.scaled(HALF_THE_BYTES, Bound.AT_MOST)
-
-
-def _casts(norms: BatchNorms | None) -> Iterable[Effect]:
-    """Return the cost of the casts around unfused batch normalization."""
-    if norms is None:
-        return
-    for norm in norms.unfused:
-        cost = norms.passes_ms(norm, CAST_PASSES)
-        if cost and norm.ms:
-            yield Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms))
-
-
-def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
-    """Return the cost of gradients of strided convolutions, then of activations that are computed value by value.
+def _costs(rows: Sequence[OperationTime], norms: BatchNorms | None, program: Program | None) -> Iterator[Effect]:
+    """Yield what a CPU takes longer for: casts, strided gradients, and what is computed value by value.
 
     Operations of an unknown type count as float32, and depthwise convolutions of unknown strides as strided.
     """
+    for norm in norms.unfused if norms else ():
+        cost = norms.passes_ms(norm, CAST_PASSES) if norms else None
+        if cost and norm.ms:
+            yield Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms))
     wide = [row for row in rows if row.precision in ("float32", "")]
     for row in wide:
         strides = row.operation.attrs.strides if row.operation else ()
@@ -106,13 +93,7 @@ def _slower(rows: Iterable[OperationTime]) -> Iterable[Effect]:
         scales = SLOWER.get(row.type) or (SLOWER_IN_CACHES.get(row.type) if in_caches else None)
         if scales:
             yield row.scaled(scales)
-
-
-def _pooled(rows: Iterable[OperationTime], program: Program | None) -> Iterable[Effect]:
-    """Return the cost of the casts around the mean of global pooling layers, forward and backward."""
-    layers = program.layers if program else ()
-    pooled = {layer.name for layer in layers if layer.kind.startswith(POOLED)}
-    for row in rows:
+    pooled = {layer.name for layer in (program.layers if program else ()) if layer.kind.startswith(POOLED)}
+    for row in rows:  # the mean of global pooling, forward and backward
         if row.type == "Mean" and row.layer in pooled and row.ms:
-            cost = BOTH_WAYS_MS * values(row, program)
-            yield row.scaled(1.0 + cost / row.ms)
+            yield row.scaled(1.0 + BOTH_WAYS_MS * millions(row, program) / row.ms)

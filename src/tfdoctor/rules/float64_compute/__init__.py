@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.layer_times import layer_table
-from tfdoctor.rules.float64_compute.float64_work import Float64Work, Origin
+from tfdoctor.rules.float64_compute.float64_work import Float64Work
 
 __doc__, CODE = page(__file__)
 
@@ -22,49 +22,20 @@ class Limits:
 
 def check(work: Float64Work, operations: Operations, hardware: Hardware, limits: Limits = Limits()) -> Verdict:
     """Price float64 operations at the time of float32 ones."""
-    part = operations.part(work.ms)
-    measures = part.measures("in float64 operations", limits.share)
-    summary = f"Operations in float64 take {part}"
-    if not work.rows or part.share < limits.share:
+    part, single = operations.part(sum(row.ms for row in (*work.rows, *work.casts))), hardware.float32
+    doing = "in float64 operations"
+    if not work.rows:
         unused = "The step computes nothing in float64"
-        return Healthy(summary=summary if work.rows else unused, evidence=measures)
-    single = hardware.float32
-    return Finding(
-        summary=summary,
-        evidence=(*measures, layer_table((*work.rows, *work.casts), most=10)),
-        remedies=(Remedy(*REMEDIES[work.origin], work.at, "floatx"),),
-        effects=(
-            *(
-                row.scaled(single.matmuls if row.is_matrix else single.others, single.bound)
-                for row in work.rows
-                if row.ms
-            ),
-            *(row.scaled(0.0) for row in work.casts if row.ms),
-        ),
+        return Healthy(summary=unused, evidence=part.measures(doing, limits.share))
+    wide = (
+        row.scaled(single.matmuls if row.is_matrix else single.others, single.bound) for row in work.rows if row.ms
     )
-
-
-REMEDIES = {
-    Origin.ARGUMENT: (
-        "Convert the arrays to float32 before they are given to the step",
-        'features = features.astype("float32")  # NumPy makes float64 by default',
-    ),
-    Origin.VARIABLE: (
-        "Create the variables in float32",
-        'keras.backend.set_floatx("float32")  # for layers\nweights = tf.Variable(initial, dtype=tf.float32)',
-    ),
-    Origin.FLOATX: (
-        'Let Keras compute in float32: remove set_floatx("float64") before the first layer, or the float64 policy',
-        'keras.backend.set_floatx("float32")  # the default; layers cast the arrays that they are given',
-    ),
-    Origin.LAYER: (
-        "Create the layers in float32",
-        'outputs = keras.layers.Dense(units, dtype="float32")(x)  # the layer casts what it is given',
-    ),
-    Origin.CAST: ("Cast to float32 instead of float64", "x = tf.cast(x, tf.float32)"),
-    Origin.OTHER: ("Create constants and random numbers in float32", "scale = tf.constant(0.5, tf.float32)"),
-    None: (
-        "Create arrays, variables and constants in float32",
-        'features = features.astype("float32")  # NumPy makes float64 by default',
-    ),
-}
+    return spared(
+        part,
+        limits.share,
+        doing,
+        (*wide, *((row, 0.0) for row in work.casts if row.ms)),
+        finding=f"Operations in float64 take {part}",
+        remedies=[Remedy(work.origin.value, CODE[work.origin.name.lower()], work.at, "floatx")],
+        shown=[layer_table((*work.rows, *work.casts), most=10)],
+    )

@@ -1,7 +1,7 @@
 """The operations that compute in float64, and what made their values float64."""
 
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -15,14 +15,17 @@ FLOAT64 = "float64"
 
 
 class Origin(Enum):
-    """What makes a value float64 in a graph."""
+    """What makes a value float64 in a graph, and the change; the page has its code under the name."""
 
-    ARGUMENT = auto()  # an array given to the step, or captured by it
-    VARIABLE = auto()
-    CAST = auto()
-    FLOATX = auto()  # Keras' type for all layers: set_floatx, or a global policy
-    LAYER = auto()  # a Keras layer's own dtype
-    OTHER = auto()  # a constant, a random draw
+    ARGUMENT = "Convert the arrays to float32 before they are given to the step"  # or captured by it
+    VARIABLE = "Create the variables in float32"
+    CAST = "Cast to float32 instead of float64"
+    FLOATX = (  # Keras' type for all layers: set_floatx, or a global policy
+        'Let Keras compute in float32: remove set_floatx("float64") before the first layer, or the float64 policy'
+    )
+    LAYER = "Create the layers in float32"  # a Keras layer's own dtype
+    OTHER = "Create constants and random numbers in float32"
+    UNKNOWN = "Create arrays, variables and constants in float32"  # the graph's edges are not recorded
 
 
 ORIGINS = {
@@ -41,12 +44,11 @@ class Float64Work:
     """The operations on float64 values, the heaviest first, and where those of the heaviest come from.
 
     ``casts`` are the conversions between float64 and other types: a step in float32 needs none of them.
-    ``origin`` is None where the graph's edges are not recorded, unless Keras' layers compute in float64.
     """
 
     rows: tuple[OperationTime, ...]
     casts: tuple[OperationTime, ...] = ()
-    origin: Origin | None = None
+    origin: Origin = Origin.UNKNOWN
     at: Location | None = None
 
     @classmethod
@@ -64,23 +66,16 @@ class Float64Work:
         first = _first(rows, dataflow) if rows and not isinstance(dataflow, Unavailable) else None
         at = next((row.at for row in rows if row.at), None)
         if first is None:
-            return cls(rows, casts, None, at)
+            return cls(rows, casts, Origin.UNKNOWN, at)
         layer = program.layer_by_name.get(first.layer)
         where = first.at or (layer.at if layer else None) or at
         return cls(rows, casts, ORIGINS.get(first.type, Origin.OTHER), where)
-
-    @property
-    def ms(self) -> float:
-        """The time of all of them, in ms per step."""
-        return sum(row.ms for row in (*self.rows, *self.casts))
 
 
 def _converts(row: OperationTime) -> bool:
     """Say whether it casts to or from float64, and not from or to whole numbers."""
     graph = row.operation
-    if row.type != "Cast" or graph is None:
-        return False
-    types = {dtype for dtype, _ in (*graph.inputs, *graph.outputs)}
+    types = {dtype for dtype, _ in (*graph.inputs, *graph.outputs)} if graph and row.type == "Cast" else set()
     return FLOAT64 in types and all("float" in dtype for dtype in types)
 
 
@@ -90,8 +85,7 @@ def _layer(rows: tuple[OperationTime, ...], program: Program) -> Layer | None:
     Such a layer casts what it is given to its own type, so the type of the arrays does not matter.
     """
     names = (name for row in rows if (name := row.layer or (row.operation and row.operation.layer)))
-    found = (layer for name in names if (layer := program.layer_by_name.get(name)))
-    heaviest = next(found, None)
+    heaviest = next((layer for name in names if (layer := program.layer_by_name.get(name))), None)
     if heaviest is None or heaviest.compute_dtype != FLOAT64:
         return None
     wide = (layer for layer in program.layers if layer.compute_dtype == FLOAT64 and layer.at)
@@ -100,22 +94,18 @@ def _layer(rows: tuple[OperationTime, ...], program: Program) -> Layer | None:
 
 def _first(rows: tuple[OperationTime, ...], dataflow: Dataflow) -> Operation | None:
     """Return what makes the first float64 value upstream of the heaviest operation, in the graph's order."""
-    heaviest = next((row.operation for row in rows if row.operation), None)
+
+    def is_wide(operation: Operation | None) -> bool:
+        return operation is not None and any(dtype == FLOAT64 for dtype, _ in operation.outputs)
+
     by_name, position = dataflow.program.by_name, dataflow.program.position
-    ahead, seen, made = [heaviest] if heaviest else [], set[str](), list[Operation]()
+    ahead = [row.operation for row in rows if row.operation][:1]
+    seen, made = set[str](), list[Operation]()
     while ahead:
         operation = ahead.pop()
-        if operation.name in seen:
-            continue
-        seen.add(operation.name)
-        sources = [by_name[name] for name in operation.sources if name in by_name]
-        wide = [source for source in sources if _makes(source)]
-        if not wide and _makes(operation):
-            made.append(operation)
-        ahead += wide
+        if operation.name not in seen:
+            seen.add(operation.name)
+            wide = [by_name[name] for name in operation.sources if is_wide(by_name.get(name))]
+            made += [operation] if not wide and is_wide(operation) else []
+            ahead += wide
     return min(made, key=lambda operation: position[operation.name], default=None)
-
-
-def _makes(operation: Operation) -> bool:
-    """Say whether a result is float64."""
-    return any(dtype == FLOAT64 for dtype, _ in operation.outputs)

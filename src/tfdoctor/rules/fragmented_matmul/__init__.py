@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.unrecorded_matmuls import UnrecordedMatmuls
-from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
+from tfdoctor.facts.matmuls.unrecorded_matmuls import repeated
+from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls
 
 __doc__, CODE = page(__file__)
 
@@ -31,47 +31,38 @@ class Limits:
 
 
 def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = Limits()) -> Verdict:
-    """Keep the time of one call of each group of small matmuls."""
-    groups = [group for group in siblings.groups if len(group.matmuls) >= limits.products]
+    """Keep the time of one call of each group of small matmuls, forward and backward."""
+    groups = [group for group in siblings.groups if group.matmuls >= limits.products]
     small = [group for group in groups if group.each_ms <= limits.each_ms]
-    if small:
-        return _finding(small, operations, limits)
-    if operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
-    if groups:
+    if not small and groups:
         longest = milliseconds(max(group.each_ms for group in groups))
-        return Healthy(summary=f"The matmuls that share a tensor are large enough: up to {longest} per call")
-    unrecorded = UnrecordedMatmuls.measure(operations)
-    repeated = unrecorded.repeated(limits.products, limits.each_ms, limits.unseen)
-    if repeated:
-        return NotApplicable(reason=f"{repeated}: {LOOP}")
-    return Healthy(summary="No tensor is multiplied by many weights of the same shape")
-
-
-def _finding(small: list[Siblings], operations: Operations, limits: Limits) -> Finding:
-    total_ms = sum(group.ms for group in small)
-    number = sum(len(group.rows) for group in small)
-    at = next((group.at for group in small if group.at), None)
+        large = f"The matmuls that share a tensor are large enough: up to {longest} per call"
+        return nothing(large, operations.why_unnamed)
+    if not small:
+        unseen = repeated(operations, limits.products, limits.each_ms, limits.unseen)
+        none = "No tensor is multiplied by many weights of the same shape"
+        return nothing(none, operations.why_unnamed, f"{unseen}: {LOOP}" if unseen else "")
+    part, rows = operations.part(sum(group.ms for group in small)), [row for group in small for row in group.rows]
     table = Table.of(
         small,
         ("tensor", lambda group: group.source),
-        ("your line", lambda group: group.at),
-        ("matmuls", lambda group: count(len(group.matmuls))),
+        ("your line", lambda group: next((row.at for row in group.rows if row.at), None)),
+        ("matmuls", lambda group: count(group.matmuls)),
         ("weights", lambda group: " x ".join(str(size or "?") for size in group.weights)),
         ("time per step with gradients", lambda group: ms(group.ms)),
     )
-    return Finding(
-        summary=f"{counted(number, 'small matmul')} take {milliseconds(total_ms)} per step; "
+    at = next((row.at for row in rows if row.at), None)
+    return spared(
+        part,
+        None,
+        "in small matmuls of shared tensors",
+        [(row, 1.0 / group.matmuls) for group in small for row in group.rows],
+        finding=f"{counted(len(rows), 'small matmul')} take {milliseconds(part.ms)} per step; "
         f"{counted(len(small), 'larger matmul')} (gradients included) could replace them",
-        evidence=(
-            *operations.part(total_ms).measures("in small matmuls of shared tensors"),
-            Measure("time per call of a small matmul", ms(total_ms / number), ms(limits.each_ms)),
-            table,
-        ),
-        remedies=(Remedy("Run one larger matmul and split its result", CODE["one-matmul"], at),),
-        effects=tuple(  # the time of one call remains, forward and backward
-            row.scaled(1.0 / len(group.matmuls), Bound.AT_MOST) for group in small for row in group.rows
-        ),
+        remedies=[Remedy("Run one larger matmul and split its result", CODE["one-matmul"], at)],
+        more=[Measure("time per call of a small matmul", ms(part.ms / len(rows)), ms(limits.each_ms))],
+        shown=[table],
+        bound=Bound.AT_MOST,
     )
 
 

@@ -1,6 +1,7 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.operations.layer_times import LayerTime, by_layer
-from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolution, GroupedConvolutions
+from tfdoctor.facts.matmuls.flop_rates import flop_s
+from tfdoctor.facts.operations.layer_times import by_layer
+from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolutions
 from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
@@ -41,58 +42,40 @@ def check(
     if not rate:
         why = "the step runs no regular convolution in the same precision to compare grouped ones with"
         return NotApplicable(reason=why)
-    slow = [one for one in grouped.rows if one.flop_s < limits.reached * rate]
-    rows = [one.row for one in slow or grouped.rows]
-    part = operations.part(sum(row.ms for row in rows))
-    reached = sum((row.flops or 0.0) * row.calls for row in rows) / (part.ms * 1e-3)
-    measures: tuple[Evidence, ...] = (
-        *part.measures("in these grouped convolutions", limits.share),
+    slow = [row for row in grouped.rows if row.flop_s < limits.reached * rate]
+    rows = slow or grouped.rows
+    part, reached = operations.part(sum(row.ms for row in rows)), flop_s(rows) or 0.0
+    more = (
         Measure("FLOP rate of these grouped convolutions", flop_rate(reached)),
         Measure("FLOP rate of the fastest regular convolution", flop_rate(rate)),
         Measure("share of that rate", ratio(reached / rate), ratio(limits.reached)),
     )
-    if not slow or part.share < limits.share:
-        return Healthy(summary=f"Grouped convolutions take {part}", evidence=measures)
-    peak = max(rate, hardware.peak_flop_s or 0.0)
-    return Finding(
-        summary=f"Grouped convolutions take {part}, at a low FLOP rate",
-        evidence=(*measures, _table(slow)),
-        remedies=(Remedy(ACTION, REGULAR, next((row.at for row in rows if row.at), None)),),
-        effects=tuple(one.row.scaled(one.flop_s / peak, Bound.AT_MOST) for one in slow),
+    summary, work = f"Grouped convolutions take {part}", "in these grouped convolutions"
+    if not slow:
+        return Healthy(summary=summary, evidence=(*part.measures(work, limits.share), *more))
+    peak, at = max(rate, hardware.peak_flop_s or 0.0), next((row.at for row in rows if row.at), None)
+    table = Table.of(
+        by_layer(slow),
+        ("layer", lambda layer: layer.name),
+        ("your line", lambda layer: layer.at),
+        ("groups", lambda layer: count(grouped.groups[layer.name])),
+        ("time per step", lambda layer: ms(layer.ms)),
+        ("FLOP rate", lambda layer: flop_rate(flop_s(layer.rows) or 0.0)),
+    )
+    return spared(
+        part,
+        limits.share,
+        work,
+        [(row, row.flop_s / peak) for row in slow],
+        healthy=summary,
+        finding=f"{summary}, at a low FLOP rate",
+        remedies=[Remedy(ACTION, REGULAR, at)],
+        more=more,
+        shown=[table],
+        bound=Bound.AT_MOST,
     )
 
 
 ACTION = "Try regular convolutions or fewer groups, and compare the time and the accuracy"
 
 REGULAR = "x = keras.layers.Conv2D(filters, 3, padding='same', groups=1)(x)  # or fewer filters"
-
-
-def _table(slow: list[GroupedConvolution]) -> Table:
-    groups = {one.row.layer or one.row.name: one.groups for one in slow}
-    rates = {one.row.name: one for one in slow}
-
-    def rate(layer: LayerTime) -> float:
-        known = [rates[row.name].row for row in layer.rows]
-        return sum((row.flops or 0.0) * row.calls for row in known) / (layer.ms * 1e-3)
-
-    return Table.of(
-        by_layer(one.row for one in slow),
-        ("layer", lambda layer: layer.name),
-        ("your line", lambda layer: layer.at),
-        ("groups", lambda layer: count(groups[layer.name])),
-        ("time per step", lambda layer: ms(layer.ms)),
-        ("FLOP rate", lambda layer: flop_rate(rate(layer))),
-    )
-
-
-def convolution(layer: str, groups: int, time_ms: float) -> OperationTime:
-    """Build a 3 x 3 convolution of 128 channels, for examples and tests."""
-    images, kernel = (32, 56, 56, 128), (3, 3, 128 // groups, 128)
-    graph = Operation(
-        name=f"{layer}/convolution", type="Conv2D",
-        inputs=(("float32", images), ("float32", kernel)), outputs=(("float32", images),),
-    )  # fmt: skip
-    return OperationTime(
-        name=graph.name, type=graph.type, ms=time_ms, layer=layer, at=Location("train.py", 9),
-        operation=graph, flops=2.0 * 32 * 56 * 56 * 128 * 9 * 128 / groups,
-    )  # fmt: skip

@@ -1,39 +1,28 @@
 """Grouped convolutions of a step, and the FLOP rate that regular ones reach beside them."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.matmuls.flop_rates import fastest_flop_s
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
-
-SHORTEST_MS = 0.05
-"""Shortest time of one call whose rate is compared, in ms: launching takes a part of shorter ones."""
 
 SIZES_OF_KERNEL = 4
 """Dimensions that a convolution's kernel has at least: height, width, channels of a group, filters."""
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedConvolution:
-    """A grouped convolution, forward or a gradient."""
-
-    row: OperationTime
-    groups: int
-
-    @property
-    def flop_s(self) -> float:
-        """Its FLOP rate."""
-        return self.row.flop_s
-
-
-@dataclass(frozen=True, slots=True)
 class GroupedConvolutions:
-    """The grouped convolutions whose FLOPs are known, and the rate of the fastest regular one; None is unknown."""
+    """The grouped convolutions whose FLOPs are known, forward or gradients, and their groups by layer or name.
 
-    rows: tuple[GroupedConvolution, ...]
+    ``regular_flop_s`` is the rate of the fastest regular one; None is unknown.
+    """
+
+    rows: tuple[OperationTime, ...]
+    groups: Mapping[str, int] = field(default_factory=dict)
     regular_flop_s: float | None = None
 
     @classmethod
@@ -50,10 +39,11 @@ class GroupedConvolutions:
         if not rows and operations.why_unlisted:
             raise Unavailable(operations.why_unlisted)
         timed = [(row, groups) for row, groups in known if row.flops and row.ms]
-        grouped = tuple(GroupedConvolution(row, groups) for row, groups in timed if groups > 1)
-        precisions = {one.row.precision for one in grouped}
+        grouped = {row.layer or row.name: groups for row, groups in timed if groups > 1}
+        of_groups = tuple(row for row, groups in timed if groups > 1)
+        precisions = {row.precision for row in of_groups}
         regular = (row for row, groups in timed if groups == 1 and row.precision in precisions)
-        return cls(grouped, _fastest(regular))
+        return cls(of_groups, grouped, fastest_flop_s(regular))
 
 
 def groups_of(row: OperationTime) -> int | None:
@@ -67,7 +57,3 @@ def groups_of(row: OperationTime) -> int | None:
         return None
     channels = shape[1] if graph.attrs.data_format.startswith("NC") else shape[-1]
     return channels // kernel[-2] if channels and channels % kernel[-2] == 0 else None
-
-
-def _fastest(rows: Iterable[OperationTime]) -> float | None:
-    return max((row.flop_s for row in rows if row.ms > SHORTEST_MS * row.calls), default=None)

@@ -1,20 +1,17 @@
-from typing import Any
+from collections import Counter
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.layer_calls import LayerCalls
+from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.rules.hot_operation.called_layers import call_tables
-from tfdoctor.rules.hot_operation.changes import remedies
-from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForms
-from tfdoctor.rules.hot_operation.hot_work import Departure, HotWork, Least, Stated, without
-from tfdoctor.rules.hot_operation.search import Marks, Search
-from tfdoctor.rules.hot_operation.sentences import SHOWN_ROWS, necessary, summary, table
+from tfdoctor.rules.hot_operation import hot_work
+from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForms, FormKind
+from tfdoctor.rules.hot_operation.hot_work import Departure, Groups, HotWork
 
 __doc__, CODE = page(__file__)
 
@@ -23,6 +20,18 @@ SINCE = "0.1.0"
 BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True
 """Speaks only of time that no specific rule explains."""
+
+SHOWN_ROWS, SHOWN_LAYERS, SHOWN_LINES = 8, 3, 3
+"""Groups, layers that are called again, and lines of each in tables: those that take most of the time."""
+
+PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
+"""The types of tf.py_function and tf.numpy_function."""
+
+AVOIDABLE = (Departure.METRICS, Departure.CONSTANT, Departure.REPEATED)
+"""The training does not need such work in every step."""
+
+DOMINATES = 0.5
+"""Share of the step from which a softmax is reported: sampling it trains another objective."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,30 @@ class Limits:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The step that times are of, and the shares of traced time, 0 to 1, that are not the profiler's.
+
+    ``left_ms`` is what no specific finding names of the device's traced time: together, hot work takes no more.
+    """
+
+    step_ms: float
+    each_step: str
+    left_ms: float
+    per_step: str = "per step"  # the end of a label of a time
+    device: float = 1.0
+    host: float = 1.0
+
+    def ms_of(self, *hot: HotWork) -> float:
+        """Return the time of hot work, in ms per step."""
+        device_ms = min(self.left_ms, sum(one.device_ms for one in hot))
+        return self.device * device_ms + self.host * sum(one.host_ms for one in hot)
+
+    def ceiling_of(self, hot: HotWork) -> float:
+        """Return what a change saves at most, in ms per step: no more than the operations take of it."""
+        return self.ms_of(hot) * (hot.ceiling_ms / hot.ms if hot.ms else 0.0)
+
+
 def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that divide it
     unexplained: Unexplained,
     breakdown: Breakdown,
@@ -73,87 +106,207 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     limits: Limits = Limits(),
 ) -> Verdict:
     """Name the operations that were measured to need less, where no other finding does."""
-    if not {Stage.DEVICE, Stage.HOST} & set(unexplained.parts_ms):
+    on_device = Stage.DEVICE in unexplained.parts_ms
+    if not on_device and Stage.HOST not in unexplained.parts_ms:
         return Healthy(summary="Findings and necessary work leave no large part of the device's time")
-    named = unexplained.subjects
-    groups = [left for group in operations.groups if (left := without(group, named))]
-    shares = (limits.share, limits.avoidable_share)
-    search = Search(
-        Marks(limits.near, limits.short_ms, limits.many),
-        Least.of_step(breakdown.step_ms, *shares, limits.least_ms),
-        Dispatch.of(operations.groups, lines, loops).at_most(groups, unexplained),
-        Stage.DEVICE in unexplained.parts_ms,
-        forms or CheaperForms(),
-        calls or LayerCalls(),
-        frozenset(row.name for row in optimizer.rows) if optimizer else frozenset(),
+    groups = hot_work.without(operations.groups, unexplained.subjects)
+    dispatch = Dispatch.of(operations.groups, lines, loops).at_most(groups, unexplained)
+    updates = {row.name for row in optimizer.rows} if optimizer else set[str]()
+
+    def is_far(group: OperationGroup) -> bool:
+        far = group.attained is not None and group.attained < limits.near
+        return far and group.each_ms > limits.short_ms
+
+    ways: list[Callable[[Groups], Iterable[HotWork]]] = [
+        hot_work.metrics,
+        lambda left: hot_work.single(left, Departure.CONSTANT, lambda group: group.inputs == frozenset()),
+        lambda left: hot_work.repeated(left, calls.layers if calls else ()),
+        lambda left: hot_work.cheaper(left, forms.forms if forms else ()),
+        lambda left: hot_work.single(left, Departure.PYTHON, lambda group: bool(PYTHON.fullmatch(group.type))),
+        lambda left: hot_work.single(left, Departure.FAR, is_far),
+        lambda left: hot_work.short(left, limits.short_ms, limits.many, dispatch, updates, on_device=on_device),
+    ]
+    traced = breakdown.step_ms
+    found = hot_work.find(
+        groups, ways if on_device else ways[-1:], lambda one: _least(one, traced, limits, limits.least_ms)
     )
-    stated = Stated.of(model, breakdown, unexplained)  # less: the profiler takes much of short ones
-    least = Least.of_step(stated.step_ms, *shares)
-    hot = [one for one in search.find(groups) if stated.ms_of(one) >= least.of(one)]
+    stated = Stated(traced, breakdown.each_step, unexplained.parts_ms.get(Stage.DEVICE, 0.0))
+    if model is not None and model.tracing is not None:  # less: the profiler takes much of short ones
+        kept = model.kept(Stage.DEVICE), model.kept(Stage.HOST)
+        stated = Stated(model.step_ms, "each untraced step", stated.left_ms, "per untraced step", *kept)
+    hot = [one for one in found if stated.ms_of(one) >= _least(one, stated.step_ms, limits)]
     if hot:
         return _finding(hot, stated, unexplained, limits)
-    if operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
+    if operations.why_unnamed or not groups:
+        return nothing("No operation takes time that is not explained", operations.why_unnamed)
+    return _healthy(groups, stated, limits)
+
+
+def _least(hot: HotWork, step_ms: float, limits: Limits, least_ms: float = 0.0) -> float:
+    """Return the shortest time from which such work is named."""
+    if hot.form is not None and hot.form.kind is FormKind.LARGE_SOFTMAX:
+        return DOMINATES * step_ms
+    return max(least_ms, step_ms * (limits.avoidable_share if hot.departure in AVOIDABLE else limits.share))
+
+
+def _healthy(groups: Groups, stated: Stated, limits: Limits) -> Healthy:
+    """Say of the longest group how far it is from the hardware's rates, and how long all take that are near."""
+    longest, allowed = max(groups, key=lambda group: group.ms), "of what this hardware allows"
+    share = percent(stated.device * longest.ms / stated.step_ms)
+    why = ", and nothing measured shows that less is possible"
+    if longest.attained is not None:
+        why = f" at {percent(longest.attained)} {allowed}"
+    near = [(one.ms, one.attained) for one in groups if one.attained is not None and one.attained >= limits.near]
+    necessary: list[PartTime] = []
+    if total_ms := sum(time for time, _ in near):
+        attained = percent(sum(time * reached for time, reached in near) / total_ms)
+        of = f"{milliseconds(stated.device * total_ms)} are operations at {attained} {allowed}"
+        necessary.append(PartTime(Stage.DEVICE, ms(total_ms), f"{of} for their bytes and FLOPs"))
     return Healthy(
-        summary=necessary(groups, stated),
-        evidence=(table(groups, stated),) if groups else (),
-        necessary=tuple(_necessary(groups, stated, limits)),
+        summary=f"{longest.type}{_at(longest.at)} takes {share} of the step{why}",
+        evidence=(_table(groups, stated),),
+        necessary=tuple(necessary),
     )
 
 
-def _necessary(groups: Iterable[OperationGroup], stated: Stated, limits: Limits) -> Iterator[PartTime]:
-    """Yield the time of the operations that run near the rates of the hardware."""
-    near = [group for group in groups if group.attained is not None and group.attained >= limits.near]
-    total_ms = sum(group.ms for group in near)
-    if total_ms:
-        attained = sum((group.attained or 0.0) * group.ms for group in near) / total_ms
-        of = f"{percent(attained)} of what this hardware allows for their bytes and FLOPs"
-        why = f"{milliseconds(stated.device * total_ms)} are operations at {of}"
-        yield PartTime(Stage.DEVICE, ms(total_ms), why)
+def _at(place: Location | None) -> str:
+    return f" at {location(place)}" if place else ""
 
 
 def _finding(found: list[HotWork], stated: Stated, unexplained: Unexplained, limits: Limits) -> Finding:
     """Return the change of the one that takes most, with one time of it; the others are evidence."""
     hot = sorted(found, key=lambda one: -one.ms)
-    takes = stated.ms_of(hot[0])
+    first, takes = hot[0], stated.ms_of(hot[0])
     label = "share of the step in the operations of the line"
-    least = limits.avoidable_share if hot[0].avoidable else limits.share
+    least = limits.avoidable_share if first.departure in AVOIDABLE else limits.share
     groups = sorted((group for one in hot for group in one.groups), key=lambda group: -group.ms)
+    remedies: dict[Location | str, Remedy] = {}  # one for each line, about what takes most of it
+    for remedy in map(_remedy, hot[:SHOWN_ROWS]):
+        remedies.setdefault(remedy.at or remedy.action, remedy)
     return Finding(
-        summary=summary(hot[0], stated),
+        summary=_summary(first, stated),
         evidence=(
             Measure.share(label, takes / stated.step_ms, least),
             *_measures(hot, stated, limits),
-            table(groups, stated),
-            *call_tables(hot),
+            _table(groups, stated),
+            *_call_table(hot),
         ),
-        remedies=tuple(remedies(hot[:SHOWN_ROWS])),
+        remedies=tuple(remedies.values()),
         effects=tuple(_effects(found, unexplained)),
-        severity=max(Severity.of(_ceiling(one, stated) / stated.step_ms) for one in found),
+        severity=max(Severity.of(stated.ceiling_of(one) / stated.step_ms) for one in found),
         takes=ms(takes),
     )
 
 
-def _ceiling(hot: HotWork, stated: Stated) -> float:
-    """Return what a change saves at most, in ms of the stated step: no more than the operations take of it."""
-    return stated.ms_of(hot) * (hot.ceiling_ms / hot.ms if hot.ms else 0.0)
+def _summary(hot: HotWork, stated: Stated) -> str:
+    """Say where it is, how long it takes of a step, and what shows that less is possible."""
+    where, group = _at(hot.at), hot.groups[0]
+    time = f"{milliseconds(stated.ms_of(hot))} of {stated.each_step}"
+    if hot.departure is Departure.METRICS:
+        names = ", ".join(dict.fromkeys(name for one in hot.groups for name in one.metrics))
+        title = f"{names} (metrics)" if names else "Metrics"
+        return f"{title}{where} take {time}, and no gradient uses the results"
+    if hot.departure is Departure.REPEATED:
+        names = ", ".join(layer.name for layer in hot.layers[:2])
+        return f"Calls of {names}{where} that compute the same again take {time}"
+    if hot.departure is Departure.SHORT:
+        each = milliseconds(stated.device * sum(one.ms for one in hot.groups) / hot.calls)
+        many = f"{number(round(hot.calls))} operations of {each} each{' in the loop' if group.loop else ''}"
+        return f"{many}{where} take {time}, dispatching included"
+    shown = {
+        Departure.CONSTANT: ", and depends on no input and no variable",
+        Departure.CHEAPER: f"; {hot.form.because if hot.form else ''}",
+        Departure.PYTHON: " with Python inside the step",
+        Departure.FAR: f"; its bytes and FLOPs need {milliseconds(stated.device * (group.least_ms or 0.0))}",
+    }
+    return f"{group.type}{where} takes {time}{shown[hot.departure]}"
 
 
 def _measures(hot: list[HotWork], stated: Stated, limits: Limits) -> Iterator[Measure]:
     """Yield how far the first is from what it needs, and how long all groups take where there are several."""
     first, group = hot[0], hot[0].groups[0]
     if first.departure is Departure.SHORT:
-        each = stated.device * group.each_ms
-        yield Measure("mean time of a call", ms(each), ms(limits.short_ms))
+        yield Measure("mean time of a call", ms(stated.device * group.each_ms), ms(limits.short_ms))
         if first.host_ms:
             label = f"time to dispatch the operations {stated.per_step}"
             yield Measure(label, ms(stated.host * first.host_ms))
     elif first.departure is Departure.FAR and group.attained is not None:
         yield Measure.share("least time relative to the measured time", group.attained, limits.near)
-    yield Measure(f"time that the change saves at most, {stated.per_step}", ms(_ceiling(first, stated)))
+    yield Measure(f"time that the change saves at most, {stated.per_step}", ms(stated.ceiling_of(first)))
     if len(hot) > 1:
-        label = f"time in this and {counted(len(hot) - 1, 'more group')} of operations, "
-        yield Measure(f"{label}{stated.per_step}", ms(stated.ms_of(*hot)))
+        label = f"time in this and {counted(len(hot) - 1, 'more group')} of operations, {stated.per_step}"
+        yield Measure(label, ms(stated.ms_of(*hot)))
+
+
+def _table(groups: Iterable[OperationGroup], stated: Stated) -> Table:
+    def least(group: OperationGroup) -> Cell:
+        if group.least_ms is not None:
+            return ms(group.least_ms)
+        if not group.is_matrix or group.gflop_s is None:
+            return f"unknown ({group.missing})"
+        best = group.best_gflop_s if group.best_gflop_s != group.gflop_s else None
+        more = f", where this run's fastest reaches {number(round(best))}" if best else ""
+        return f"unknown ({group.missing}); it runs at {number(round(group.gflop_s))} GFLOP/s{more}"
+
+    return Table.of(
+        groups,
+        ("operation", lambda group: group.type),
+        ("your line", lambda group: group.at),
+        ("layer", lambda group: ", ".join(group.layers[:2]) or "-"),
+        ("calls", lambda group: count(group.calls)),
+        ("time per call", lambda group: ms(stated.device * group.each_ms)),
+        (f"time {stated.per_step}", lambda group: ms(stated.device * group.ms)),
+        ("least time", least),
+        ("result", lambda group: group.makes or "unknown"),
+        most=SHOWN_ROWS,
+    )
+
+
+def _call_table(hot: Iterable[HotWork]) -> Iterator[Table]:
+    """Yield the table of the lines that call layers which compute the same again, those of repeated calls first."""
+    layers = {layer.name: layer for one in hot for layer in one.layers}.values()
+    rows: list[tuple[Cell, ...]] = []
+    for layer in sorted(layers, key=lambda layer: -layer.repeated_ms)[:SHOWN_LAYERS]:
+        calls = Counter((call.at, call.by) for call in layer.calls)
+        again = Counter((call.at, call.by) for same in layer.equal for call in same)
+        lines = sorted(calls, key=lambda line: (-again[line], -calls[line]))[: max(SHOWN_LINES, len(again))]
+        rows += [
+            (layer.name, at or "unknown", by or "-", count(calls[at, by]), count(again[at, by])) for at, by in lines
+        ]
+    if rows:
+        yield Table(("layer", "called at", "function called at", "calls per step", "same input"), tuple(rows))
+
+
+def _remedy(hot: HotWork) -> Remedy:
+    """Return what to change, by what was measured of the operations."""
+    if hot.form is not None:
+        return Remedy(hot.form.kind.value, CODE.get(hot.form.kind.name.lower().replace("_", "-"), ""), hot.at)
+    if hot.departure is Departure.REPEATED:
+        return _reuse(hot.layers)
+    kind = hot.groups[0].type
+    compiled = all(row.operation and row.operation.compiled for row in hot.groups[0].rows)
+    fused = "" if compiled else ", or let XLA fuse {} (jit_compile=True)"
+    actions = {
+        Departure.METRICS: "Compute these metrics on validation data once an epoch, not in every training step",
+        Departure.CONSTANT: f"Compute {kind} once, before the training loop",
+        Departure.PYTHON: f"{kind} runs Python in each step: compute this by TensorFlow operations",
+        Departure.FAR: f"Give {kind} a smaller tensor or type{fused.format('it with what is beside it')}",
+        Departure.SHORT: f"Replace these by one operation on the whole batch or sequence{fused.format('them')}",
+    }
+    return Remedy(actions[hot.departure], at=hot.at)
+
+
+def _reuse(layers: Sequence[CalledLayer]) -> Remedy:
+    """Return where layers compute the same again: those of most time, and all lines that call them."""
+    longest = max(layers, key=lambda layer: layer.repeated_ms)
+    same = max(longest.equal, key=lambda calls: sum(call.ms for call in calls))
+    lines = ", ".join(dict.fromkeys(location(call.place) for call in same if call.place))
+    others = f" (and {counted(len(layers) - 1, 'more layer')})" if layers[1:] else ""
+    action = (
+        f"Layer {longest.name}{others} computes the same {counted(len(same), 'time')} in each step ({lines}): "
+        "call it once and reuse the result"
+    )
+    return Remedy(action, at=same[-1].place)
 
 
 def _effects(hot: list[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
@@ -161,7 +314,7 @@ def _effects(hot: list[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
 
     It has the groups that are evidence besides the one of the summary.
     """
-    rows = [row for one in hot if one.device_ms for group in one.groups for row in group.rows]
+    rows = [row for one in hot if one.device_ms for row in one.rows]
     total = sum(row.ms for row in rows)
     left = unexplained.parts_ms.get(Stage.DEVICE, 0.0)
     part = min(1.0, left / total) if total else 0.0
@@ -171,18 +324,3 @@ def _effects(hot: list[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
         if one.host_ms:  # of a loop or of a line: a line may make two loops
             work = f"dispatching {one.groups[0].loop or location(one.at)}".strip()
             yield Effect(Stage.HOST, 0.0, work, ms(one.host_ms), bound=Bound.AT_MOST)
-
-
-def group(
-    kind: str = "Tile",
-    time_ms: float = 20.0,
-    least: float | None = 0.4,
-    calls: float = 1.0,
-    at: Location = Location("train.py", 14),
-    **more: Any,  # noqa: ANN401 - of the group
-) -> OperationGroup:
-    """Build the group of one operation."""
-    row = OperationTime(name=kind, type=kind, ms=time_ms, calls=calls, at=at)
-    missing = "" if least is not None else "shapes unknown"
-    parts: dict[str, Any] = {"layers": (), "rows": (row,), "missing": missing}
-    return OperationGroup(type=kind, at=at, least_ms=least, **(parts | more))

@@ -1,17 +1,16 @@
-"""What a line makes the device do, what of it findings leave, and its times as a report states them."""
+"""What a line makes the device do that takes more time than it has to, and the ways to find it."""
 
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Self
 
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_calls import CalledLayer
 from tfdoctor.facts.savings.operation_groups import OperationGroup
-from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForm
-from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.terms.verdict import Location
 
 
 class Departure(Enum):
@@ -26,21 +25,22 @@ class Departure(Enum):
     SHORT = auto()  # many operations of a few microseconds on a line of the user's
 
 
-AVOIDABLE = (Departure.METRICS, Departure.CONSTANT, Departure.REPEATED)
-"""The training does not need such work in every step."""
-
-
 @dataclass(frozen=True, slots=True)
 class HotWork:
     """What one line makes the device do that takes more time than it has to; ms per step."""
 
+    departure: Departure
     at: Location | None
     groups: tuple[OperationGroup, ...]
-    departure: Departure
-    device_ms: float = 0.0
+    on_device: bool = True  # its time counts, and not that of dispatching alone
     host_ms: float = 0.0  # to dispatch short ones, where nothing else explains it
     form: CheaperForm | None = None
     layers: tuple[CalledLayer, ...] = ()  # that compute the same again
+
+    @property
+    def device_ms(self) -> float:
+        """The time of the operations."""
+        return sum(group.ms for group in self.groups) if self.on_device else 0.0
 
     @property
     def ms(self) -> float:
@@ -53,9 +53,9 @@ class HotWork:
         return sum(group.calls for group in self.groups)
 
     @property
-    def avoidable(self) -> bool:
-        """Whether the training does not need it in every step."""
-        return self.departure in AVOIDABLE
+    def rows(self) -> tuple[OperationTime, ...]:
+        """All operations."""
+        return tuple(row for group in self.groups for row in group.rows)
 
     @property
     def ceiling_ms(self) -> float:
@@ -67,72 +67,92 @@ class HotWork:
         return sum(group.ms * (1.0 - (group.attained or 0.0)) for group in self.groups)
 
 
-@dataclass(frozen=True, slots=True)
-class Least:
-    """The shortest times, in ms per step, from which work is named."""
-
-    ms: float
-    avoidable_ms: float
-    step_ms: float
-
-    @classmethod
-    def of_step(cls, step_ms: float, share: float, avoidable_share: float, least_ms: float = 0.0) -> Self:
-        """Take shares of a step, and a time that none falls below."""
-        shares = (share * step_ms, avoidable_share * step_ms)
-        return cls(max(least_ms, shares[0]), max(least_ms, shares[1]), step_ms)
-
-    def of(self, hot: HotWork) -> float:
-        """Return the shortest time of such work."""
-        if hot.form is not None and hot.form.least_share:
-            return hot.form.least_share * self.step_ms
-        return self.avoidable_ms if hot.avoidable else self.ms
+Groups = Sequence[OperationGroup]
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """The step that times are of, and the shares of traced time, 0 to 1, that are not the profiler's.
+def find(
+    groups: Groups, ways: Iterable[Callable[[Groups], Iterable[HotWork]]], least: Callable[[HotWork], float]
+) -> list[HotWork]:
+    """Return what takes long enough and departs from what is needed: each operation belongs to one way."""
+    found: list[HotWork] = []
+    for way in ways:
+        new = [one for one in way(groups) if one.ms >= least(one)]
+        groups = without(groups, frozenset(row.name for one in new for row in one.rows))
+        found += new
+    return found
 
-    ``left_ms`` is what no specific finding names of the device's traced time: together, hot work takes no more.
+
+def without(groups: Groups, names: frozenset[str]) -> Groups:
+    """Return the groups without the operations and layers of these names."""
+    return _parts(groups, lambda row: names.isdisjoint((row.name, row.layer)))
+
+
+def _parts(groups: Groups, wanted: Callable[[OperationTime], bool]) -> Groups:
+    found = []
+    for group in groups:
+        rows = tuple(filter(wanted, group.rows))
+        part = sum(row.ms for row in rows) / group.ms if group.ms else 0.0
+        least = None if group.least_ms is None else group.least_ms * part
+        if rows:
+            found.append(group if len(rows) == len(group.rows) else replace(group, rows=rows, least_ms=least))
+    return found
+
+
+def metrics(groups: Groups) -> Iterator[HotWork]:
+    """Yield the operations that only metrics use, together."""
+    used = tuple(group for group in groups if group.only_metrics)
+    if used:
+        at = max(used, key=lambda group: group.ms).at
+        yield HotWork(Departure.METRICS, at, used)
+
+
+def single(groups: Groups, departure: Departure, departs: Callable[[OperationGroup], bool]) -> Iterator[HotWork]:
+    """Yield the groups that depart from what is needed by themselves."""
+    for group in filter(departs, groups):
+        yield HotWork(departure, group.at, (group,))
+
+
+def repeated(groups: Groups, layers: Iterable[CalledLayer]) -> Iterator[HotWork]:
+    """Yield the calls of layers that compute again what an earlier call did, by the line of the last."""
+    calls = [(call, layer) for layer in layers for call in layer.repeated]
+    for at in dict.fromkeys(call.place for call, _ in calls):
+        again = [(call, layer) for call, layer in calls if call.place == at]
+        own = _of_names(groups, {name for call, _ in again for name in call.operations})
+        if own:
+            called = tuple({layer.name: layer for _, layer in again}.values())
+            yield HotWork(Departure.REPEATED, at, own, layers=called)
+
+
+def cheaper(groups: Groups, forms: Iterable[CheaperForm]) -> Iterator[HotWork]:
+    """Yield the operations that have a cheaper form."""
+    for form in forms:
+        if own := _of_names(groups, form.names):
+            yield HotWork(Departure.CHEAPER, form.at, own, form=form)
+
+
+def _of_names(groups: Groups, names: Collection[str]) -> tuple[OperationGroup, ...]:
+    """Return the operations of these names in the program, the longest first: fusing renames what runs."""
+    left = _parts(groups, lambda row: (row.operation.name if row.operation else row.name) in names)
+    return tuple(sorted(left, key=lambda group: -group.ms))
+
+
+def short(
+    groups: Groups, short_ms: float, many: float, dispatch: Dispatch, optimizer: Collection[str], *, on_device: bool
+) -> Iterator[HotWork]:
+    """Yield the many short operations of each loop or line of the user's, with the time to dispatch them.
+
+    The lines have to choose at least half of them, by their time: a layer's, a metric's and the optimizer's are
+    Keras' choice.
     """
-
-    step_ms: float
-    each_step: str
-    left_ms: float
-    per_step: str = "per step"  # the end of a label of a time
-    device: float = 1.0
-    host: float = 1.0
-
-    @classmethod
-    def of(cls, model: StepModel | None, breakdown: Breakdown, unexplained: Unexplained) -> Self:
-        """Take the step of the verdict and of all savings."""
-        left_ms = unexplained.parts_ms.get(Stage.DEVICE, 0.0)
-        if model is None or model.tracing is None:
-            return cls(breakdown.step_ms, breakdown.each_step, left_ms)
-        return cls(
-            model.step_ms,
-            "each untraced step",
-            left_ms,
-            "per untraced step",
-            device=model.kept(Stage.DEVICE),
-            host=model.kept(Stage.HOST),
-        )
-
-    def ms_of(self, *hot: HotWork) -> float:
-        """Return the time of hot work, in ms per step."""
-        device_ms = min(self.left_ms, sum(one.device_ms for one in hot))
-        return self.device * device_ms + self.host * sum(one.host_ms for one in hot)
-
-
-def without(group: OperationGroup, names: frozenset[str]) -> OperationGroup | None:
-    """Return a group without the operations and layers of these names; None where none is left."""
-    rows = tuple(row for row in group.rows if names.isdisjoint((row.name, row.layer)))
-    return part_of(group, rows)
-
-
-def part_of(group: OperationGroup, rows: tuple[OperationTime, ...]) -> OperationGroup | None:
-    """Return a group of some of a group's operations; None of none."""
-    if len(rows) == len(group.rows):
-        return group
-    part = sum(row.ms for row in rows) / group.ms if group.ms else 0.0
-    least = None if group.least_ms is None else group.least_ms * part
-    return replace(group, rows=rows, least_ms=least) if rows else None
+    by_line: dict[object, list[OperationGroup]] = defaultdict(list)
+    for group in groups:
+        if group.each_ms <= short_ms:
+            by_line[group.loop, None if group.loop else group.at].append(group)
+    for some in by_line.values():
+        rows = [row for group in some for row in group.rows]
+        made = [(row.ms, row.operation) for row in rows if row.name not in optimizer]
+        own_ms = sum(time for time, one in made if one is None or (one.direct and one.origin is None))
+        at, host_ms = some[0].loop_at or some[0].at, sum(map(dispatch.of_group, some))
+        hot = HotWork(Departure.SHORT, at, tuple(some), on_device, host_ms)
+        if hot.calls >= many and 2.0 * own_ms >= sum(row.ms for row in rows):
+            yield hot

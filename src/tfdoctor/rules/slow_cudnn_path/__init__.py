@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, LoopedLayer, RecurrentLayers
+from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers
 
 __doc__, CODE = page(__file__)
 
@@ -23,77 +23,57 @@ class Limits:
     )
 
 
+ACTIONS: Mapping[CudnnObstacle, str] = {
+    CudnnObstacle.RECURRENT_DROPOUT: "Drop recurrent_dropout, and use dropout",
+    CudnnObstacle.ACTIVATION: "Use the default activation",
+    CudnnObstacle.RECURRENT_ACTIVATION: "Use the default recurrent activation",
+    CudnnObstacle.UNROLL: "Do not unroll the layer",
+    CudnnObstacle.USE_BIAS: "Use the bias",
+    CudnnObstacle.RESET_AFTER: "Apply the reset gate after the product",
+    CudnnObstacle.USE_CUDNN: "Let Keras use cuDNN",
+    CudnnObstacle.LEFT_PADDING: "Pad the sequences on the right",
+    CudnnObstacle.MASK: "Check that the mask is padded on the right only",
+    CudnnObstacle.RAGGED: "Pad the ragged input on the right",
+    CudnnObstacle.UNKNOWN: "Look for what keeps the layer off cuDNN: the table of this rule's page",
+}
+"""What to do; the page has the code under the name of the obstacle."""
+
+
 def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """Add up the time of the layers off cuDNN, and of launching their kernels."""
-    if not layers.looped:
+    looped = layers.looped
+    if not looped:
         ran = counted(layers.ran, "recurrent layer")
         return Healthy(summary=f"{ran} ran, none of them off cuDNN")
-    device_ms = sum(one.ms for one in layers.looped)
-    launching_ms = sum(one.launching_ms for one in layers.looped)
+    device_ms, launching_ms = sum(one.ms for one in looped), sum(one.launching_ms for one in looped)
     taken = device_ms + launching_ms
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
-    number = counted(len(layers.looped), "recurrent layer")
-    summary = f"{number} off cuDNN: {milliseconds(taken)} per step"
+    summary = f"{counted(len(looped), 'recurrent layer')} off cuDNN: {milliseconds(taken)} per step"
     evidence = (
         Measure.share("share of the step in recurrent layers off cuDNN", share, limits.share),
         Measure("time of the GPU in them per step", ms(device_ms)),
         Measure("idle time of the GPU while the host launches their kernels", ms(launching_ms)),
-        _table(layers.looped),
+        Table.of(
+            looped,
+            ("layer", lambda one: one.layer.name),
+            ("your line", lambda one: one.layer.at),
+            ("off cuDNN because of", lambda one: ", ".join(one.obstacles)),
+            ("time per step", lambda one: ms(one.ms)),
+        ),
     )
     if share < limits.share:
         return Healthy(summary=summary, evidence=evidence)
-    effects = [row.scaled(0.0, Bound.AT_MOST) for one in layers.looped for row in one.rows]
-    if launching_ms:
-        idle = Effect(Stage.HOST, 0.0, StepWork.LAUNCHING, ms(launching_ms), bound=Bound.AT_MOST)
-        effects.append(idle)
+    remedies = []
+    for one in looped:
+        obstacle, code = one.obstacles[0], CODE.get(one.obstacles[0].name.lower(), "")
+        rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
+        remedies.append(Remedy(ACTIONS[obstacle], code.format(kind=one.layer.kind, rate=rate), one.layer.at))
     return Finding(
         summary=summary,
         evidence=evidence,
-        remedies=tuple(dict.fromkeys(_remedy(one) for one in layers.looped)),
-        effects=tuple(effects),
+        remedies=tuple(dict.fromkeys(remedies)),
+        effects=(
+            *(row.scaled(0.0, Bound.AT_MOST) for one in looped for row in one.rows),
+            *Effect.of_stages({Stage.HOST: launching_ms}, StepWork.LAUNCHING),
+        ),
     )
-
-
-def _table(layers: tuple[LoopedLayer, ...]) -> Table:
-    return Table.of(
-        layers,
-        ("layer", lambda one: one.layer.name),
-        ("your line", lambda one: one.layer.at),
-        ("off cuDNN because of", lambda one: ", ".join(one.obstacles)),
-        ("time per step", lambda one: ms(one.ms)),
-    )
-
-
-PAD_RIGHT = "x = keras.utils.pad_sequences(x, padding='post')"
-
-REMEDIES: Mapping[CudnnObstacle, tuple[str, str]] = {
-    CudnnObstacle.RECURRENT_DROPOUT: (
-        "Drop recurrent_dropout, and use dropout",
-        "keras.layers.{kind}(units, dropout={rate:g})",
-    ),
-    CudnnObstacle.ACTIVATION: ("Use the default activation", "keras.layers.{kind}(units)  # tanh"),
-    CudnnObstacle.RECURRENT_ACTIVATION: (
-        "Use the default recurrent activation",
-        "keras.layers.{kind}(units)  # sigmoid",
-    ),
-    CudnnObstacle.UNROLL: ("Do not unroll the layer", "keras.layers.{kind}(units, unroll=False)"),
-    CudnnObstacle.USE_BIAS: ("Use the bias", "keras.layers.{kind}(units, use_bias=True)"),
-    CudnnObstacle.RESET_AFTER: (
-        "Apply the reset gate after the product",
-        "keras.layers.GRU(units, reset_after=True)",
-    ),
-    CudnnObstacle.USE_CUDNN: ("Let Keras use cuDNN", 'keras.layers.{kind}(units, use_cudnn="auto")'),
-    CudnnObstacle.LEFT_PADDING: ("Pad the sequences on the right", PAD_RIGHT),
-    CudnnObstacle.MASK: ("Check that the mask is padded on the right only", PAD_RIGHT),
-    CudnnObstacle.RAGGED: (
-        "Pad the ragged input on the right",
-        "x = x.to_tensor()  # in the pipeline, before batches reach the model",
-    ),
-    CudnnObstacle.UNKNOWN: ("Look for what keeps the layer off cuDNN: the table of this rule's page", ""),
-}
-
-
-def _remedy(one: LoopedLayer) -> Remedy:
-    action, code = REMEDIES[one.obstacles[0]]
-    rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
-    return Remedy(action, code.format(kind=one.layer.kind, rate=rate), one.layer.at)

@@ -1,7 +1,7 @@
 """Recurrent layers that a GPU computes step by step, and what keeps them off cuDNN."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
@@ -17,7 +17,6 @@ from tfdoctor.trace.names import FRAME
 
 RAGGED = "RaggedTensorToTensor"
 """The operation by which Keras pads a ragged input."""
-
 
 MOSTLY = 0.9
 """Share of the rows that end with a value, from which their padding is on the left."""
@@ -66,55 +65,42 @@ class RecurrentLayers:
         layers = [layer for layer in program.layers if layer.recurrent]
         if not layers and any(layer.kind in ("LSTM", "GRU") for layer in program.layers):
             raise Unavailable("the arguments of the recurrent layers were not recorded")
-        outside = _common(program, recording)
+        on_cudnn = {row.layer for row in operations.rows if row.type in RECURRENT}  # "" may be of any layer
         looped, ran = [], 0
         for layer in layers:
             rows = tuple(row for row in operations.rows if row.layer == layer.name)
             ran += bool(rows)
-            if one := _looped(layer, rows, operations, outside):
-                looped.append(one)
-        return cls(tuple(_with_launches(looped, operations, gaps)), ran)
-
-
-def _looped(
-    layer: Layer, rows: tuple[OperationTime, ...], operations: Operations, outside: tuple[CudnnObstacle, ...]
-) -> LoopedLayer | None:
-    """Return a layer that is off cuDNN; None where an operation of cuDNN's is its own, or may be."""
-    own = (layer.name, "")
-    if not rows or any(row.type in RECURRENT and row.layer in own for row in operations.rows):
-        return None
-    arguments = tuple(_of_arguments(layer.kind, layer.recurrent or RecurrentArguments()))
-    if not arguments and not any(FRAME.search(row.name) for row in rows):
-        return None
-    return LoopedLayer(layer, rows, arguments or outside or (CudnnObstacle.UNKNOWN,))
+            obstacles = tuple(_of_arguments(layer.kind, layer.recurrent or RecurrentArguments()))
+            off = obstacles or any(FRAME.search(row.name) for row in rows)
+            if rows and off and on_cudnn.isdisjoint((layer.name, "")):
+                looped.append(LoopedLayer(layer, rows, obstacles or (_of_input(program, recording),)))
+        calls = sum(row.calls for row in operations.rows)
+        idle_ms = gaps.launching_ms if gaps and calls else 0.0  # while the host launches: a part by kernels
+        return cls(tuple(replace(one, launching_ms=one.calls / (calls or 1.0) * idle_ms) for one in looped), ran)
 
 
 def _of_arguments(kind: str, given: RecurrentArguments) -> Iterator[CudnnObstacle]:
     """Yield the arguments with which Keras does not ask cuDNN; those that a layer lacks forbid nothing."""
-    if given.recurrent_dropout:
-        yield CudnnObstacle.RECURRENT_DROPOUT
-    if given.activation not in (None, "tanh"):
-        yield CudnnObstacle.ACTIVATION
-    if given.recurrent_activation not in (None, "sigmoid"):
-        yield CudnnObstacle.RECURRENT_ACTIVATION
-    if given.unroll:
-        yield CudnnObstacle.UNROLL
-    if given.use_bias is False:
-        yield CudnnObstacle.USE_BIAS
-    if given.reset_after is False and kind == "GRU":
-        yield CudnnObstacle.RESET_AFTER
-    if given.use_cudnn is False:
-        yield CudnnObstacle.USE_CUDNN
+    forbidden = {
+        CudnnObstacle.RECURRENT_DROPOUT: given.recurrent_dropout,
+        CudnnObstacle.ACTIVATION: given.activation not in (None, "tanh"),
+        CudnnObstacle.RECURRENT_ACTIVATION: given.recurrent_activation not in (None, "sigmoid"),
+        CudnnObstacle.UNROLL: given.unroll,
+        CudnnObstacle.USE_BIAS: given.use_bias is False,
+        CudnnObstacle.RESET_AFTER: given.reset_after is False and kind == "GRU",
+        CudnnObstacle.USE_CUDNN: given.use_cudnn is False,
+    }
+    return (obstacle for obstacle, holds in forbidden.items() if holds)
 
 
-def _common(program: Program, recording: Recording) -> tuple[CudnnObstacle, ...]:
+def _of_input(program: Program, recording: Recording) -> CudnnObstacle:
     """Return what keeps a layer off cuDNN whose arguments do not: its input."""
     if any(operation.type == RAGGED for operation in program.operations):
-        return (CudnnObstacle.RAGGED,)
+        return CudnnObstacle.RAGGED
     if not any(layer.masks for layer in program.layers):
-        return ()
+        return CudnnObstacle.UNKNOWN
     sequences = recording.program.sequences if recording.program else None
-    return (CudnnObstacle.LEFT_PADDING if any(map(_is_left, sequences or ())) else CudnnObstacle.MASK,)
+    return CudnnObstacle.LEFT_PADDING if any(map(_is_left, sequences or ())) else CudnnObstacle.MASK
 
 
 def _is_left(sequences: RecordedSequences) -> bool:
@@ -122,14 +108,3 @@ def _is_left(sequences: RecordedSequences) -> bool:
     width = sequences.shape[1] if len(sequences.shape) > 1 else 0
     shorter = any(length < width for lengths in sequences.lengths for length in lengths)
     return sequences.leading and sequences.begins >= MOSTLY and shorter
-
-
-def _with_launches(
-    looped: list[LoopedLayer], operations: Operations, gaps: IdleGaps | None
-) -> Iterator[LoopedLayer]:
-    """Yield the layers with their part, by number of kernels, of the idle time while the host launches."""
-    calls = sum(row.calls for row in operations.rows)
-    launching_ms = gaps.launching_ms if gaps else 0.0
-    for one in looped:
-        part = sum(row.calls for row in one.rows) / calls if calls else 0.0
-        yield LoopedLayer(one.layer, one.rows, one.obstacles, part * launching_ms)

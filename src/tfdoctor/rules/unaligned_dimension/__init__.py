@@ -2,9 +2,14 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
-from tfdoctor.rules.unaligned_dimension.beside_padded import beside_slow, elsewhere
-from tfdoctor.rules.unaligned_dimension.layer_matmuls import heads
-from tfdoctor.rules.unaligned_dimension.padded_widths import Padded, WidthMarks, of_layers, pads, sized, width_of
+from tfdoctor.rules.unaligned_dimension.padded_widths import (
+    Padded,
+    beside_slow,
+    elsewhere,
+    of_layers,
+    pads,
+    width_of,
+)
 from tfdoctor.terms.verdict import LayerWidth
 
 __doc__, CODE = page(__file__)
@@ -48,17 +53,6 @@ class Limits:
         "multiple above is",
     )
 
-    @property
-    def marks(self) -> WidthMarks:
-        """Those that say which widths count."""
-        return WidthMarks(
-            waste=self.waste,
-            slow=self.slow,
-            smallest=self.smallest,
-            shortest_ms=self.shortest_ms,
-            shrinkable=self.shrinkable,
-        )
-
 
 def check(
     operations: Operations, hardware: Hardware, aligned: AlignedTimes | None, limits: Limits = Limits()
@@ -70,13 +64,17 @@ def check(
         return NotApplicable(reason=why)
     aligned = aligned or AlignedTimes({})
     found = [
-        replace(padded, least_ms=aligned.least_ms.get(padded.row.name))
-        for padded in sized(operations, hardware, tile, limits.marks)
+        Padded(row, width, tile, limits.slow, limits.shrinkable, least_ms=aligned.least_ms.get(row.name))
+        for row in operations.matrix
+        if pads(row, hardware) and (width := width_of(row, hardware) or 0) >= limits.smallest * tile.multiple
     ]
     if not found:
         return NotApplicable(reason=_why_unsized(operations, hardware))
-    chosen = of_layers(found, heads(operations.matrix))
-    wasteful = [padded for padded in chosen if padded.is_wasteful]
+    wasteful = [
+        one
+        for one in of_layers(found, operations.matrix)
+        if one.row.ms >= limits.shortest_ms * one.row.calls and (one.is_slow or 1.0 - one.useful >= limits.waste)
+    ]
     lost_ms = sum(padded.lost_ms for padded in wasteful)
     least = limits.worth if any(padded.effects for padded in wasteful) else limits.free
     if lost_ms < least * operations.total_ms:
@@ -84,8 +82,7 @@ def check(
         padding = f"Avoidable padding to multiples of {tile.multiple}"
         return Healthy(summary=f"{padding} takes {milliseconds(lost_ms)} per step in {matmuls}")
     slow = beside_slow([one for one in wasteful if one.is_slow], operations, aligned)
-    others = (*elsewhere(wasteful, operations, hardware), *slow)
-    return _finding(wasteful, tile, lost_ms, others)
+    return _finding(wasteful, tile, lost_ms, (*elsewhere(wasteful, operations, hardware), *slow))
 
 
 def _why_unsized(operations: Operations, hardware: Hardware) -> str:
@@ -101,39 +98,38 @@ def _why_unsized(operations: Operations, hardware: Hardware) -> str:
     return "the trace contains no shapes of matmuls and convolutions: record the run with `tfdoctor profile`"
 
 
-def _finding(wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: tuple[Effect, ...]) -> Finding:
-    effects = (*(effect for padded in wasteful for effect in padded.effects), *elsewhere)
-    summary, lost = _lost(wasteful, tile, lost_ms)
-    layers = _one_per_layer(wasteful)
+def _finding(wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: Iterable[Effect]) -> Finding:
+    layers: dict[str, Padded] = {}  # the most padded operation of each, the layer that loses most first
+    for padded in sorted(wasteful, key=lambda padded: -padded.lost_ms):
+        if not padded.fixed and padded.padded > padded.width:
+            place = f"{padded.width} {padded.row.at}" if padded.is_unnamed else padded.layer
+            layers.setdefault(place, padded)
+    summary, lost = _lost(wasteful, tile, lost_ms, len(layers))
+    table = Table.of(
+        sorted(wasteful, key=lambda padded: -padded.row.ms),
+        ("layer", lambda padded: padded.layer),
+        ("your line", lambda padded: padded.row.at),
+        ("operation", lambda padded: padded.row.type),
+        ("width", lambda padded: count(padded.width)),
+        ("padded width", lambda padded: count(padded.padded)),
+        ("padded share", lambda padded: ratio(1.0 - padded.useful)),
+        ("time per step", lambda padded: ms(padded.row.ms)),
+    )
     return Finding(
         summary=summary,
-        evidence=(
-            *lost,
-            Measure("multiple to which the hardware pads", count(tile.multiple)),
-            Table.of(
-                sorted(wasteful, key=lambda padded: -padded.row.ms),
-                ("layer", lambda padded: padded.layer),
-                ("your line", lambda padded: padded.row.at),
-                ("operation", lambda padded: padded.row.type),
-                ("width", lambda padded: count(padded.width)),
-                ("padded width", lambda padded: count(padded.padded)),
-                ("padded share", lambda padded: ratio(1.0 - padded.useful)),
-                ("time per step", lambda padded: ms(padded.row.ms)),
-            ),
-        ),
-        remedies=tuple(_remedy(padded) for padded in layers[:5]),
-        effects=effects,
+        evidence=(*lost, Measure("multiple to which the hardware pads", count(tile.multiple)), table),
+        remedies=tuple(map(_remedy, [*layers.values()][:5])),
+        effects=(*(effect for padded in wasteful for effect in padded.effects), *elsewhere),
         alike=len(layers) - 1,
     )
 
 
-def _lost(wasteful: list[Padded], tile: Tile, lost_ms: float) -> tuple[str, tuple[Measure, ...]]:
+def _lost(wasteful: list[Padded], tile: Tile, lost_ms: float, layers: int) -> tuple[str, tuple[Measure, ...]]:
     """Return what takes the time, in a sentence and in numbers."""
     slow = [padded for padded in wasteful if padded.is_slow]
     if not slow:
-        layers = counted(len(_one_per_layer(wasteful)), "layer")
         most = "" if tile.bound is Bound.EXPECTED else "at most "
-        taken = f"takes {most}{milliseconds(lost_ms)} per step in {layers}"
+        taken = f"takes {most}{milliseconds(lost_ms)} per step in {counted(layers, 'layer')}"
         label = f"time spent on padding per step{', at most' if most else ''}"
         return f"Padding to multiples of {tile.multiple} {taken}", (Measure(label, ms(lost_ms)),)
     slow_ms, least_ms = (sum(padded.row.ms for padded in slow), sum(padded.least_ms or 0.0 for padded in slow))
@@ -148,33 +144,22 @@ def _lost(wasteful: list[Padded], tile: Tile, lost_ms: float) -> tuple[str, tupl
     return summary, measures
 
 
-def _one_per_layer(wasteful: list[Padded]) -> list[Padded]:
-    """Return the most padded operation of each layer with a padded width, the layer that loses most first."""
-    by_layer: dict[str, Padded] = {}
-    for padded in sorted(wasteful, key=lambda padded: -padded.lost_ms):
-        if padded.is_padded:
-            place = f"{padded.width} {padded.row.at}" if padded.is_unnamed else padded.layer
-            by_layer.setdefault(place, padded)
-    return list(by_layer.values())
-
-
 def _remedy(padded: Padded) -> Remedy:
-    if padded.is_slow or (padded.target > padded.width and padded.tile.faster_above):
+    width, target = padded.width, padded.target(padded.width)
+    if padded.is_slow or (target > width and padded.tile.faster_above):
         effect = "faster kernels"
-    elif padded.target < padded.width:
+    elif target < width:
         effect = "fewer tiles"
     else:
         measured = padded.tile.bound is Bound.EXPECTED
         cost = "at almost no cost" if measured else "at little cost in bfloat16, some in float32"
         effect = f"wider {cost}; saves no time"
     layer = "the layers of this line" if padded.is_unnamed else padded.layer
-    action = f"Choose {padded.target} instead of {padded.width} in {layer}"
-    code = f"{padded.width}  ->  {padded.target}    # {effect}"
     return Remedy(
-        action,
-        code,
+        f"Choose {target} instead of {width} in {layer}",
+        f"{width}  ->  {target}    # {effect}",
         padded.row.at,
         "layer-width",
-        width=LayerWidth(padded.width, padded.target),
+        width=LayerWidth(width, target),
         changes="the model has another size",
     )

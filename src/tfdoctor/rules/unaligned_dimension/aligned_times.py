@@ -27,7 +27,8 @@ class AlignedTimes:
     """Times in ms per training step, by the operation's name.
 
     ``least_ms`` of a matmul is that of its FLOPs at the rate that the best aligned kernels reach, or of its bytes;
-    of another operation that of its bytes. ``cleared_ms`` is the time in which buffers for it are cleared.
+    of another operation that of its bytes. ``cleared_ms`` is the time in which buffers for it are cleared: that of
+    the transfers that the trace assigns to it.
     """
 
     least_ms: Mapping[str, float]
@@ -47,21 +48,14 @@ class AlignedTimes:
         for row in operations.rows:
             needed = (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
             if row.is_matrix:
-                halves = row.precision in HALVES
-                needed = max(needed, row.flops / rate) if row.flops and halves else 0.0
+                known = row.flops and row.precision in HALVES
+                needed = max(needed, (row.flops or 0.0) / rate) if known else 0.0
             least[row.name] = min(row.ms, needed * row.calls * 1e3)
-        return cls({name: ms for name, ms in least.items() if ms}, _cleared(activity, steps))
-
-
-def _cleared(activity: Activity, steps: Steps) -> Mapping[str, float]:
-    """Return the time of the transfers that the trace assigns to an operation: clearing its buffers."""
-    work = activity.stages.get(Stage.TRANSFER)
-    if work is None or not len(work.label):
-        return {}
-    inside = StepSpans.of(steps).holds(work.start_ps)
-    number = sum(step.calls for step in steps.steady_steps)
-    sums = np.bincount(work.label[inside], work.attributed_ps()[inside], len(work.labels))
-    times: dict[str, float] = defaultdict(float)
-    for (name, _, _), time in zip(work.labels, (sums / number / PS_PER_MS).tolist(), strict=True):
-        times[name] += time
-    return {name: ms for name, ms in times.items() if name and ms}
+        cleared: dict[str, float] = defaultdict(float)
+        work = activity.stages.get(Stage.TRANSFER)
+        if work is not None and len(work.label):
+            inside, calls = StepSpans.of(steps).holds(work.start_ps), sum(step.calls for step in steps.steady_steps)
+            sums = np.bincount(work.label[inside], work.attributed_ps()[inside], len(work.labels))
+            for (name, _, _), time in zip(work.labels, (sums / calls / PS_PER_MS).tolist(), strict=True):
+                cleared[name] += time
+        return cls({name: ms for name, ms in least.items() if ms}, {n: ms for n, ms in cleared.items() if n and ms})

@@ -1,30 +1,20 @@
 """Matmuls and convolutions whose width the hardware pads, and what another width makes of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.operations import BACKPROP, Operations
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.tpu.shapes import Array, arrays
-from tfdoctor.rules.unaligned_dimension.layer_matmuls import is_gradient, owner
+from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Stage
-
-
-@dataclass(frozen=True, slots=True)
-class WidthMarks:
-    """Which widths count: shares of 1, but for ``shortest_ms``, the shortest call in ms."""
-
-    waste: float  # least padded share of an operation's work
-    slow: float  # largest share of the rate of aligned kernels of a slow one on a GPU
-    smallest: float  # least width relative to the hardware's multiple
-    shortest_ms: float
-    shrinkable: float  # least share of the channels that the multiple below keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,46 +24,38 @@ class Padded:
     row: OperationTime
     width: int
     tile: Tile
-    marks: WidthMarks
+    slow: float  # largest share of the rate of aligned kernels of a slow one on a GPU
+    shrinkable: float  # least share of the channels that the multiple below keeps
     layer: str = ""  # or the forward operation that has this width; "" when unknown
     depth: int = 0  # input channels that another layer has as its width, where they are padded too
     fixed: bool = False  # whether the data gives the width
     least_ms: float | None = None  # of a GPU's kernels for aligned widths; None is unknown
 
     @property
-    def is_wasteful(self) -> bool:
-        """Whether it has enough padding, in calls that are long enough to get shorter."""
-        is_long = self.row.ms >= self.marks.shortest_ms * self.row.calls
-        return is_long and (self.is_slow or 1.0 - self.useful >= self.marks.waste)
-
-    @property
     def is_slow(self) -> bool:
         """Whether an unaligned width made a GPU use a slow kernel."""
         unaligned = any(width % self.tile.multiple for width in self.chosen)
-        known = self.least_ms is not None and unaligned
-        return known and (self.least_ms or 0.0) <= self.marks.slow * self.row.ms
+        return self.least_ms is not None and unaligned and self.least_ms <= self.slow * self.row.ms
 
     @property
     def padded(self) -> int:
         """The width that is computed."""
-        return _padded(self.width, self.tile)
+        return self.above(self.width)
+
+    def above(self, width: int) -> int:
+        """Return the multiple of the tile that holds a width."""
+        return ceil(width / self.tile.multiple) * self.tile.multiple
 
     @property
     def chosen(self) -> tuple[int, ...]:
         """The widths that a layer may choose: its own, and that of the layer it reads."""
-        widths = (0 if self.fixed else self.width, self.depth)
-        return tuple(width for width in widths if width)
+        return tuple(filter(None, (0 if self.fixed else self.width, self.depth)))
 
     @property
     def useful(self) -> float:
         """The share of the computed multiplications that is used; of a slow kernel's time, that is needed."""
-        padded = prod(width / _padded(width, self.tile) for width in self.chosen)
+        padded = prod(width / self.above(width) for width in self.chosen)
         return min(padded, (self.least_ms or 0.0) / self.row.ms) if self.is_slow else padded
-
-    @property
-    def is_padded(self) -> bool:
-        """Whether its own width is one to change."""
-        return not self.fixed and self.padded > self.width
 
     @property
     def is_unnamed(self) -> bool:
@@ -81,16 +63,11 @@ class Padded:
         operation = self.row.operation
         return operation is not None and operation.compiled and self.row.at is not None
 
-    @property
-    def target(self) -> int:
-        """The width to choose."""
-        return self._target(self.width)
-
-    def _target(self, width: int) -> int:
+    def target(self, width: int) -> int:
         """Return the multiple below if it keeps most of a width, else the one above."""
-        padded = _padded(width, self.tile)
+        padded = self.above(width)
         below = padded if padded == width else padded - self.tile.multiple
-        return below if below >= self.marks.shrinkable * width else padded
+        return below if below >= self.shrinkable * width else padded
 
     @property
     def lost_ms(self) -> float:
@@ -98,66 +75,75 @@ class Padded:
         return self.row.ms * (1.0 - self.useful)
 
     @property
-    def in_memory(self) -> bool:
-        """Whether its result is also padded in memory, as on a TPU."""
-        result = result_of(self.row)
-        return bool(result and result.tile)
-
-    @property
     def effects(self) -> tuple[Effect, ...]:
         """What choosing the target does: fewer tiles, faster kernels, or only a wider layer."""
-        time, bound = ms(self.row.ms), self.tile.bound
-        if self.is_slow:
-            return (Effect(Stage.DEVICE, self.useful, self.row.name, time, bound=Bound.AT_MOST),)
-        scales = prod(self._target(w) / _padded(w, self.tile) for w in self.chosen if self._target(w) < w)
-        if scales < 1.0:
-            return (Effect(Stage.DEVICE, scales, self.row.name, time, bound=bound, narrows=self.in_memory),)
-        if self.tile.faster_above:
-            return (Effect(Stage.DEVICE, self.useful, self.row.name, time, bound=Bound.AT_MOST),)
-        return ()
+        scales = prod(self.target(w) / self.above(w) for w in self.chosen if self.target(w) < w)
+        if scales < 1.0 and not self.is_slow:
+            result = result_of(self.row)  # also padded in memory, as on a TPU
+            return (replace(self.row.scaled(scales, self.tile.bound), narrows=bool(result and result.tile)),)
+        faster = self.is_slow or self.tile.faster_above
+        return (self.row.scaled(self.useful, Bound.AT_MOST),) if faster else ()
 
 
-def _padded(width: int, tile: Tile) -> int:
-    """Return the multiple of the tile that holds a width."""
-    return ceil(width / tile.multiple) * tile.multiple
-
-
-def sized(operations: Operations, hardware: Hardware, tile: Tile, marks: WidthMarks) -> list[Padded]:
-    """Return the operations whose width is known, padded, and not far below the tile."""
-    widths = [(row, width_of(row, hardware)) for row in operations.matrix if pads(row, hardware)]
-    least = marks.smallest * tile.multiple
-    return [Padded(row, width, tile, marks) for row, width in widths if width and width >= least]
-
-
-def of_layers(found: list[Padded], last_layers: frozenset[str]) -> list[Padded]:
-    """Keep the widths that belong to a layer, under its name, except those of the last layers.
+def of_layers(found: list[Padded], matmuls: Sequence[OperationTime]) -> Iterator[Padded]:
+    """Yield those whose width belongs to a layer, under its name, except the widths of the last layers.
 
     The gradient of a layer's input has the width of the layer before it.
     """
-    widths = {owner(padded.row): padded.width for padded in found if not is_gradient(padded.row)}
+    last_layers = _heads(matmuls)
+    widths = {_owner(one.row): one.width for one in found if not _is_gradient(one.row)}
     owners = {width: name for name, width in widths.items() if name}
     free = {width for width, name in owners.items() if name not in last_layers}
-    named = [_named(padded, widths, owners, free, last_layers) for padded in found]
-    return [padded for padded in named if padded.layer and padded.chosen]
+    for one in found:
+        row, kernel, name = one.row, one.row.kernel or (), _owner(one.row)
+        layer = owners.get(one.width, "") if _is_gradient(row) else ""  # "" is unknown
+        if name and widths.get(name, one.width if row.layer else None) == one.width:
+            layer = name
+        is_conv = one.tile.both_sides and row.type.startswith("Conv")
+        reads = is_conv or one.least_ms is not None  # a GPU's kernels load both factors in vectors
+        depth = kernel[-2] if reads and len(kernel) > 1 and kernel[-2] in free else 0
+        named = replace(one, layer=layer, depth=depth, fixed=layer in last_layers)
+        if layer and named.chosen:
+            yield named
 
 
-def _named(
-    padded: Padded,
-    widths: Mapping[str, int],
-    owners: Mapping[int, str],
-    free: set[int],
-    last_layers: frozenset[str],
-) -> Padded:
-    """Return an operation with its layer, and with its input channels where a layer chooses them."""
-    kernel, name = padded.row.kernel or (), owner(padded.row)
-    default = padded.width if padded.row.layer else None
-    layer = owners.get(padded.width, "") if is_gradient(padded.row) else ""  # "" is unknown
-    if name and widths.get(name, default) == padded.width:
-        layer = name
-    is_conv = padded.tile.both_sides and padded.row.type.startswith("Conv")
-    reads = is_conv or padded.least_ms is not None  # a GPU's kernels load both factors in vectors
-    depth = kernel[-2] if reads and len(kernel) > 1 and kernel[-2] in free else 0
-    return replace(padded, layer=layer, depth=depth, fixed=layer in last_layers)
+def _is_gradient(row: OperationTime) -> bool:
+    return BACKPROP.search(f"{row.name} {row.type}") is not None
+
+
+def _owner(row: OperationTime) -> str:
+    """Return the owner of its weights: its layer, else its operation of the forward pass, else "".
+
+    Matmuls of two activations (BatchMatMul) have no weights. The gradients of "dense/MatMul" are
+    called "gradient_tape/dense/MatMul/MatMul_1".
+    """
+    if row.layer or ("Batch" not in row.type and not _is_gradient(row)):
+        return row.layer or row.name
+    if GRADIENT_SCOPE not in row.name or "Batch" in row.type:
+        return ""
+    return row.name.replace(GRADIENT_SCOPE, "").rpartition("/")[0]
+
+
+def _heads(rows: Sequence[OperationTime]) -> frozenset[str]:
+    """Return the owners of the last matmuls, whose width is given by the data, such as the number of classes.
+
+    These are dense layers whose width no other matmul reads, and convolutions of whose width no other
+    matmul reads a multiple (flattened, a width of 10 is read as 7 x 7 x 10; the last convolution of a network
+    that makes images has as many channels as the images). Without the shapes of the weights the result is empty.
+    """
+    forward = [(row, row.kernel) for row in rows if row.kernel and not _is_gradient(row)]
+    depths = {(_owner(row), kernel[-2]) for row, kernel in forward if len(kernel) > 1}
+    last = []
+    for row, kernel in forward:
+        name, width = _owner(row), kernel[-1]
+        read = [depth for reader, depth in depths if reader != name]
+        if row.type == "MatMul":
+            may_be = width not in read
+        else:  # a convolution of one pixel, or of the width of another layer
+            known = set(kernel[:-2]) == {1} or len(depths) > 1
+            may_be = row.type.startswith("Conv") and known and all(depth % width for depth in read)
+        last += [name] if may_be else []
+    return frozenset(last)
 
 
 def pads(row: OperationTime, hardware: Hardware) -> bool:
@@ -178,5 +164,31 @@ def width_of(row: OperationTime, hardware: Hardware) -> int | None:
 
 def result_of(row: OperationTime) -> Array | None:
     """Return the result of an HLO instruction, with its layout in memory."""
-    results = arrays(row.ran[0]) if row.ran else ()
-    return results[0] if results else None
+    return next(iter(arrays(row.ran[0])), None) if row.ran else None
+
+
+def elsewhere(wasteful: list[Padded], operations: Operations, hardware: Hardware) -> Iterator[Effect]:
+    """Yield what a TPU's other operations on tensors of these widths gain from the narrower ones."""
+    targets = {one.width: target for one in wasteful if (target := one.target(one.width)) < one.width}
+    for row in operations.rows if hardware.kind == DeviceKind.TPU else ():
+        result = None if row.is_matrix else result_of(row)
+        if result and result.tile and result.width in targets:
+            tiles, left = (ceil(width / result.tile[-1]) for width in (result.width, targets[result.width]))
+            yield replace(row.scaled(left / tiles), narrows=True)
+
+
+def beside_slow(slow: list[Padded], operations: Operations, aligned: AlignedTimes) -> Iterator[Effect]:
+    """Yield what a GPU gains beside the slow kernels: their buffers, and other kernels of these widths.
+
+    Loads of whole vectors need aligned rows too, in any type.
+    """
+    for one in slow:
+        if cleared_ms := aligned.cleared_ms.get(one.row.name):
+            yield Effect(Stage.TRANSFER, 0.0, one.row.name, ms(cleared_ms), bound=Bound.AT_MOST)
+    widths = {width for one in slow for width in one.chosen if width % one.tile.multiple}
+    for row in operations.rows if widths else ():
+        least_ms = aligned.least_ms.get(row.name, row.ms)
+        tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+        last = {shape[-1] for _, shape in tensors if shape}
+        if row.is_fused and least_ms < row.ms and not widths.isdisjoint(last):
+            yield row.scaled(least_ms / row.ms, Bound.AT_MOST)
