@@ -1,12 +1,12 @@
 """program.json.gz: the graphs, layers and datasets of a run, written by the agent at its end.
 
-The classes mirror the file; `tfdoctor.facts.run.program` converts those with lines or references (the paths of
-the machine that ran, positions in a graph) into types of its own, which rules can build and reports can show.
+The classes mirror the file. Those that facts have as well are of any kind of line: in the record it has the path of
+the machine that ran, in facts the one that reports show.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Amount, Bounds, Constant, Count, Exact
 
@@ -15,6 +15,9 @@ DIGITS = 8
 
 SourceLine = tuple[str, int]
 """A file of the user and a line number in it."""
+
+At = TypeVar("At")
+"""A line: in the record a SourceLine, as which `typed` reads it, in facts a location that reports show."""
 
 TensorType = tuple[str, tuple[int | None, ...] | None]
 """dtype and shape; None in a shape is an unknown dimension, None as the shape an unknown rank."""
@@ -43,22 +46,28 @@ class Attributes:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedOperation:
-    """One operation of a graph; `sources` are the positions of the operations that produce its inputs."""
+class AnyOperation(Generic[At]):
+    """One operation of a graph."""
 
     name: str
     type: str
     inputs: tuple[TensorType, ...] = ()
     outputs: tuple[TensorType, ...] = ()
-    sources: tuple[int | None, ...] = field(default=(), metadata={KEY: "from"})
     attrs: Attributes = Attributes()
     layer: str = ""
-    at: SourceLine | None = None
-    origin: tuple[str, str] | None = None  # the part of Keras that made it: ("metric", "AUC")
-    by: SourceLine | None = None  # the user's line that calls the function of `at`
+    at: At | None = None
+    by: At | None = None  # the user's line that calls the function of `at`
     direct: bool = False  # the line calls no Keras layer that made the operation
     computes: str = ""  # a digest of type and attributes; "": equal inputs may give other results
     ports: tuple[int, ...] = ()  # which result of each of `sources`; () are the first ones
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOperation(AnyOperation[SourceLine]):
+    """An operation in the record; `sources` are the positions of the operations that produce its inputs."""
+
+    sources: tuple[int | None, ...] = field(default=(), metadata={KEY: "from"})
+    origin: tuple[str, str] | None = None  # the part of Keras that made it: ("metric", "AUC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +122,8 @@ class RecurrentArguments:
     recurrent_activation: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedLayer:
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot build it by its alias
+class KerasLayer(Generic[At]):
     """A Keras layer and the line that creates it."""
 
     name: str
@@ -123,18 +132,21 @@ class RecordedLayer:
     config: LayerConfig = LayerConfig()
     compute_dtype: str = ""
     trainable: bool | None = None  # None: not recorded
-    at: SourceLine | None = None
+    at: At | None = None
     recurrent: RecurrentArguments | None = None  # None: no LSTM or GRU, or not recorded
     masks: bool = False  # it makes a mask of padded positions
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedMetric:
+RecordedLayer = KerasLayer[SourceLine]
+
+
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot build it by its alias
+class KerasMetric(Generic[At]):
     """A Keras metric and the line that creates it."""
 
     name: str
     classes: tuple[str, ...] = ()  # its own, and those that it inherits from
-    at: SourceLine | None = None
+    at: At | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,22 +203,28 @@ class FileList:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedDataset:
+class AnyDataset(Generic[At]):
     """A stage of a tf.data pipeline, as its dataset object describes it."""
 
     id: int
-    kind: str = field(metadata={KEY: "class"})
-    trace_name: str = ""
+    kind: str = field(metadata={KEY: "class"})  # "_MapDataset"
+    trace_name: str = ""  # "MapDataset:4", the name of its iterators in the trace
     inputs: tuple[int, ...] = ()
     parameters: DatasetParameters = DatasetParameters()
-    options: Mapping[str, Setting] | None = None
-    files: FileList | None = None
-    function: RecordedFunction | None = None
-    element_spec: str = ""
+    options: Mapping[str, Setting] | None = None  # of tf.data that were set; None: not recorded
+    files: FileList | None = None  # the paths that it yields or reads
     tensors: Count | None = None  # of an element, also those that its text has no room for
-    cardinality: int | None = None
-    at: SourceLine | None = None
+    cardinality: int | None = None  # elements; -1 infinite, None unknown
+    at: At | None = None
     made_by: str = ""  # the function that this line calls: "map", "image_dataset_from_directory"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDataset(AnyDataset[SourceLine]):
+    """A stage in the record."""
+
+    function: RecordedFunction | None = None
+    element_spec: str = ""  # as text, at most 500 characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +395,7 @@ class ProgramRecord:
 
     graphs: Annotated[tuple[RecordedGraph, ...], WHOLE] = ()
     layers: Annotated[tuple[RecordedLayer, ...] | None, WHOLE] = None
-    metrics: Annotated[tuple[RecordedMetric, ...], WHOLE] = ()
+    metrics: Annotated[tuple[KerasMetric[SourceLine], ...], WHOLE] = ()
     datasets: Annotated[tuple[RecordedDataset, ...], WHOLE] = ()
     feeds: int | None = None
     input_kind: str = ""

@@ -44,8 +44,10 @@ def read(kind: type[T], data: object, faults: list[str]) -> T:
 def _reader(kind: Any) -> Reader:  # noqa: ANN401 - any annotation
     """Return the reader for a type: a dataclass, or an annotation of its fields."""
     origin, parts = get_origin(kind), get_args(kind)
-    if is_dataclass(kind):
-        return _object(cast("type", kind))
+    if isinstance(kind, TypeVar):  # of a line, which files have by its path and number
+        return _reader(tuple[str, int])
+    if is_dataclass(kind) or is_dataclass(origin):
+        return _object(cast("type", origin or kind))
     if origin is Annotated:
         return _annotated(parts[0], parts[1:])
     if origin in (Union, UnionType):
@@ -59,7 +61,7 @@ def _tuple(parts: tuple[Any, ...]) -> Reader:
     readers = [_reader(part) for part in parts if part is not Ellipsis]
     if parts[-1] is not Ellipsis:
         return fixed_list(readers)
-    if is_dataclass(parts[0]):
+    if is_dataclass(get_origin(parts[0]) or parts[0]):
         return object_list(readers[0], drops=True)
     return complete_list(readers[0])
 

@@ -42,7 +42,7 @@ def graph(*operations: Any) -> RecordedGraph:
             kind,
             tuple(outputs[source] for source in sources),
             (output,),
-            tuple(sources),
+            sources=tuple(sources),
             at=("train.py", line),
         )
         for kind, sources, output, line in written

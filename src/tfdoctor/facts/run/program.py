@@ -1,12 +1,10 @@
 """The run's program: operations, layers, datasets and settings, as the agent recorded them.
 
-These are types of their own beside those of `tfdoctor.recording.program`: the record has lines by the paths of
-the machine that ran and operations by their positions in a graph, while rules, which may not see the recording,
-get and build (in their examples) lines as reports show them and operations by name.
+Rules may not see the recording: they get, and build in cases, lines as reports show them and operations by name.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from math import prod
@@ -15,21 +13,15 @@ from typing import Any, Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
+from tfdoctor.recording import program as recorded
 from tfdoctor.recording.manifest import MissingPart
 from tfdoctor.recording.program import (
     Attributes,
     DatasetParameters,
     FileList,
     LayerConfig,
-    ProgramRecord,
-    RecordedDataset,
-    RecordedFunction,
-    RecordedGraph,
-    RecordedLayer,
-    RecordedOperation,
     RecurrentArguments,
     RunSettings,
-    Setting,
     SourceLine,
     TensorType,
     Zeros,
@@ -38,24 +30,14 @@ from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
 __all__ = [
-    "Attributes",
-    "Dataset",
-    "DatasetParameters",
-    "FileList",
-    "KerasPart",
-    "Layer",
-    "LayerConfig",
-    "Metric",
-    "Operation",
-    "Places",
-    "Program",
-    "RecurrentArguments",
-    "RunSettings",
-    "Zeros",
-]
+    "Attributes", "Dataset", "DatasetParameters", "FileList", "KerasPart", "Layer", "LayerConfig", "Metric",
+    "Operation", "Places", "Program", "RecurrentArguments", "RunSettings", "Zeros",
+]  # fmt: skip
 
 Shape = tuple[int | None, ...]
 Tensor = TensorType
+Layer = recorded.KerasLayer[Location]
+Metric = recorded.KerasMetric[Location]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,31 +48,11 @@ class KerasPart:
     name: str = ""  # its class or function: "AUC"; "" is unknown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
-    """A Keras metric and the line of the user's source that made it."""
-
-    name: str
-    classes: tuple[str, ...]  # its own, and those that it inherits from
-    at: Location | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+@dataclass(frozen=True, slots=True)
+class Operation(recorded.AnyOperation[Location]):
     """One operation of a traced graph; ``sources`` name those that make its inputs, () when not recorded."""
 
-    name: str
-    type: str
-    inputs: tuple[Tensor, ...] = ()
-    outputs: tuple[Tensor, ...] = ()
-    attrs: Attributes = field(default=Attributes())
-    layer: str = ""
-    at: Location | None = None
-    by: Location | None = None  # the user's line that calls the function of ``at``
-    direct: bool = False  # the line calls the operation, and no Keras layer between them
     sources: tuple[str, ...] = ()
-    ports: tuple[int, ...] = ()  # which result of each of ``sources``; () are the first ones
-    computes: str = ""  # equal for equal types and attributes; "" is unknown, or its result may differ
     compiled: bool = False  # an instruction of XLA's, which may hold several of the program's
     zeros: Zeros | None = None  # of the matrix that it holds, where it is a captured one
     separable: bool = False  # a constant kernel, each channel of which is a column times a row
@@ -99,42 +61,16 @@ class Operation:
     captured: bool = False  # a placeholder whose tensor is the same in every call
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
-    """One Keras layer and the line of the user's source that made it."""
-
-    name: str
-    kind: str  # the class: "BatchNormalization"
-    module: str = ""
-    config: LayerConfig = field(default=LayerConfig())
-    compute_dtype: str = ""
-    trainable: bool | None = None  # None: not recorded
-    at: Location | None = None
-    recurrent: RecurrentArguments | None = None  # None: no LSTM or GRU, or not recorded
-    masks: bool = False  # it makes a mask of padded positions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dataset:
+@dataclass(frozen=True, slots=True)
+class Dataset(recorded.AnyDataset[Location]):
     """One dataset as the user wrote it."""
 
-    id: int
-    kind: str  # the class: "_MapDataset"
-    inputs: tuple[int, ...] = ()
-    parameters: DatasetParameters = field(default=DatasetParameters())
     function: str = ""
     function_at: Location | None = None
     python: bool = False  # its function runs Python for every element
-    trace_name: str = ""  # "MapDataset:4", the name of its iterators in the trace
-    at: Location | None = None
     types: frozenset[str] | None = None  # of its function's operations; None: not recorded
     stateful: frozenset[str] | None = None  # those of them whose result may change each time
-    element: str = ""  # its element_spec as text, at most 500 characters
-    tensors: int | None = None  # of an element; None: not recorded
-    cardinality: int | None = None  # elements; -1 infinite, None unknown
-    options: Mapping[str, Setting] | None = None  # tf.data options that were set; None: not recorded
-    files: FileList | None = None  # the paths it yields or reads
-    made_by: str = ""  # the function that the line calls: "map"; "" is unknown
+    element: str = ""  # its element_spec
 
     @classmethod
     def of(cls, kind: str, **more: Any) -> Self:  # noqa: ANN401 - its fields
@@ -148,7 +84,7 @@ def chained(*stages: Dataset, line: int = 20) -> tuple[Dataset, ...]:
 
     For examples and tests.
     """
-    made = (
+    return tuple(
         replace(
             stage,
             id=number,
@@ -156,8 +92,7 @@ def chained(*stages: Dataset, line: int = 20) -> tuple[Dataset, ...]:
             at=stage.at or Location("train.py", line + number),
         )
         for number, stage in enumerate(stages)
-    )
-    return tuple(made)[::-1]
+    )[::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,21 +118,9 @@ class Program:
             Unavailable: the trace was not recorded by tfdoctor, or the hook could not record it.
         """
         record = recording.program
-        if record is None and framework.foreign:
-            raise Unavailable(f"the program of a run of {framework.title} is not recorded")
-        if record is None and recording.run is not None:
-            missing = recording.manifest.missing if recording.manifest else ()
-            said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
-            raise Unavailable(next(said, "the run built no operations, layers or datasets of TensorFlow"))
         if record is None:
-            raise Unavailable(
-                "the trace does not contain the program (shapes, layers, lines); record with `tfdoctor profile`"
-            )
-        return cls._of(record, Places.of(recording))
-
-    @classmethod
-    def _of(cls, record: ProgramRecord, place: "Places") -> Self:
-        training = _training(record)
+            raise Unavailable(_missing(recording, framework))
+        training, place = _training(record), Places.of(recording)
         # Evaluation repeats names: the graphs of gradients come first, then those around and inside them.
         graphs = sorted(
             (graph for graph in record.graphs if graph.kind != "dataset"),
@@ -205,13 +128,13 @@ class Program:
         )
         return cls(
             tuple(_operations(graphs, place, record.run.fit_at)),
-            tuple(_layer(layer, place) for layer in record.layers or ()),
+            tuple(Layer(**_shown(layer, place)) for layer in record.layers or ()),
             _acyclic(tuple(_dataset(dataset, place) for dataset in record.datasets)),
             record.feeds,
             record.input_kind,
             any(graph.zeros is not None for graph in record.graphs),
             record.run,
-            tuple(Metric(name=m.name, classes=m.classes, at=place(m.at)) for m in record.metrics),
+            tuple(Metric(**_shown(metric, place)) for metric in record.metrics),
             sum(len(graph.operations) for graph in graphs if graph.name in training),
             place(record.run.batches_at),
         )
@@ -309,7 +232,7 @@ WIDTHS = {
 """Bytes of one element."""
 
 
-def _training(record: ProgramRecord) -> frozenset[str]:
+def _training(record: recorded.ProgramRecord) -> frozenset[str]:
     """Return the names of the graphs that compute gradients, and of those around and inside them."""
     outer = {graph.name: graph.outer for graph in record.graphs if graph.outer != graph.name}
 
@@ -323,7 +246,7 @@ def _training(record: ProgramRecord) -> frozenset[str]:
     return frozenset(graph.name for graph in record.graphs if outermost(graph.name) in roots)
 
 
-def _has_gradients(graph: RecordedGraph) -> bool:
+def _has_gradients(graph: recorded.RecordedGraph) -> bool:
     return any("gradient" in operation.name for operation in graph.operations)
 
 
@@ -349,58 +272,43 @@ class Places:
         return path.removeprefix(folder)
 
 
-def _operations(graphs: Iterable[RecordedGraph], place: Places, fit_at: SourceLine | None) -> Iterator[Operation]:
+def _missing(recording: Recording, framework: Framework) -> str:
+    if framework.foreign:
+        return f"the program of a run of {framework.title} is not recorded"
+    if recording.run is None:
+        return "the trace does not contain the program (shapes, layers, lines); record with `tfdoctor profile`"
+    missing = recording.manifest.missing if recording.manifest else ()
+    said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
+    return next(said, "the run built no operations, layers or datasets of TensorFlow")
+
+
+def _shown(record: Any, place: Places) -> dict[str, Any]:  # noqa: ANN401 - any part of the record
+    """Return the fields of a record, with its lines as reports show them."""
+    values = {one.name: getattr(record, one.name) for one in fields(record)}
+    return values | {name: place(values[name]) for name in ("at", "by") if name in values}
+
+
+def _operations(
+    graphs: list[recorded.RecordedGraph], place: Places, fit_at: SourceLine | None
+) -> Iterator[Operation]:
     """Yield the operations of graphs; the line of fit calls none itself, but Keras' loss and optimizer do."""
     for number, graph in enumerate(graphs):
-        names = [operation.name for operation in graph.operations]
+        names = [one.name for one in graph.operations]
         zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
         separable = {kernel.name for kernel in graph.kernels if kernel.separable}
-        for record in graph.operations:
-            operation = _operation(record, place, names)
-            yield replace(
-                operation,
-                graph=number,
-                direct=operation.direct and (fit_at is None or record.at != fit_at),
-                captured=record.name in graph.captured,
-                separable=record.name in separable,
-                zeros=zeros.get(record.name),
-            )
-
-
-def _operation(record: RecordedOperation, place: Places, names: Sequence[str]) -> Operation:
-    return Operation(
-        name=record.name,
-        type=record.type,
-        inputs=record.inputs,
-        outputs=record.outputs,
-        attrs=record.attrs,
-        layer=record.layer,
-        at=place(record.at),
-        by=place(record.by),
-        ports=record.ports,
-        computes=record.computes,
-        direct=record.direct and not GRADIENT.search(record.name),
-        origin=KerasPart(*record.origin) if record.origin else None,
-        sources=tuple(names[at] if at is not None and 0 <= at < len(names) else "" for at in record.sources),
-    )
-
-
-def _layer(record: RecordedLayer, place: Places) -> Layer:
-    return Layer(
-        name=record.name,
-        kind=record.kind,
-        module=record.module,
-        config=record.config,
-        compute_dtype=record.compute_dtype,
-        trainable=record.trainable,
-        at=place(record.at),
-        recurrent=record.recurrent,
-        masks=record.masks,
-    )
-
-
-def _names(names: tuple[str, ...] | None) -> frozenset[str] | None:
-    return None if names is None else frozenset(names)
+        for one in graph.operations:
+            called = one.direct and not GRADIENT.search(one.name) and (fit_at is None or one.at != fit_at)
+            by_name = {
+                "direct": called,
+                "origin": KerasPart(*one.origin) if one.origin else None,
+                "sources": tuple(
+                    names[at] if at is not None and 0 <= at < len(names) else "" for at in one.sources
+                ),
+                "captured": one.name in graph.captured,
+                "separable": one.name in separable,
+                "zeros": zeros.get(one.name),
+            }
+            yield Operation(graph=number, **(_shown(one, place) | by_name))
 
 
 def _acyclic(datasets: tuple[Dataset, ...]) -> tuple[Dataset, ...]:
@@ -412,24 +320,8 @@ def _acyclic(datasets: tuple[Dataset, ...]) -> tuple[Dataset, ...]:
     return datasets
 
 
-def _dataset(record: RecordedDataset, place: Places) -> Dataset:
-    function = record.function or RecordedFunction()
-    return Dataset(
-        id=record.id,
-        kind=record.kind,
-        inputs=record.inputs,
-        parameters=record.parameters,
-        function=function.name,
-        function_at=place(function.at),
-        python=function.python,
-        trace_name=record.trace_name,
-        at=place(record.at),
-        types=_names(function.types),
-        stateful=_names(function.stateful),
-        element=record.element_spec,
-        tensors=record.tensors,
-        cardinality=record.cardinality,
-        options=record.options,
-        files=record.files,
-        made_by=record.made_by,
-    )
+def _dataset(record: recorded.RecordedDataset, place: Places) -> Dataset:
+    same, function = _shown(record, place), record.function or recorded.RecordedFunction()
+    same |= {"function": function.name, "function_at": place(function.at), "python": function.python}
+    types, stateful = (None if names is None else frozenset(names) for names in (function.types, function.stateful))
+    return Dataset(types=types, stateful=stateful, element=same.pop("element_spec"), **same)
