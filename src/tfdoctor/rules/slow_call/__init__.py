@@ -1,10 +1,12 @@
 from math import sqrt
 
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.slow_call.instead import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.rules.slow_call.writing import Writing
@@ -27,7 +29,9 @@ class Limits:
     samples: float = limit(5.0, "Stack samples in such calls; with 5 their time is uncertain by 45 %")
 
 
-OF_THE_RUN = {SlowCall.PREDICT: RunCall.PREDICT, SlowCall.EVALUATE: RunCall.EVALUATE, SlowCall.SAVE: RunCall.SAVE}
+OF_THE_RUN: dict[SlowCall | None, RunCall] = {
+    SlowCall.PREDICT: RunCall.PREDICT, SlowCall.EVALUATE: RunCall.EVALUATE, SlowCall.SAVE: RunCall.SAVE,
+}  # fmt: skip
 """The calls whose time the account of the run has as a phase of its own."""
 
 
@@ -61,13 +65,13 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         remedies=tuple(replace(_instead(line, writing), at=line.at) for line in first),
         effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
         run_effects=tuple(writing.effects),
-        about=OF_THE_RUN.get(first[0].call),
+        about=OF_THE_RUN.get(first[0].kind),
         alike=len(first) - 1,
     )
 
 
-def _instead(line: SlowLine, writing: Writing) -> Remedy:
-    return writing.remedy if line.call is SlowCall.WRITE else INSTEAD[line.call]
+def _instead(line: TimedLine, writing: Writing) -> Remedy:
+    return writing.remedy if line.kind is SlowCall.WRITE else INSTEAD[line.kind]
 
 
 def _evidence(slow: SlowCalls, many: Sequence[SingleCall]) -> Iterator[Evidence]:
@@ -79,7 +83,7 @@ def _evidence(slow: SlowCalls, many: Sequence[SingleCall]) -> Iterator[Evidence]
         slow.lines,
         ("your line", lambda line: line.at),
         ("call", lambda line: str(line.call)),
-        ("seen in steps", lambda line: f"{line.steps} of {slow.step_count}"),
+        ("seen in steps", lambda line: f"{len(line.steps)} of {slow.step_count}"),
         ("time per step (estimate)", lambda line: ms(line.ms)),
         most=SHOWN_ROWS,
     )
@@ -108,7 +112,7 @@ def _summary(slow: SlowCalls, many: Sequence[SingleCall]) -> str:
     return f"{text}; all such calls take {milliseconds(slow.ms)}" if others else text
 
 
-def _first_of_each(lines: Sequence[SlowLine]) -> list[SlowLine]:
+def _first_of_each(lines: Sequence[TimedLine]) -> list[TimedLine]:
     """Return the longest line of each kind of call, the kind that takes most first."""
     kinds = dict.fromkeys(line.call for line in lines)
     groups = [[line for line in lines if line.call is kind] for kind in kinds]

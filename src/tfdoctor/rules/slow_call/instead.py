@@ -1,6 +1,6 @@
 """What to do instead of each costly call."""
 
-from tfdoctor.facts.step_time.slow_calls import SlowCall
+from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.terms.verdict import Remedy
 
 ON_BATCH = """\
@@ -31,7 +31,7 @@ ONE_FIT = """\
 loss = model.train_on_batch(x, y)  # one batch: no dataset and no callbacks to build
 # or one fit over all chunks: model.fit(tf.data.Dataset.from_generator(chunks, output_signature=signature))"""
 
-INSTEAD = {
+INSTEAD: dict[SlowCall | None, Remedy] = {
     SlowCall.FIT: Remedy("Call train_on_batch, or fit once over all batches", ONE_FIT),
     SlowCall.PREDICT: Remedy(
         "Call predict_on_batch, or the model in a tf.function", ON_BATCH, edit_id="calls-per-batch"

@@ -8,9 +8,10 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.retracing import function_calls
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
@@ -41,7 +42,7 @@ class SingleCall:
     name: str
     calls: float
     call_ms: float
-    line: SlowLine
+    line: TimedLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,8 @@ def _call(
     counts = [  # in each steady step
         sum(start <= begin < end for begin, _ in spans.within(start, end).spans) for start, end in steady.stretches
     ]
-    at, calls, steps = locate(line), sum(counts) / steady.rounds, sum(map(bool, counts))
+    at, calls = locate(line), sum(counts) / steady.rounds
+    steps = [place for place, number in enumerate(counts) if number]
     whole_ms = steady.ms(spans)
     if at is None or not seen or calls < MANY:
         return None
@@ -150,7 +152,7 @@ def _call(
     if parts[Stage.DEVICE] >= USEFUL * whole_ms:
         return None
     spared = {stage: time * (1.0 - 1.0 / calls) for stage, time in parts.items() if time}
-    return SingleCall(name, calls, whole_ms / calls, SlowLine(at, SlowCall.SINGLE, seen, steps, spared))
+    return SingleCall(name, calls, whole_ms / calls, TimedLine.slow(at, SlowCall.SINGLE, seen, steps, spared))
 
 
 def _parts(spans: Intervals, steady: SteadySteps, activity: Activity) -> dict[Stage, float]:

@@ -8,7 +8,8 @@ from typing import Self
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls
+from tfdoctor.facts.step_time.line_work import SlowCall
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms

@@ -1,8 +1,9 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
 from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
-from tfdoctor.facts.step_time.slow_calls import SlowCall
+from tfdoctor.facts.step_time.line_work import SlowCall
+from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
@@ -94,11 +95,11 @@ def _of_callback(
     steps: Steps, breakdown: Breakdown, lines: LongStepLines, pace: UntracedPace | None, limits: Limits
 ) -> Verdict | None:
     """Judge the steps that a callback makes long, which need not be outliers; None where they are no pattern."""
-    known = (one for one in lines.callbacks if one.line.seen >= limits.samples)
-    for one in known:
-        pattern = Pattern.of_callback(one, steps, breakdown)
+    known = ((part, line) for part, line in lines.callbacks if line.seen >= limits.samples)
+    for part, line in known:
+        pattern = Pattern.of_callback(part, line.steps, steps, breakdown)
         if pattern and pattern.share >= limits.share and pattern.occasions >= limits.long:
-            return _found(pattern, (one.line,), one.line, _less_often(one.line), pace, limits)
+            return _found(pattern, (line,), line, _less_often(line), pace, limits)
     return None
 
 
@@ -171,7 +172,7 @@ def _without_pattern(found: Pattern, limits: Limits) -> Verdict:
     return Healthy(summary=f"{found.summary}{why}", evidence=(measure,))
 
 
-def _main(lines: Sequence[LongStepLine], limits: Limits) -> LongStepLine | None:
+def _main(lines: Sequence[TimedLine], limits: Limits) -> TimedLine | None:
     """Return the line that most samples are in; None where there is none, or too few samples to tell."""
     total = sum(line.seen for line in lines)
     first = lines[0] if lines else None
@@ -182,8 +183,8 @@ def _main(lines: Sequence[LongStepLine], limits: Limits) -> LongStepLine | None:
 
 def _found(
     pattern: Pattern,
-    lines: Sequence[LongStepLine],
-    main: LongStepLine | None,
+    lines: Sequence[TimedLine],
+    main: TimedLine | None,
     remedy: Remedy,
     pace: UntracedPace | None,
     limits: Limits,
@@ -205,7 +206,7 @@ def _found(
     )
 
 
-def _tables(pattern: Pattern, lines: Sequence[LongStepLine]) -> Iterator[Table]:
+def _tables(pattern: Pattern, lines: Sequence[TimedLine]) -> Iterator[Table]:
     yield Table.of(
         pattern.steps,
         ("step", lambda step: count(step.number)),
@@ -227,7 +228,7 @@ def _tables(pattern: Pattern, lines: Sequence[LongStepLine]) -> Iterator[Table]:
         )
 
 
-def _remedy(main: LongStepLine | None, found: Pattern, epochs: EpochEnds | None) -> Remedy:
+def _remedy(main: TimedLine | None, found: Pattern, epochs: EpochEnds | None) -> Remedy:
     """Return what to do about the line, or about the part where no line is known."""
     if main is None:
         return REMEDIES[found.cause]
@@ -237,7 +238,7 @@ def _remedy(main: LongStepLine | None, found: Pattern, epochs: EpochEnds | None)
     return _less_often(main)
 
 
-def _less_often(line: LongStepLine) -> Remedy:
+def _less_often(line: TimedLine) -> Remedy:
     within = f" in {line.callback}" if line.callback else ""
     if not called(line):
         return Remedy(f"Do less work{within or ' in this line'}, or do it less often", at=line.at)

@@ -10,7 +10,8 @@ from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork
 from tfdoctor.terms.humanize import counted, duration, location, percent
 from tfdoctor.terms.kinds import Phase, RunWork
 from tfdoctor.terms.units import count, ms

@@ -8,8 +8,8 @@ from typing import Self
 
 from tfdoctor.facts.phases.long_steps import OCCASIONS
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine
-from tfdoctor.facts.step_time.slow_calls import SlowCall
+from tfdoctor.facts.step_time.line_work import SlowCall
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.steps import Step, Steps
 from tfdoctor.terms.humanize import counted, location, milliseconds, percent
 from tfdoctor.terms.verdict import Stage
@@ -65,26 +65,26 @@ class Pattern:
         return cls(found, cause, steady_ms, _share(beyond, steps), len(steps.steps), _runs(long))
 
     @classmethod
-    def of_callback(cls, one: CallbackSteps, steps: Steps, breakdown: Breakdown) -> Self | None:
+    def of_callback(cls, part: Stage, shown: Collection[int], steps: Steps, breakdown: Breakdown) -> Self | None:
         """Return the steps whose part grew as it does where the callback is seen; None where these are no minority.
 
         Samples show only some of them. Other programs' work shows little in the part that the callback runs in.
         """
-        times = [row[one.part] for row in breakdown.steps]
-        if len(one.steps) * MINORITY > len(times):
+        times = [row[part] for row in breakdown.steps]
+        if len(shown) * MINORITY > len(times):
             return None
-        usual_ms = median(time for at, time in enumerate(times) if at not in one.steps)
-        least_ms = ALIKE * min(times[at] - usual_ms for at in one.steps)
+        usual_ms = median(time for at, time in enumerate(times) if at not in shown)
+        least_ms = ALIKE * min(times[at] - usual_ms for at in shown)
         beyond = {at: t - usual_ms for at, t in enumerate(times) if t - usual_ms >= least_ms}
         if least_ms <= 0.0 or len(beyond) * MINORITY > len(times):
             return None
         found = (
-            OutlierStep(steps.steps[at].number, steps.steps[at].total_ms, one.part, more, is_main=True)
+            OutlierStep(steps.steps[at].number, steps.steps[at].total_ms, part, more, is_main=True)
             for at, more in beyond.items()
         )
         others = (step.total_ms for at, step in enumerate(steps.steps) if at not in beyond)
         share, number_of = _share(beyond, steps), len(times)
-        return cls(tuple(found), one.part, median(others), share, number_of, _runs(beyond))
+        return cls(tuple(found), part, median(others), share, number_of, _runs(beyond))
 
     @property
     def summary(self) -> str:
@@ -109,7 +109,7 @@ class Pattern:
             "trace more with --steps to see whether it recurs"
         )
 
-    def because(self, main: LongStepLine | None) -> str:
+    def because(self, main: TimedLine | None) -> str:
         """Return the cause and the durations as a clause."""
         longest = milliseconds(max(step.total_ms for step in self.steps))
         durations = f"up to {longest} instead of {milliseconds(self.steady_ms)}"
@@ -129,15 +129,15 @@ def _runs(long: Collection[int]) -> int:
     return sum(at - 1 not in long for at in long)
 
 
-def work_of(line: LongStepLine) -> str:
+def work_of(line: TimedLine) -> str:
     """Return the name of the function that a line calls, or of the callback that it is in."""
     return called(line) or line.callback or "Python"
 
 
-def called(line: LongStepLine) -> str:
+def called(line: TimedLine) -> str:
     """Return the function that a line calls; "" for fit, which has called the line's callback."""
     within = line.callback and line.call is SlowCall.FIT
-    return "" if within else line.calls.rpartition(".")[2]
+    return "" if within else line.main_call.rpartition(".")[2]
 
 
 NAMES = {
