@@ -23,7 +23,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Dataset, Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent
+from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.units import count, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
@@ -54,7 +54,7 @@ __all__ = [
     "Location", "Mapping", "Measure", "NotApplicable", "Operation", "OperationTime", "Operations",
     "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunEffect", "RunLine", "RunPhases",
     "RunSteps", "Sequence", "Severity", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table",
-    "Topic", "Unavailable", "Verdict", "count", "counted", "dataclass", "figures_per_step", "found",
+    "Topic", "Unavailable", "Verdict", "count", "counted", "dataclass", "duration", "figures_per_step", "found",
     "limit", "location", "milliseconds", "ms", "nbytes", "not_on", "number", "page", "percent",
     "pipeline_ran", "prod", "ratio", "re", "replace", "share_limit", "spared", "timed_steps", "whole_run",
 ]  # fmt: skip
