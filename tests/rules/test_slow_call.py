@@ -14,7 +14,7 @@ from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.rules.slow_call.instead import INSTEAD
+from tfdoctor.rules.slow_call import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage

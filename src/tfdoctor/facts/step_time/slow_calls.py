@@ -67,10 +67,6 @@ class SlowCalls:
         """The time of all lines, in ms per training step."""
         return sum(line.ms for line in self.lines)
 
-    def part_ms(self, stage: Stage) -> float:
-        """Return the time of all lines in one part of the step, in ms per training step."""
-        return sum(line.parts_ms.get(stage, 0.0) for line in self.lines)
-
     @property
     def places(self) -> frozenset[Location | None]:
         """The lines themselves."""
