@@ -15,9 +15,11 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork
 from tfdoctor.facts.step_time.part_events import PartEvent, PartEvents
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Stage
@@ -55,8 +57,8 @@ def test_a_product_of_unknown_peak_is_compared_with_the_fastest_of_the_run() -> 
 
 def test_python_of_a_part_is_divided_by_line_and_call() -> None:
     """Of ten samples three are in a function that is seen too rarely to be named."""
-    line = HostLine(AT, 10, 5.0, calls={"numpy.histogram": 7, "numpy.sort": 3})
-    waits = HostLine(OTHER, 6, 3.0, calls={"a.b": 6}, work=LineWork.DISPATCHING)
+    line = TimedLine(AT, 10, 5.0, calls={"numpy.histogram": 7, "numpy.sort": 3})
+    waits = TimedLine(OTHER, 6, 3.0, calls={"a.b": 6}, work=LineWork.DISPATCHING)
     (part,) = profile(chart_of(HostLines({Stage.HOST: (line, waits)}), host=8.0)).python
     assert (part.part, part.ms) == ("host", 8.0)
     assert [(one.at, one.calls, one.ms, one.samples) for one in part.lines] == [
@@ -67,17 +69,17 @@ def test_python_of_a_part_is_divided_by_line_and_call() -> None:
 
 
 def test_a_line_of_few_samples_is_no_row_but_its_caller_may_be() -> None:
-    lines = [HostLine(Location("help.py", n), 3, 3.0, callers={AT: 3}) for n in range(2)]
-    (line,) = rows(HostLines({Stage.HOST: (*lines, HostLine(OTHER, FEW - 1, 4.0))}), host=100.0)
+    lines = [TimedLine(Location("help.py", n), 3, 3.0, callers={AT: 3}) for n in range(2)]
+    (line,) = rows(HostLines({Stage.HOST: (*lines, TimedLine(OTHER, FEW - 1, 4.0))}), host=100.0)
     assert (line.kind, line.at, line.ms, line.part) == (WorkKind.LINE, AT, 6.0, "host")
 
 
 def test_a_line_is_named_by_what_it_does() -> None:
     lines = (
-        HostLine(AT, 9, 9.0, "Log.on_train_batch_end"),
-        HostLine(AT, 8, 8.0, work=LineWork.ENTERING),
-        HostLine(AT, 7, 7.0, calls={"numpy.histogram": 7}),
-        HostLine(AT, 6, 6.0, calls={"": 6}),
+        TimedLine(AT, 9, 9.0, "Log.on_train_batch_end"),
+        TimedLine(AT, 8, 8.0, work=LineWork.ENTERING),
+        TimedLine(AT, 7, 7.0, calls={"numpy.histogram": 7}),
+        TimedLine(AT, 6, 6.0, calls={"": 6}),
     )
     assert [row.what for row in rows(HostLines({Stage.HOST: lines}), host=100.0)] == [
         "Log.on_train_batch_end",
@@ -100,7 +102,7 @@ def test_events_of_threads_that_overlap_take_no_more_than_their_part() -> None:
 
 
 def test_samples_without_a_time_divide_the_time_between_steps() -> None:
-    samples = StackSamples((SampledLine(AT, 15), SampledLine(OTHER, 5)))
+    samples = StackSamples((TimedLine(AT, 15), TimedLine(OTHER, 5)))
     first, second = rows(samples, between=40.0, device=60.0)
     assert [(row.at, row.ms) for row in (first, second)] == [(AT, 30.0), (OTHER, 10.0)]
 

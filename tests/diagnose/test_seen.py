@@ -8,9 +8,11 @@ from tfdoctor.diagnose.summary.seen import FEW
 from tfdoctor.diagnosis import Account, AccountState, Seen
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork
 from tfdoctor.facts.step_time.part_events import PartEvent, PartEvents
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Location, PartTime, Stage
 
@@ -22,14 +24,14 @@ def places(found: Account) -> list[tuple[str, Location | None, object]]:
 
 
 def untimed(seen: int = FEW) -> StackSamples:
-    return StackSamples((SampledLine(CALLBACK, seen, "Log.on_train_batch_end"),))
+    return StackSamples((TimedLine(CALLBACK, seen, callback="Log.on_train_batch_end"),))
 
 
 def test_each_part_shows_its_own_samples() -> None:
     timed = HostLines(
         {
-            Stage.HOST: (HostLine(LINE, 20, 2.0), HostLine(LINE, 20, 2.0, work=LineWork.ENTERING)),
-            Stage.BETWEEN: (HostLine(CALLBACK, 9, 1.0, "Log.on_train_batch_end"),),
+            Stage.HOST: (TimedLine(LINE, 20, 2.0), TimedLine(LINE, 20, 2.0, work=LineWork.ENTERING)),
+            Stage.BETWEEN: (TimedLine(CALLBACK, 9, 1.0, "Log.on_train_batch_end"),),
         }
     )
     host = places(account(chart_of(timed, untimed(), host=100.0)))
@@ -41,7 +43,7 @@ def test_each_part_shows_its_own_samples() -> None:
 @pytest.mark.parametrize("work", [LineWork.LOOPING, LineWork.ENTERING, LineWork.DISPATCHING])
 def test_what_the_framework_does_for_a_call_names_no_loop_of_its_own(work: LineWork) -> None:
     """Trap: the loop that calls `train_on_batch`, or a compiled function, is the user's."""
-    lines = HostLines({Stage.HOST: (HostLine(LINE, 20, 2.0, work=work),)})
+    lines = HostLines({Stage.HOST: (TimedLine(LINE, 20, 2.0, work=work),)})
     ((what, at, _),) = places(account(chart_of(lines, untimed(), host=100.0)))
     assert at == LINE
     assert "loop" not in what

@@ -6,11 +6,12 @@ import pytest
 
 from tests.rules.cases.between_steps import example
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork, SlowCall
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
-from tfdoctor.facts.step_time.stack_samples import SampledLine
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
@@ -47,9 +48,9 @@ def test_a_callback_is_named_over_all_of_its_lines() -> None:
     finding = as_finding(
         check(
             10.0,
-            SampledLine(LOGS, 4, "Log.on_batch_end"),
-            SampledLine(other, 3, "Log.on_batch_end"),
-            SampledLine(MAKES, 6),
+            TimedLine(LOGS, 4, callback="Log.on_batch_end"),
+            TimedLine(other, 3, callback="Log.on_batch_end"),
+            TimedLine(MAKES, 6),
         )
     )
     assert "Log.on_batch_end" in finding.summary
@@ -57,13 +58,13 @@ def test_a_callback_is_named_over_all_of_its_lines() -> None:
 
 
 def test_what_takes_less_than_half_is_not_named_in_the_summary() -> None:
-    finding = as_finding(check(10.0, *(SampledLine(Location("train.py", n), 2) for n in (1, 2, 3))))
+    finding = as_finding(check(10.0, *(TimedLine(Location("train.py", n), 2) for n in (1, 2, 3))))
     assert "train.py" not in finding.summary
     assert [len(table.rows) for table in finding.evidence if isinstance(table, Table)] == [3]
 
 
 def test_few_stack_samples_name_no_line() -> None:
-    few, enough = check(10.0, SampledLine(LOGS, 4)), check(10.0, SampledLine(LOGS, 5))
+    few, enough = check(10.0, TimedLine(LOGS, 4)), check(10.0, TimedLine(LOGS, 5))
     assert isinstance(few, Finding)
     assert isinstance(enough, Finding)
     assert (few.remedies[0].at, enough.remedies[0].at) == (None, LOGS)
@@ -71,15 +72,15 @@ def test_few_stack_samples_name_no_line() -> None:
 
 def test_making_batches_is_left_to_python_input() -> None:
     """Trap: 90 % of the stack samples are on the lines that make the arguments."""
-    places = SampledLine(MAKES, 18, makes=True), SampledLine(LOGS, 2, makes=False)
+    places = TimedLine(MAKES, 18, makes=True), TimedLine(LOGS, 2, makes=False)
     assert isinstance(check(8.0, *places, new_arguments=((128, 32),)), Healthy)
     assert isinstance(check(12.0, *places, new_arguments=((128, 32),)), Finding)
 
 
 def test_slow_calls_are_left_to_slow_call() -> None:
     """Trap: nearly all of the time between steps is in a line that calls predict."""
-    slow = SlowCalls((SlowLine(MAKES, SlowCall.PREDICT, 18, 18, {Stage.BETWEEN: 7.2}),), 20)
-    places = SampledLine(MAKES, 18), SampledLine(LOGS, 2)
+    slow = SlowCalls((TimedLine.slow(MAKES, SlowCall.PREDICT, 18, range(18), {Stage.BETWEEN: 7.2}),), 20)
+    places = TimedLine(MAKES, 18), TimedLine(LOGS, 2)
     assert isinstance(check(8.0, *places, slow=slow), Healthy)
     assert as_finding(check(12.0, *places, slow=slow)).remedies[0].at == LOGS
 
@@ -87,8 +88,8 @@ def test_slow_calls_are_left_to_slow_call() -> None:
 def test_a_callback_is_one_finding_with_the_slow_calls_in_it() -> None:
     """get_weights and a histogram of each: to run the callback rarely spares both, and its operations."""
     callback = "Weights.on_train_batch_end"
-    slow = SlowCalls((SlowLine(MAKES, SlowCall.WEIGHTS, 8, 8, {Stage.BETWEEN: 4.0}),), 20)
-    places = SampledLine(LOGS, 10, callback), SampledLine(MAKES, 8, callback), SampledLine(None, 2)
+    slow = SlowCalls((TimedLine.slow(MAKES, SlowCall.WEIGHTS, 8, range(8), {Stage.BETWEEN: 4.0}),), 20)
+    places = TimedLine(LOGS, 10, callback=callback), TimedLine(MAKES, 8, callback=callback), TimedLine(None, 2)
     finding = as_finding(check(10.0, *places, slow=slow, single=SingleOperations(0.0, 2.0)))
     assert "Weights.on_train_batch_end" in finding.summary
     times = {(e.stage, e.subject): (e.of.value, e.scales) for e in finding.effects if e.of}
@@ -103,13 +104,13 @@ def test_a_callback_is_one_finding_with_the_slow_calls_in_it() -> None:
 
 def test_a_callback_that_does_nothing_but_slow_calls_is_left_to_slow_call() -> None:
     callback = "Sample.on_train_batch_end"
-    slow = SlowCalls((SlowLine(MAKES, SlowCall.PREDICT, 18, 18, {Stage.BETWEEN: 9.0}),), 20)
-    places = SampledLine(MAKES, 19, callback), SampledLine(LOGS, 1, callback)
+    slow = SlowCalls((TimedLine.slow(MAKES, SlowCall.PREDICT, 18, range(18), {Stage.BETWEEN: 9.0}),), 20)
+    places = TimedLine(MAKES, 19, callback=callback), TimedLine(LOGS, 1, callback=callback)
     assert isinstance(check(10.0, *places, slow=slow), Healthy)
 
 
 def test_lines_that_make_what_stays_the_same_make_no_batch() -> None:
-    assert isinstance(check(8.0, SampledLine(MAKES, 18, makes=True)), Finding)
+    assert isinstance(check(8.0, TimedLine(MAKES, 18, makes=True)), Finding)
 
 
 def test_tracing_and_calling_functions_are_left_out() -> None:
@@ -134,7 +135,7 @@ def test_what_keras_own_loop_takes_is_necessary() -> None:
 
 
 def test_a_named_callback_leaves_a_hundredth_and_what_else_ran() -> None:
-    finding = as_finding(check(10.0, SampledLine(LOGS, 8, "Log.on_batch_end"), SampledLine(MAKES, 2)))
+    finding = as_finding(check(10.0, TimedLine(LOGS, 8, callback="Log.on_batch_end"), TimedLine(MAKES, 2)))
     assert finding.effects[0].bound is Bound.EXPECTED
     assert finding.effects[0].scales == pytest.approx(1.0 - 0.99 * 0.8)
 
@@ -152,19 +153,19 @@ def test_operations_that_the_work_runs_one_by_one_are_spared_with_it() -> None:
     assert [effect.of.value for effect in half.effects if effect.of] == [5.0, 2.0]
 
 
-def ran(at: Location, seen: int, work: LineWork = LineWork.OPERATIONS) -> HostLine:
-    return HostLine(at, seen, 1.0, work=work)
+def ran(at: Location, seen: int, work: LineWork = LineWork.OPERATIONS) -> TimedLine:
+    return TimedLine(at, seen, 1.0, work=work)
 
 
 def test_the_end_of_an_eager_steps_last_line_is_not_between_steps() -> None:
     """Trap: the last 10 ms of `optimizer.apply`, after the last operation that it runs."""
-    places = SampledLine(MAKES, 40), SampledLine(LOGS, 10)
+    places = TimedLine(MAKES, 40), TimedLine(LOGS, 10)
     lines = HostLines({Stage.HOST: (ran(MAKES, 30),), Stage.BETWEEN: (ran(MAKES, 10),)})
     assert isinstance(check(10.0, *places, lines=lines), Healthy)
 
 
 def test_what_runs_only_between_eager_steps_is_named() -> None:
-    places = SampledLine(MAKES, 40), SampledLine(LOGS, 10)
+    places = TimedLine(MAKES, 40), TimedLine(LOGS, 10)
     between = ran(MAKES, 10), ran(LOGS, 10)
     lines = HostLines({Stage.HOST: (ran(MAKES, 30),), Stage.BETWEEN: between})
     finding = as_finding(check(10.0, *places, lines=lines))
@@ -174,12 +175,12 @@ def test_what_runs_only_between_eager_steps_is_named() -> None:
 
 
 @pytest.mark.parametrize("within", [ran(LOGS, 9), ran(LOGS, 30, LineWork.PYTHON)])
-def test_a_line_is_the_steps_own_when_it_mostly_runs_operations_in_it(within: HostLine) -> None:
+def test_a_line_is_the_steps_own_when_it_mostly_runs_operations_in_it(within: TimedLine) -> None:
     lines = HostLines({Stage.HOST: (within,), Stage.BETWEEN: (ran(LOGS, 10),)})
-    assert isinstance(check(10.0, SampledLine(LOGS, 19), lines=lines), Finding)
+    assert isinstance(check(10.0, TimedLine(LOGS, 19), lines=lines), Finding)
 
 
 def test_where_nothing_but_the_step_was_seen_no_work_is_between_steps() -> None:
     lines = HostLines({Stage.HOST: (ran(MAKES, 30),)})
-    assert isinstance(check(10.0, SampledLine(MAKES, 30), lines=lines), Healthy)
-    assert isinstance(check(10.0, SampledLine(LOGS, 30), lines=lines), Finding)
+    assert isinstance(check(10.0, TimedLine(MAKES, 30), lines=lines), Healthy)
+    assert isinstance(check(10.0, TimedLine(LOGS, 30), lines=lines), Finding)

@@ -12,8 +12,10 @@ from tests.rules.verdicts import as_finding
 from tests.run_logs import Run, place
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork, SlowCall
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.recording.agent import Candidate, StepsSeen
 from tfdoctor.rules.eager_step import BESIDE
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict
@@ -40,7 +42,7 @@ def test_operations_next_to_a_function_are_no_eager_step(
 @pytest.mark.parametrize(("time_ms", "kind"), [(3.0, Finding), (4.0, Healthy)])
 def test_operations_within_slow_calls_are_no_step(time_ms: float, kind: type) -> None:
     """Trap: predict builds its input pipeline operation by operation, beside a step that is a function."""
-    line = SlowLine(Location("train.py", 9), SlowCall.PREDICT, 9, 9, {Stage.BETWEEN: time_ms})
+    line = TimedLine.slow(Location("train.py", 9), SlowCall.PREDICT, 9, range(9), {Stage.BETWEEN: time_ms})
     assert isinstance(check(60.0, 5.0, 1.0, slow=SlowCalls((line,), 10)), kind)
 
 
@@ -72,9 +74,9 @@ def test_a_compiled_function_is_the_step_where_python_takes_no_gradients(
 CALLER = Location("train.py", 30)
 
 
-def runs(number: int, work: LineWork, caller: Location | None, time_ms: float = 4.0) -> HostLine:
+def runs(number: int, work: LineWork, caller: Location | None, time_ms: float = 4.0) -> TimedLine:
     callers = {caller: 4} if caller else {}
-    return HostLine(Location("train.py", number), 4, time_ms, callers=callers, work=work)
+    return TimedLine(Location("train.py", number), 4, time_ms, callers=callers, work=work)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,7 @@ def runs(number: int, work: LineWork, caller: Location | None, time_ms: float = 
     ],
 )
 def test_a_step_that_holds_more_than_operations_has_a_ceiling(
-    second: HostLine, *, asked: bool | None, bound: Bound
+    second: TimedLine, *, asked: bool | None, bound: Bound
 ) -> None:
     """Trap: the steps of an environment in NumPy, between the calls of a policy."""
     lines = HostLines({Stage.HOST: (runs(4, LineWork.OPERATIONS, CALLER), second)})

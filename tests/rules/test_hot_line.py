@@ -7,7 +7,8 @@ import pytest
 from tests.rules.cases.hot_line import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLine, LineWork
+from tfdoctor.facts.step_time.line_work import LineWork
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.terms.verdict import (
     Bound,
     Finding,
@@ -23,7 +24,7 @@ from tfdoctor.terms.verdict import (
 LINE, OTHER = Location("train.py", 36), Location("train.py", 37)
 
 
-def check(*lines: HostLine, host: float = 8.0, **more: Any) -> Verdict:
+def check(*lines: TimedLine, host: float = 8.0, **more: Any) -> Verdict:
     """Judge lines of steps of 20 ms, 8 of them the host's."""
     left: dict[str, float] = {Stage.HOST: host}
     if more.get("between"):
@@ -36,66 +37,66 @@ def check(*lines: HostLine, host: float = 8.0, **more: Any) -> Verdict:
     ("time_ms", "seen", "kind"), [(1.0, 10, Finding), (0.99, 50, Healthy), (1.0, 9, NotApplicable)]
 )
 def test_both_limits_decide(time_ms: float, seen: int, kind: type) -> None:
-    assert isinstance(check(HostLine(LINE, seen, time_ms)), kind)
+    assert isinstance(check(TimedLine(LINE, seen, time_ms)), kind)
 
 
 def test_a_slow_call_that_is_reported_is_not_repeated() -> None:
-    line = HostLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
+    line = TimedLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
     assert isinstance(check(line), Finding)
     assert not isinstance(check(line, subjects=frozenset({StepWork.SLOW_CALLS})), Finding)
 
 
 def test_the_start_of_the_training_function_is_not_named() -> None:
     """Trap: on a busy machine, starting the function of fit takes a tenth of a step, traced."""
-    assert isinstance(check(HostLine(LINE, 20, 8.0, work=LineWork.ENTERING)), Healthy)
+    assert isinstance(check(TimedLine(LINE, 20, 8.0, work=LineWork.ENTERING)), Healthy)
 
 
 def test_python_outside_of_the_user_s_lines_is_not_named() -> None:
-    assert isinstance(check(HostLine(None, 20, 8.0)), Healthy)
-    assert isinstance(check(HostLine(None, 20, 8.0, "Log.on_batch_end")), Finding)
+    assert isinstance(check(TimedLine(None, 20, 8.0)), Healthy)
+    assert isinstance(check(TimedLine(None, 20, 8.0, "Log.on_batch_end")), Finding)
 
 
 def test_what_keras_does_for_each_step_of_fit_is_no_line_of_the_user_s() -> None:
     """Trap: fit's own iterator takes 15 % of short steps, and its line has nothing to change."""
-    healthy = as_healthy(check(HostLine(LINE, 20, 3.0, work=LineWork.LOOPING), HostLine(OTHER, 2, 0.3)))
+    healthy = as_healthy(check(TimedLine(LINE, 20, 3.0, work=LineWork.LOOPING), TimedLine(OTHER, 2, 0.3)))
     assert [e.value.value for e in healthy.evidence if isinstance(e, Measure)] == [22.0, 3.0]
 
 
 def test_explained_time_is_not_reported_again() -> None:
-    assert isinstance(example(HostLine(LINE, 20, 8.0), left={}), Healthy)
+    assert isinstance(example(TimedLine(LINE, 20, 8.0), left={}), Healthy)
 
 
 @pytest.mark.parametrize(
     ("work", "subject"), [(LineWork.READING, StepWork.READING_RESULTS), (LineWork.ENTERING, StepWork.STEP_ENTRY)]
 )
 def test_work_that_a_finding_is_about_is_left_out(work: LineWork, subject: StepWork) -> None:
-    lines = (HostLine(LINE, 20, 4.0, work=work),)
+    lines = (TimedLine(LINE, 20, 4.0, work=work),)
     assert isinstance(check(between=lines), Finding)
     assert not isinstance(check(between=lines, subjects=frozenset((subject,))), Finding)
 
 
 def test_work_between_calls_that_a_finding_is_about_is_left_out() -> None:
     subjects = frozenset((StepWork.BETWEEN_CALLS,))
-    assert isinstance(check(between=(HostLine(LINE, 10, 4.0),)), Finding)
-    assert not isinstance(check(between=(HostLine(LINE, 10, 4.0),), subjects=subjects), Finding)
+    assert isinstance(check(between=(TimedLine(LINE, 10, 4.0),)), Finding)
+    assert not isinstance(check(between=(TimedLine(LINE, 10, 4.0),), subjects=subjects), Finding)
 
 
 def test_starting_functions_between_calls_is_no_other_finding_s() -> None:
     """between-steps leaves out the calls of compiled functions: nothing else names this line."""
-    starts = HostLine(LINE, 10, 3.5, work=LineWork.ENTERING)
+    starts = TimedLine(LINE, 10, 3.5, work=LineWork.ENTERING)
     subjects = frozenset((StepWork.BETWEEN_CALLS,))
-    finding = as_finding(check(between=(starts, HostLine(OTHER, 10, 2.0)), subjects=subjects))
+    finding = as_finding(check(between=(starts, TimedLine(OTHER, 10, 2.0)), subjects=subjects))
     assert [remedy.at for remedy in finding.remedies] == [LINE]
     assert isinstance(check(between=(starts,), model=LINE), Healthy)  # what it decides comes next
 
 
 def test_a_line_that_waits_for_the_function_s_operations_is_not_blamed() -> None:
-    waits = HostLine(LINE, 40, 8.0, work=LineWork.DISPATCHING)
+    waits = TimedLine(LINE, 40, 8.0, work=LineWork.DISPATCHING)
     assert not isinstance(check(waits), Finding)
 
 
 def test_no_more_is_promised_than_is_unexplained() -> None:
-    finding = as_finding(check(HostLine(LINE, 20, 5.0), HostLine(OTHER, 12, 3.0), host=6.0))
+    finding = as_finding(check(TimedLine(LINE, 20, 5.0), TimedLine(OTHER, 12, 3.0), host=6.0))
     times = [effect.of.value for effect in finding.effects if effect.of]
     assert times == pytest.approx([5.0, 1.0])
     assert {effect.bound for effect in finding.effects} == {Bound.AT_MOST}
@@ -103,7 +104,7 @@ def test_no_more_is_promised_than_is_unexplained() -> None:
 
 
 def test_lines_of_one_function_are_named_by_its_call() -> None:
-    lines = [HostLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4}) for n in (4, 5, 6)]
+    lines = [TimedLine(Location("train.py", n), 4, 0.9, calls={"": 4}, callers={LINE: 4}) for n in (4, 5, 6)]
     finding = as_finding(check(*lines))
     assert finding.remedies[0].at == LINE
     assert "2.70 ms" in finding.summary
@@ -111,6 +112,6 @@ def test_lines_of_one_function_are_named_by_its_call() -> None:
 
 
 def test_a_callback_is_named() -> None:
-    finding = as_finding(check(between=(HostLine(LINE, 10, 4.0, "Log.on_batch_end"),)))
+    finding = as_finding(check(between=(TimedLine(LINE, 10, 4.0, "Log.on_batch_end"),)))
     assert "Log.on_batch_end" in finding.summary
     assert "Log.on_batch_end" in finding.remedies[0].action

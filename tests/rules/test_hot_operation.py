@@ -16,7 +16,9 @@ from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCall, LayerCall
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 from tfdoctor.terms.humanize import milliseconds
@@ -48,7 +50,7 @@ def check(
 ) -> Verdict:
     """Judge groups of steps of 40 ms."""
     parts: dict[str, float] = {Stage.DEVICE: left, Stage.HOST: host}
-    waits = HostLine(AT, 9, dispatching, work=LineWork.DISPATCHING)
+    waits = TimedLine(AT, 9, dispatching, work=LineWork.DISPATCHING)
     return example(
         *groups,
         step=Breakdown.of(device=30.0, host=10.0),

@@ -17,7 +17,8 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input import Limits
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.making import DRAW
@@ -150,7 +151,7 @@ def test_a_pipeline_without_work_is_healthy() -> None:
 
 def loop(between: float, makes: int, others: int = 0) -> Verdict:
     at = Location("train.py", 12)
-    places = SampledLine(at, makes, makes=True), SampledLine(at, others, makes=False)
+    places = TimedLine(at, makes, makes=True), TimedLine(at, others, makes=False)
     return example(
         pipeline=NO_PIPELINE,
         breakdown=Breakdown.of(between=between, device=20.0 - between),
@@ -190,8 +191,8 @@ def test_the_line_that_makes_them_is_named() -> None:
 )
 def test_no_pipeline_is_proposed_for_what_the_loop_s_model_decides(seen: int, calls: str, action: str) -> None:
     """Trap: a replay memory that a policy fills; its lines together take a fifth of a step."""
-    places = [SampledLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
-    draws = SampledLine(Location("dqn.py", 59), seen, makes=True, calls=calls)
+    places = [TimedLine(Location("dqn.py", n), 2, makes=True) for n in range(40, 50)]
+    draws = TimedLine(Location("dqn.py", 59), seen, makes=True, calls={calls: seen})
     verdict = example(
         pipeline=NO_PIPELINE,
         breakdown=Breakdown.of(between=6.0, device=14.0),
@@ -239,7 +240,7 @@ def test_arrays_that_stay_the_same_are_left_to_repeated_conversion() -> None:
 
 
 def test_a_batch_made_in_the_body_of_a_loop_over_a_dataset_is_host_time() -> None:
-    places = (SampledLine(Location("train.py", 12), 9, makes=True),)
+    places = (TimedLine(Location("train.py", 12), 9, makes=True),)
     verdict = as_finding(
         example(
             pipeline=NO_PIPELINE,
@@ -365,7 +366,7 @@ def test_lines_that_were_not_sampled_are_said_to_be_unknown() -> None:
 
 
 def eager(*calls: str) -> Finding:
-    places = [SampledLine(LOAD, 5, makes=True, calls=call) for call in calls]
+    places = [TimedLine(LOAD, 5, makes=True, calls={call: 5}) for call in calls]
     return as_finding(
         example(
             pipeline=NO_PIPELINE,
@@ -397,7 +398,7 @@ def test_operations_of_tensorflow_move_into_the_function(calls: tuple[str, ...],
 def test_a_draw_that_permutes_all_examples_has_a_cheaper_form(others: int) -> None:
     """It is proposed where it is at least half of what makes a batch."""
     calls = ["numpy.random.choice", *["numpy.stack"] * others]
-    places = [SampledLine(Location("t.py", n), 5, makes=True, calls=c) for n, c in enumerate(calls)]
+    places = [TimedLine(Location("t.py", n), 5, makes=True, calls={c: 5}) for n, c in enumerate(calls)]
     body, step = LoopBody(0.0, 5.0), Breakdown.of(between=5.0, device=15.0)
     samples = StackSamples(tuple(places), new_arguments=((128, 32),))
     finding = as_finding(example(pipeline=NO_PIPELINE, breakdown=step, samples=samples, body=body))

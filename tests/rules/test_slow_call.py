@@ -9,11 +9,12 @@ from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.line_work import SlowCall
+from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
-from tfdoctor.rules.slow_call.instead import INSTEAD
+from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.rules.slow_call import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage
@@ -23,8 +24,8 @@ READ, SET = Location("train.py", 54), Location("train.py", 58)
 
 def line(
     ms: float, at: Location = READ, call: SlowCall = SlowCall.WEIGHTS, seen: int = 20, part: Stage = Stage.BETWEEN
-) -> SlowLine:
-    return SlowLine(at, call, seen, 10, {part: ms})
+) -> TimedLine:
+    return TimedLine.slow(at, call, seen, range(10), {part: ms})
 
 
 check = partial(example, step=Breakdown.of(between=10.0, device=6.0, input=4.0))
@@ -37,7 +38,7 @@ def test_both_limits_decide(ms: float, seen: int, kind: type) -> None:
     assert isinstance(check(line(ms, seen=seen)), kind)
 
 
-WRITES = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: 150.0, Stage.DEVICE: 20.0})
+WRITES = TimedLine.slow(READ, SlowCall.WRITE, 40, range(10), {Stage.HOST: 150.0, Stage.DEVICE: 20.0})
 
 
 def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
@@ -63,7 +64,7 @@ def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
 
 @pytest.mark.parametrize(("device", "steps", "edit"), [(50.0, 100, "every-hundred-steps"), (250.0, 20, "")])
 def test_longer_steps_are_written_more_often(device: float, steps: int, edit: str) -> None:
-    writes = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: 100.0})
+    writes = TimedLine.slow(READ, SlowCall.WRITE, 40, range(10), {Stage.HOST: 100.0})
     step = Breakdown.of(host=100.0, device=device)
     (remedy,) = as_finding(example(writes, step=step)).remedies
     assert (remedy.action, remedy.edit_id) == (f"Write every {steps} steps", edit)
@@ -71,7 +72,7 @@ def test_longer_steps_are_written_more_often(device: float, steps: int, edit: st
 
 @pytest.mark.parametrize(("step_ms", "kind"), [(5550.0, Finding), (5560.0, Healthy)])
 def test_writes_in_steps_that_are_long_enough_to_read_them_are_none(step_ms: float, kind: type) -> None:
-    writes = SlowLine(READ, SlowCall.WRITE, 40, 10, {Stage.HOST: step_ms / 10})
+    writes = TimedLine.slow(READ, SlowCall.WRITE, 40, range(10), {Stage.HOST: step_ms / 10})
     step = Breakdown.of(host=step_ms / 10, device=0.9 * step_ms)
     assert isinstance(example(writes, step=step), kind)
 
@@ -117,7 +118,7 @@ def test_a_ceiling_is_what_the_samples_allow_for(body_ms: float | None, seen: in
 
 def test_a_function_for_one_example_is_named_with_its_calls() -> None:
     parts = {Stage.BETWEEN: 7.0, Stage.DEVICE: 1.0}
-    at = SlowLine(Location("train.py", 73), SlowCall.SINGLE, 30, 20, parts)
+    at = TimedLine.slow(Location("train.py", 73), SlowCall.SINGLE, 30, range(20), parts)
     examples = SingleCalls((SingleCall("policy", 80.0, 0.1, at),))
     single, body = SingleOperations(0.0, 2.0), LoopBody(0.0, 20.0)
     finding = as_finding(check(single=single, body=body, examples=examples))
@@ -135,10 +136,12 @@ def test_every_call_has_an_answer() -> None:
 
 
 def test_calls_in_a_few_steps_are_left_to_step_outlier() -> None:
-    line = LongStepLine(READ, 40, "keras.src.models.model.Model.predict", "Eval.on_train_batch_end")
+    line = TimedLine(
+        READ, 40, callback="Eval.on_train_batch_end", calls={"keras.src.models.model.Model.predict": 40}
+    )
     for given, says in (
         (LongStepLines({Stage.BETWEEN: (line,)}), "not in typical steps, only in long ones"),
-        (LongStepLines({Stage.BETWEEN: (LongStepLine(READ, 40),)}), "is seen in typical steps"),
+        (LongStepLines({Stage.BETWEEN: (TimedLine(READ, 40),)}), "is seen in typical steps"),
         (LongStepLines({Stage.BETWEEN: (line,)}, timed=False), "is seen in typical steps"),
         (None, "is seen in typical steps"),
     ):

@@ -15,8 +15,10 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork
-from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork
+from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
@@ -122,7 +124,7 @@ PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
 
 
 def remedy(
-    *lines: LongStepLine, part: str = "between", more: float = 100.0, timed: bool = True
+    *lines: TimedLine, part: str = "between", more: float = 100.0, timed: bool = True
 ) -> tuple[str, Location | None]:
     """What two long steps are told to change, with these samples between the calls."""
     seen = LongStepLines({Stage.BETWEEN: lines}, timed)
@@ -132,30 +134,30 @@ def remedy(
 
 
 def test_the_line_and_its_call_are_named() -> None:
-    line = LongStepLine(AT, 40, PREDICT, "Eval.on_train_batch_end")
+    line = TimedLine(AT, 40, callback="Eval.on_train_batch_end", calls={PREDICT: 40})
     action = "Call predict in Eval.on_train_batch_end less often, or once per epoch"
     assert remedy(line) == (action, AT)
 
 
 @pytest.mark.parametrize(("seen", "at"), [(5, AT), (4, None)])
 def test_a_few_samples_name_no_line(seen: int, at: Location | None) -> None:
-    assert remedy(LongStepLine(AT, seen, PREDICT))[1] == at
+    assert remedy(TimedLine(AT, seen, calls={PREDICT: seen}))[1] == at
 
 
 @pytest.mark.parametrize(("other", "at"), [(10, AT), (11, None)])
 def test_half_of_the_samples_name_a_line(other: int, at: Location | None) -> None:
-    others = [LongStepLine(Location("train.py", at), 1) for at in range(20, 20 + other)]
-    assert remedy(LongStepLine(AT, 10, PREDICT), *others)[1] == at
+    others = [TimedLine(Location("train.py", at), 1) for at in range(20, 20 + other)]
+    assert remedy(TimedLine(AT, 10, calls={PREDICT: 10}), *others)[1] == at
 
 
 def test_samples_of_python_do_not_explain_a_slow_device() -> None:
     """Trap: the device is slow in these steps, while a callback is sampled as in any other."""
-    assert remedy(LongStepLine(AT, 40, PREDICT), part="device")[1] is None
+    assert remedy(TimedLine(AT, 40, calls={PREDICT: 40}), part="device")[1] is None
 
 
 @pytest.mark.parametrize(("more", "at"), [(101.0, AT), (99.0, None)])
 def test_samples_without_times_count_where_long_steps_take_half(more: float, at: Location | None) -> None:
-    assert remedy(LongStepLine(AT, 40, PREDICT), more=more, timed=False)[1] == at
+    assert remedy(TimedLine(AT, 40, calls={PREDICT: 40}), more=more, timed=False)[1] == at
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
     callback: str, fit_at: Location | None, *, own: bool
 ) -> None:
     """Trap: fit is called once; the long steps are those between which it ends an epoch of eight batches."""
-    line = LongStepLine(AT, 40, "keras.Model.fit", callback)
+    line = TimedLine(AT, 40, callback=callback, calls={"keras.Model.fit": 40})
     long = {4: ("between", 100.0), 14: ("between", 100.0)}
     epochs = EpochEnds(fit_at, 50) if fit_at else None
     finding = as_finding(check(long, lines=LongStepLines({Stage.BETWEEN: (line,)}), epochs=epochs))
@@ -187,14 +189,16 @@ def test_what_the_traced_steps_show_comes_first() -> None:
     assert verdict == check(long)
 
 
-SAVE = LongStepLine(AT, 8, "tf_keras.src.engine.training.Model.fit", "ModelCheckpoint.on_train_batch_end")
+SAVE = TimedLine(
+    AT, 8, callback="ModelCheckpoint.on_train_batch_end", calls={"tf_keras.src.engine.training.Model.fit": 8}
+)
 
 
 def checkpoint(seen: int = 8, at: tuple[int, ...] = (4, 9, 14, 19), more: float = 6.0) -> Verdict:
     """A checkpoint in some steps, among device times that vary so much that no step is an outlier."""
     extra = {n: ("device", 3.0 * (n % 4)) for n in range(20)} | dict.fromkeys(at, ("host", more))
     line = replace(SAVE, seen=seen)
-    callbacks = (CallbackSteps(line, Stage.HOST, frozenset(at)),)
+    callbacks = ((Stage.HOST, replace(line, steps=frozenset(at))),)
     return check(extra, lines=LongStepLines(callbacks=callbacks), cores=Cores(2.0, 1.5, 1.0))
 
 
@@ -248,15 +252,15 @@ def run(beyond_ms: float) -> RunSteps:
     ("line", "beyond_ms", "kind"),
     [
         (None, 0.0, NotApplicable),
-        (LongStepLine(AT, 40, "keras.Model.fit"), 0.0, NotApplicable),
-        (LongStepLine(AT, 40, "keras.Model.fit", "Save.on_train_batch_end"), 0.0, Finding),
-        (LongStepLine(AT, 40, "train.save"), 0.0, Finding),
+        (TimedLine(AT, 40, calls={"keras.Model.fit": 40}), 0.0, NotApplicable),
+        (TimedLine(AT, 40, callback="Save.on_train_batch_end", calls={"keras.Model.fit": 40}), 0.0, Finding),
+        (TimedLine(AT, 40, calls={"train.save": 40}), 0.0, Finding),
         (None, 10_000.0, Finding),
     ],
     ids=["no line", "fit itself", "a callback", "a line of the loop", "in all of the run"],
 )
 def test_what_lies_between_epochs_in_the_account_of_the_run_is_no_long_step(
-    line: LongStepLine | None, beyond_ms: float, kind: type
+    line: TimedLine | None, beyond_ms: float, kind: type
 ) -> None:
     lines = LongStepLines({Stage.BETWEEN: (line,)}) if line else None
     long = dict.fromkeys((4, 14), ("between", 100.0))
@@ -338,9 +342,9 @@ def test_what_each_step_consists_of_is_no_occasional_work() -> None:
     own = seen(31, 500.0)
     lines = {
         Stage.HOST: (
-            HostLine(update.at, 50, 5.0, work=LineWork.OPERATIONS),
-            HostLine(save.at, 2, 0.2, work=LineWork.OPERATIONS),
-            HostLine(own.at, 50, 5.0, work=LineWork.PYTHON),  # the script's own may be made rarer
+            TimedLine(update.at, 50, 5.0, work=LineWork.OPERATIONS),
+            TimedLine(save.at, 2, 0.2, work=LineWork.OPERATIONS),
+            TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON),  # the script's own may be made rarer
         )
     }
     work = occasional(update, save, own, usual=HostLines(lines))
@@ -352,7 +356,7 @@ def test_what_each_step_consists_of_is_no_occasional_work() -> None:
 def test_on_a_busy_machine_no_line_of_each_step_is_occasional_work() -> None:
     """Trap: a step waits for a core in whichever line it is in, the script's own Python included."""
     own, save = seen(31, 5_000.0), seen(30, 1_000.0)
-    lines = HostLines({Stage.HOST: (HostLine(own.at, 50, 5.0, work=LineWork.PYTHON),)})
+    lines = HostLines({Stage.HOST: (TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON),)})
     work = occasional(own, save, usual=lines, cores=BUSY)
     assert [line.at for line in work.lines] == [save.at]
     assert len(occasional(own, save, usual=lines).lines) == 2

@@ -28,7 +28,7 @@ from tfdoctor.facts.run_work.called_work import CalledWork, ONE_BY_ONE
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent
+from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.units import count, ms, nbytes, ratio
@@ -43,8 +43,8 @@ __all__ = [
     "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunLine",
     "RunPhases", "RunPlace", "RunSteps", "Sequence", "Severity", "SlowPlaces", "Stage", "StageTime",
     "StepSource", "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "call_table", "changes",
-    "count", "counted", "dataclass", "figures_per_step", "found", "in_function", "judged", "limit",
-    "line_groups", "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on",
+    "count", "counted", "dataclass", "duration", "figures_per_step", "found", "in_function", "judged",
+    "limit", "line_groups", "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on",
     "nothing", "number", "page", "percent", "pipeline_ran", "prod", "ratio", "re", "replace",
     "rows_per_batch", "share_limit", "small_calls", "spared", "timed_steps", "whole_run",
 ]  # fmt: skip

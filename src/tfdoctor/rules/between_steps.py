@@ -2,11 +2,13 @@ from collections import Counter
 from typing import Self
 
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 
 __doc__, CODE = page(__file__)
@@ -239,7 +241,7 @@ def _effects(work: WorkBetween, breakdown: Breakdown, single: SingleOperations |
     )
 
 
-def _hotspots(samples: StackSamples, elsewhere: Sequence[SampledLine]) -> list[Hotspot]:
+def _hotspots(samples: StackSamples, elsewhere: Sequence[TimedLine]) -> list[Hotspot]:
     """Return what the stack samples show besides lines reported elsewhere, most first; of a callback as one."""
     lines: dict[str | Location | None, Counter[Location | None]] = {}
     for place in samples.places:

@@ -1,8 +1,9 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
-from tfdoctor.facts.step_time.slow_calls import slow_call
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork, slow_call
 from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
 
 __doc__, CODE = page(__file__)
 
@@ -36,7 +37,7 @@ class HotLine:
     """A line in a part of the step that no specific finding explains."""
 
     stage: Stage
-    line: HostLine
+    line: TimedLine
 
     @property
     def place(self) -> str:
@@ -120,7 +121,7 @@ def _hot(
     yield from (HotLine(part, line) for line in callers if _is_long(line, least_ms, limits))
 
 
-def _is_long(line: HostLine, least_ms: float, limits: Limits) -> bool:
+def _is_long(line: TimedLine, least_ms: float, limits: Limits) -> bool:
     return line.ms >= least_ms and line.seen >= limits.samples
 
 

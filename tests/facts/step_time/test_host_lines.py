@@ -7,8 +7,10 @@ import pytest
 
 from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller, shown, work_of
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork, shown, work_of
 from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.program import SeenPlace
@@ -81,7 +83,7 @@ def later(number: int, call: int, *offsets_ms: float) -> dict[str, Any]:
     return {"at": ["/home/me/train.py", number], "seen": len(when), "when_us": when}
 
 
-def numbers(lines: tuple[HostLine, ...]) -> dict[int, int]:
+def numbers(lines: tuple[TimedLine, ...]) -> dict[int, int]:
     return {one.at.line: one.seen for one in lines if one.at}
 
 
@@ -164,7 +166,7 @@ def test_within_a_compiled_function_s_call_the_innermost_function_is_shown() -> 
 
 def test_the_lines_of_a_function_are_merged_by_its_caller() -> None:
     caller = Location("train.py", 30)
-    lines = [HostLine(Location("train.py", n), 3, 1.5, calls={"": 3}, callers={caller: 3}) for n in (4, 5)]
-    (merged,) = by_caller([*lines, HostLine(Location("train.py", 9), 8, 4.0)])
+    lines = [TimedLine(Location("train.py", n), 3, 1.5, calls={"": 3}, callers={caller: 3}) for n in (4, 5)]
+    (merged,) = by_caller([*lines, TimedLine(Location("train.py", 9), 8, 4.0)])
     assert (merged.at, merged.seen, merged.ms) == (caller, 6, 3.0)
     assert merged.calls == {"": 6}

@@ -7,8 +7,8 @@ import pytest
 
 from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
-from tfdoctor.facts.step_time.slow_calls import SlowCall
+from tfdoctor.facts.step_time.line_work import SlowCall
+from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.terms.verdict import Location, Stage
 
 BEGAN_NS = 1_000_000_000_000
@@ -57,9 +57,14 @@ PLACES = (
 
 def test_each_sample_counts_in_its_part_of_a_long_step() -> None:
     lines = measured(*PLACES).fact(LongStepLines)
-    callback = LongStepLine(Location("train.py", 9), 4, PREDICT, CALLBACK)
-    assert lines.of("between") == (callback,)
-    assert lines.of("host") == (LongStepLine(Location("train.py", 14), 2),)
+    (between,), (host,) = lines.of("between"), lines.of("host")
+    assert (between.at, between.seen, between.main_call, between.callback) == (
+        Location("train.py", 9),
+        4,
+        PREDICT,
+        CALLBACK,
+    )
+    assert (host.at, host.seen, host.main_call) == (Location("train.py", 14), 2, "")
     assert lines.of("device") == ()
     assert [one.call for one in lines.slow_calls] == [SlowCall.PREDICT]
 

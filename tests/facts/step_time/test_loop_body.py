@@ -7,9 +7,11 @@ import pytest
 from tests.builders import Row, chart, line, marker, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
 from tfdoctor.terms.verdict import Location, Stage
 
@@ -40,12 +42,7 @@ def test_a_step_without_a_function_has_no_body() -> None:
 def test_the_body_is_divided_by_the_samples() -> None:
     """Left out: the lines of the batch, of the loop, and of nobody's; their samples keep their time."""
     samples = StackSamples(
-        (
-            SampledLine(LOG, 6, makes=False),
-            SampledLine(LOAD, 2, makes=True),
-            SampledLine(LOOP, 1),
-            SampledLine(None, 1),
-        )
+        (TimedLine(LOG, 6, makes=False), TimedLine(LOAD, 2, makes=True), TimedLine(LOOP, 1), TimedLine(None, 1))
     )
     found = LoopLines.measure(samples, LoopBody(5.0, 3.0), GRAPH, None)
     assert [(one.at, one.aside) for one in found.lines] == [(LOG, True)]
@@ -54,13 +51,13 @@ def test_the_body_is_divided_by_the_samples() -> None:
 
 
 def test_a_line_of_unknown_use_is_not_aside() -> None:
-    found = LoopLines.measure(StackSamples((SampledLine(LOG, 6),)), LoopBody(5.0, 0.0), GRAPH, None)
+    found = LoopLines.measure(StackSamples((TimedLine(LOG, 6),)), LoopBody(5.0, 0.0), GRAPH, None)
     assert [one.aside for one in found.lines] == [False]
 
 
 def test_slow_calls_are_left_to_their_rule() -> None:
-    slow = SlowCalls((SlowLine(LOG, SlowCall.SAVE, 6, 6, {Stage.HOST: 5.0}),), 6)
-    samples = StackSamples((SampledLine(LOG, 6, makes=False),))
+    slow = SlowCalls((TimedLine.slow(LOG, SlowCall.SAVE, 6, range(6), {Stage.HOST: 5.0}),), 6)
+    samples = StackSamples((TimedLine(LOG, 6, makes=False),))
     assert LoopLines.measure(samples, LoopBody(5.0, 0.0), GRAPH, slow).lines == ()
 
 
@@ -70,6 +67,6 @@ def test_without_samples_no_line_is_blamed() -> None:
 
 
 def test_a_step_that_runs_operation_by_operation_has_no_separate_loop() -> None:
-    samples = StackSamples((SampledLine(LOG, 6),))
+    samples = StackSamples((TimedLine(LOG, 6),))
     with pytest.raises(Unavailable, match="operation by operation"):
         LoopLines.measure(samples, LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1), None)

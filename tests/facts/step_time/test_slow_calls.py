@@ -8,7 +8,8 @@ import pytest
 
 from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, slow_call
+from tfdoctor.facts.step_time.line_work import SlowCall, slow_call
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.terms.verdict import Location, Stage
 
@@ -84,7 +85,7 @@ def test_functions_are_known_by_package_and_name(function: str, kind: SlowCall |
 def test_the_time_of_a_call_is_its_samples() -> None:
     slow = found(place(3, 5.0, 6.0, 2.0, calls=PREDICT), place(4, 7.0))
     (one,) = slow.lines
-    assert (one.at, one.call, one.steps) == (Location("train.py", 3), SlowCall.PREDICT, 19)
+    assert (one.at, one.call, len(one.steps)) == (Location("train.py", 3), SlowCall.PREDICT, 19)
     assert one.parts_ms == pytest.approx({Stage.BETWEEN: 5.0, Stage.DEVICE: 2.5}, rel=0.06)
     assert slow.ms == pytest.approx(7.5, rel=0.06)
 
@@ -116,7 +117,7 @@ def test_the_arithmetic_between_reading_and_setting_weights_belongs_to_them() ->
         place(58, 7.0, calls=SET, **caller),
         place(60, 8.0, **caller),
     )
-    assert sorted(one.at.line for one in slow.lines) == [54, 57, 58]
+    assert sorted(one.at.line for one in slow.lines if one.at) == [54, 57, 58]
 
 
 @pytest.mark.parametrize(("kernel_ms", "reported"), [(0.5, True), (5.0, False)])

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
-from tfdoctor.facts.step_time.slow_calls import SlowCall
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.terms.verdict import Location
 
 PATH = "/home/me/dqn.py"
@@ -40,10 +40,7 @@ def test_a_policy_s_actions_decide_what_is_in_a_batch() -> None:
 def test_what_a_line_does_beside_a_slow_call_makes_no_batch(own: int, made: int) -> None:
     """Samples between two frames of predict show the line itself, which has no code of its own."""
     at = Location(PATH, 50)
-    places = (
-        SampledLine(at, 9, makes=True, call=SlowCall.PREDICT, calls="keras.Model.predict"),
-        SampledLine(at, own, makes=True),
-    )
+    places = (TimedLine(at, 9, makes=True, calls={"keras.Model.predict": 9}), TimedLine(at, own, makes=True))
     makers = StackSamples(places, new_arguments=((8,),)).makers
     assert sum(one.seen for one in makers) == made
 

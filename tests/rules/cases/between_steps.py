@@ -5,17 +5,18 @@ from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.between_steps import check
 from tfdoctor.terms.verdict import Location, Verdict
 
-WEIGHTS = SampledLine(Location("train.py", 27), 11, "Weights.on_train_batch_end")
+WEIGHTS = TimedLine(Location("train.py", 27), 11, callback="Weights.on_train_batch_end")
 
 
 def example(  # noqa: PLR0913 - each may explain the time between two steps
     between: float = 7.0,
-    *places: SampledLine,
+    *places: TimedLine,
     step: float | None = None,
     new_arguments: tuple[tuple[int, ...], ...] = (),
     retracing: Retracing | None = None,

@@ -4,19 +4,20 @@ from collections.abc import Mapping
 
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines
+from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.hot_line import check
 from tfdoctor.terms.verdict import Location, Stage, Verdict
 
-HISTOGRAM = HostLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
+HISTOGRAM = TimedLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
 
 
 def example(
-    *lines: HostLine,
+    *lines: TimedLine,
     step: Breakdown | None = None,
     left: Mapping[str, float] | None = None,
-    between: tuple[HostLine, ...] = (),
+    between: tuple[TimedLine, ...] = (),
     subjects: frozenset[str] = frozenset(),
     around: Location | None = None,
     model: Location | None = None,

@@ -3,10 +3,12 @@
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.slow_call import check
 from tfdoctor.rules.slow_call.single_calls import SingleCalls
 from tfdoctor.rules.slow_call.writing import Writing
@@ -14,7 +16,7 @@ from tfdoctor.terms.verdict import Location, Stage, Verdict
 
 
 def example(  # noqa: PLR0913 - the calls, and all that says what a change may spare with them
-    *lines: SlowLine,
+    *lines: TimedLine,
     step: Breakdown | None = None,
     long: LongStepLines | None = None,
     single: SingleOperations | None = None,
@@ -33,7 +35,7 @@ def example(  # noqa: PLR0913 - the calls, and all that says what a change may s
 def sick() -> Verdict:
     """A reinforcement learning step calls predict on one batch: 150 of 168 ms."""
     at = Location("train.py", 51)
-    return example(SlowLine(at, SlowCall.PREDICT, 60, 29, {Stage.BETWEEN: 150.0}))
+    return example(TimedLine.slow(at, SlowCall.PREDICT, 60, range(29), {Stage.BETWEEN: 150.0}))
 
 
 def healthy() -> Verdict:

@@ -8,7 +8,8 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.long_step_lines import LongStepLine, LongStepLines
+from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
@@ -18,7 +19,9 @@ from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Location, Stage, Verdict
 
-SAVE = LongStepLine(Location("train.py", 30), 40, "keras.Model.save_weights", "Save.on_train_batch_end")
+SAVE = TimedLine(
+    Location("train.py", 30), 40, callback="Save.on_train_batch_end", calls={"keras.Model.save_weights": 40}
+)
 
 
 SAVES = LongStepLines({Stage.BETWEEN: (SAVE,)})

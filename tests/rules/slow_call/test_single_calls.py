@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import Row, chart, executor, graph_operation, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.slow_calls import SlowCall
+from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.rules.slow_call.single_calls import SingleCalls
 from tfdoctor.terms.verdict import Location, Stage
 
@@ -60,7 +60,7 @@ def test_the_calls_are_counted_and_all_but_one_are_spared() -> None:
     assert one.calls == pytest.approx(10.0)
     assert one.call_ms == pytest.approx(1.0, rel=0.05)
     assert (one.line.at, one.line.call) == (Location("train.py", 73), SlowCall.SINGLE)
-    assert (one.line.seen, one.line.steps) == (STEPS - 1, STEPS)
+    assert (one.line.seen, len(one.line.steps)) == (STEPS - 1, STEPS)
     parts = one.line.parts_ms
     assert parts[Stage.DEVICE] == pytest.approx(0.9 * 1.0, rel=0.1)
     assert parts[Stage.BETWEEN] == pytest.approx(0.9 * 9.0, rel=0.1)

@@ -11,9 +11,10 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, by_caller
+from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.part_events import PartEvents
 from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
 from tfdoctor.terms.verdict import Stage
 
 SHOWN = 10
@@ -59,7 +60,7 @@ def _lines(chart: Chart, breakdown: Breakdown) -> Iterator[ProfileRow]:
             yield from _events(chart.get(PartEvents), part, breakdown[part])
 
 
-def _often(lines: Sequence[HostLine]) -> list[HostLine]:
+def _often(lines: Sequence[TimedLine]) -> list[TimedLine]:
     """Return the lines that are sampled often enough to be named; of the others their callers that are."""
     rarely = by_caller(line for line in lines if line.seen < FEW)
     return [line for line in (*lines, *rarely) if line.seen >= FEW]
@@ -75,7 +76,7 @@ def _python(chart: Chart, breakdown: Breakdown, model: StepModel | None) -> Iter
             yield PythonPart(part=part, ms=breakdown[part] * kept, lines=tuple(called))
 
 
-def _calls(line: HostLine, kept: float) -> Iterator[PhaseLine]:
+def _calls(line: TimedLine, kept: float) -> Iterator[PhaseLine]:
     """Yield a line with each of its calls that is sampled often enough, and with the rest of its time."""
     whole = line.callback or WITHIN_CALL.get(line.work, "")
     calls = {whole: line.seen} if whole else line.calls
@@ -86,7 +87,7 @@ def _calls(line: HostLine, kept: float) -> Iterator[PhaseLine]:
             yield PhaseLine(at=line.at, ms=seen * each_ms, calls=name, samples=seen)
 
 
-def _sampled(chart: Chart, part: Stage, part_ms: float) -> tuple[HostLine, ...]:
+def _sampled(chart: Chart, part: Stage, part_ms: float) -> tuple[TimedLine, ...]:
     """Return the lines of a part by its stack samples.
 
     Samples without a time were taken between calls: they say nothing of the host's part of a call.
@@ -96,9 +97,7 @@ def _sampled(chart: Chart, part: Stage, part_ms: float) -> tuple[HostLine, ...]:
         return timed.parts.get(part, ())
     places = untimed.places if untimed and part is Stage.BETWEEN else ()
     each_ms = part_ms / max(1, sum(place.seen for place in places))
-    return tuple(
-        HostLine(one.at, one.seen, one.seen * each_ms, one.callback, {one.calls: one.seen}) for one in places
-    )
+    return tuple(replace(place, ms=place.seen * each_ms) for place in places)
 
 
 def _events(events: PartEvents | None, part: Stage, part_ms: float) -> Iterator[ProfileRow]:
@@ -111,7 +110,7 @@ def _events(events: PartEvents | None, part: Stage, part_ms: float) -> Iterator[
         yield _row(WorkKind.LINE, what, part, event.ms * scale, unknown=OF_EVENT)
 
 
-def _line(line: HostLine, part: Stage) -> ProfileRow:
+def _line(line: TimedLine, part: Stage) -> ProfileRow:
     what = line.callback or WITHIN_CALL.get(line.work) or line.main_call or "Python"
     return replace(_row(WorkKind.LINE, what, part, line.ms, unknown=OF_PYTHON), at=line.at)
 

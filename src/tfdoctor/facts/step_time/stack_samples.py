@@ -8,24 +8,12 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.host_lines import LineWork, work_of
+from tfdoctor.facts.step_time.line_work import LineWork, SlowCall, slow_call, work_of
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps
-from tfdoctor.facts.step_time.slow_calls import SlowCall, slow_call
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall, ProgramRecord, SeenPlace
 from tfdoctor.terms.verdict import Location
-
-
-@dataclass(frozen=True, slots=True)
-class SampledLine:
-    """A line in the stack samples, and how often it was sampled."""
-
-    at: Location | None
-    seen: int
-    callback: str = ""  # the method of a Keras callback: "Weights.on_train_batch_end"
-    makes: bool | None = None  # it makes the arguments of the training function; None is unknown
-    call: SlowCall | None = None  # what it calls, where that is costly per call
-    calls: str = ""  # the full name of what it calls: "tensorflow.random.uniform"; "" is the line itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +24,7 @@ class StackSamples:
     the lines of models whose results decide what these arguments are: actions in a game, which fill a memory.
     """
 
-    places: tuple[SampledLine, ...] = ()
+    places: tuple[TimedLine, ...] = ()
     called_at: Location | None = None
     new_arguments: tuple[tuple[int, ...], ...] = ()
     function: str = ""  # the training function's name in the trace; "" is unknown
@@ -54,14 +42,18 @@ class StackSamples:
         if record is None:
             cure = "" if recording.run else framework.with_tfdoctor
             raise Unavailable(f"the stack of Python between two steps was not sampled{cure}")
-        place, fed = Places.of(recording), record.fed or FedCall()
+        locate, fed = Places.of(recording), record.fed or FedCall()
         return cls(
-            tuple(_sampled(line, place(line.at)) for line in record.places if not line.inside),
-            place(fed.at),
+            tuple(
+                TimedLine(locate(one.at), one.seen, 0.0, one.callback, {one.calls: one.seen}, makes=one.makes)
+                for one in record.places
+                if not one.inside
+            ),
+            locate(fed.at),
             tuple(argument.shape for argument in fed.arguments if argument.new_object),
             fed.function,
             frozenset(
-                at for line in record.places if _runs_model(line, fed, recording.program) and (at := place(line.at))
+                at for one in record.places if _runs_model(one, fed, recording.program) and (at := locate(one.at))
             ),
         )
 
@@ -71,7 +63,7 @@ class StackSamples:
         return sum(place.seen for place in self.places)
 
     @property
-    def makers(self) -> tuple[SampledLine, ...]:
+    def makers(self) -> tuple[TimedLine, ...]:
         """The lines that make the arguments of the training function, other than mostly by calls that are slow."""
         slow = Counter[Location | None]()
         for place in self.places:
@@ -79,7 +71,7 @@ class StackSamples:
         made = (one for one in self.places if one.makes and not one.call and slow[one.at] < 0)
         return tuple(made) if self.new_arguments else ()
 
-    def share(self, places: Iterable[SampledLine]) -> float:
+    def share(self, places: Iterable[TimedLine]) -> float:
         """Return the share of the stack samples at these places, 0 to 1."""
         return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0
 
@@ -97,7 +89,3 @@ def _runs_model(line: SeenPlace, fed: FedCall, program: ProgramRecord | None) ->
 
 READ = "ReadVariableOp"
 """TensorFlow's operation that reads a variable, such as the weights of a layer."""
-
-
-def _sampled(line: SeenPlace, at: Location | None) -> SampledLine:
-    return SampledLine(at, line.seen, line.callback, line.makes, slow_call(line.calls), line.calls)

@@ -82,6 +82,11 @@ class SteadySteps:
         starts, ends = pairs_of(self.stretches).T
         return self.scaled(int((work.before(np.maximum(starts, ends)) - work.before(starts)).sum()))
 
+    def split_ms(self, work: Intervals) -> tuple[float, float]:
+        """Return how long something lasts inside and outside of the training calls, in ms per round."""
+        inside_ms = self.ms(work & self.calls)
+        return inside_ms, max(0.0, self.ms(work) - inside_ms)
+
     def scaled(self, ps: int) -> float:
         """Return ps, summed over the stretches, as ms per round."""
         return ps / PS_PER_MS / self.rounds * self.scale

@@ -8,7 +8,8 @@ from typing import Self
 
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.stack_samples import SampledLine, StackSamples
+from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input.remedies import fewer, in_place
 from tfdoctor.terms import text
 from tfdoctor.terms.units import ms
@@ -99,22 +100,22 @@ ALONE = 10
 """Stack samples in a line that is named without the others: with 10 its time is uncertain by a third."""
 
 
-def _by_line(makers: Sequence[SampledLine], all_ms: float) -> tuple[tuple[Location | None, str, float], ...]:
+def _by_line(makers: Sequence[TimedLine], all_ms: float) -> tuple[tuple[Location | None, str, float], ...]:
     """Divide the time among lines; a line is sampled in several places, of which the first is the most frequent."""
     seen: Counter[Location | None] = Counter()
     calls: dict[Location | None, str] = {}
     for maker in makers:
         seen[maker.at] += maker.seen
-        calls.setdefault(maker.at, maker.calls)
+        calls.setdefault(maker.at, maker.main_call)
     return tuple((at, calls[at], all_ms * n / seen.total()) for at, n in seen.most_common())
 
 
-def _in_function(makers: Sequence[SampledLine], function: str) -> Remedy | None:
+def _in_function(makers: Sequence[TimedLine], function: str) -> Remedy | None:
     """Return what to do where TensorFlow's operations, called one by one, make the batch; None for other Python."""
     operations = Counter[str]()
     for maker in makers:
-        if OPERATION.match(maker.calls):
-            operations[maker.calls] += maker.seen
+        if OPERATION.match(maker.main_call):
+            operations[maker.main_call] += maker.seen
     if 2 * operations.total() <= sum(maker.seen for maker in makers):
         return None
     name = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1)

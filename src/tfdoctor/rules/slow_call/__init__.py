@@ -1,13 +1,14 @@
 from math import sqrt
 
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.single_operations import SingleOperations
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls, SlowLine
-from tfdoctor.rules.slow_call.instead import INSTEAD
-from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
-from tfdoctor.rules.slow_call.writing import Writing
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.rules.slow_call.single_calls import SingleCalls
+from tfdoctor.rules.slow_call.writing import MOST_STEPS, READ_MS, Writing
 
 __doc__, CODE = page(__file__)
 
@@ -27,7 +28,9 @@ class Limits:
     samples: float = limit(5.0, "Stack samples in such calls; with 5 their time is uncertain by 45 %")
 
 
-OF_THE_RUN = {SlowCall.PREDICT: RunCall.PREDICT, SlowCall.EVALUATE: RunCall.EVALUATE, SlowCall.SAVE: RunCall.SAVE}
+OF_THE_RUN: dict[SlowCall | None, RunCall] = {
+    SlowCall.PREDICT: RunCall.PREDICT, SlowCall.EVALUATE: RunCall.EVALUATE, SlowCall.SAVE: RunCall.SAVE,
+}  # fmt: skip
 """The calls whose time the account of the run has as a phase of its own."""
 
 
@@ -42,110 +45,123 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the time of such calls with the step, and writes with how often they can be read."""
-    if writing.often == 1:
-        slow = replace(slow, lines=tuple(one for one in slow.lines if one.call is not SlowCall.WRITE))
-    sampled, many = slow, examples.calls if examples else ()
-    ordered = sorted((*slow.lines, *(one.line for one in many)), key=lambda line: -line.ms)
-    slow = replace(slow, lines=tuple(ordered))
-    seen, share = sum(line.seen for line in slow.lines), breakdown.share(slow.ms)
+    sampled = [one for one in slow.lines if writing.often > 1 or one.kind is not SlowCall.WRITE]
+    many = examples.calls if examples else ()
+    lines = sorted((*sampled, *(one.line for one in many)), key=lambda line: -line.ms)
+    seen, all_ms = sum(line.seen for line in lines), sum(line.ms for line in lines)
+    share = breakdown.share(all_ms)
     measures = (
         Measure.share("share of the step in such calls", share, limits.share),
         Measure("stack samples in such calls", count(seen), count(limits.samples)),
     )
     if share < limits.share or seen < limits.samples:
-        return Healthy(summary=_little(slow, long), evidence=measures)
-    first = _first_of_each(slow.lines)
-    return Finding(
-        summary=_summary(slow, many),
-        evidence=(*measures, *writing.measures, *_evidence(slow, many)),
-        remedies=tuple(replace(_instead(line, writing), at=line.at) for line in first),
-        effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
-        run_effects=tuple(writing.effects),
-        about=OF_THE_RUN.get(first[0].call),
-        alike=len(first) - 1,
-    )
-
-
-def _instead(line: SlowLine, writing: Writing) -> Remedy:
-    return writing.remedy if line.call is SlowCall.WRITE else INSTEAD[line.call]
-
-
-def _evidence(slow: SlowCalls, many: Sequence[SingleCall]) -> Iterator[Evidence]:
-    """Yield how often each function for one example is called and how long a call takes, and all lines."""
-    for one in many:
-        yield Measure(f"calls of {one.name} per step", count(one.calls))
-        yield Measure(f"time of a call of {one.name}", ms(one.call_ms))
-    yield Table.of(
-        slow.lines,
+        return Healthy(summary=_little(all_ms, long), evidence=measures)
+    kinds = {
+        kind: [line for line in lines if line.kind is kind] for kind in dict.fromkeys(one.kind for one in lines)
+    }
+    groups = sorted(kinds.values(), key=lambda group: -sum(one.ms for one in group))
+    first, time_ms = groups[0][0], sum(line.ms for line in groups[0])
+    called = f"{first.kind} in every step"
+    if one := next((one for one in many if one.line == first), None):
+        called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
+    summary = f"Calling {called} takes about {milliseconds(time_ms)} of each step, mostly at {location(first.at)}"
+    all_calls = f"; all such calls take {milliseconds(all_ms)}" if len(groups) > 1 else ""
+    apart = "time from one write to the next, without the writing itself"
+    writes = [Measure(apart, ms(writing.step_ms), ms(READ_MS))] if writing.writes else []
+    of_many = [
+        measure
+        for one in many
+        for measure in (
+            Measure(f"calls of {one.name} per step", count(one.calls)),
+            Measure(f"time of a call of {one.name}", ms(one.call_ms)),
+        )
+    ]
+    table = Table.of(
+        lines,
         ("your line", lambda line: line.at),
-        ("call", lambda line: str(line.call)),
-        ("seen in steps", lambda line: f"{line.steps} of {slow.step_count}"),
+        ("call", lambda line: str(line.kind)),
+        ("seen in steps", lambda line: f"{len(line.steps)} of {slow.step_count}"),
         ("time per step (estimate)", lambda line: ms(line.ms)),
         most=SHOWN_ROWS,
     )
+    return Finding(
+        summary=summary + all_calls,
+        evidence=(*measures, *writes, *of_many, table),
+        remedies=tuple(replace(_instead(one, writing), at=one.at) for one, *_ in groups),
+        effects=tuple(_effects(sampled, [one.line for one in many], breakdown, single, body)),
+        run_effects=writing.effects,
+        about=OF_THE_RUN.get(first.kind),
+        alike=len(groups) - 1,
+    )
 
 
-def _little(slow: SlowCalls, long: LongStepLines | None) -> str:
+def _little(time_ms: float, long: LongStepLines | None) -> str:
     """Say how much such calls take of typical steps, and where only long steps make them."""
-    if slow.ms:
-        return f"Calls such as predict and set_weights take {milliseconds(slow.ms)} per step"
+    if time_ms:
+        return f"Calls such as predict and set_weights take {milliseconds(time_ms)} per step"
     first = next(iter(long.slow_calls), None) if long and long.timed else None
     if first is None:
         return "No call such as predict and set_weights is seen in typical steps"
-    call, at = first.call, location(first.at)
-    return f"Calls of {call} ({at}) are not in typical steps, only in long ones; see step-outlier"
-
-
-def _summary(slow: SlowCalls, many: Sequence[SingleCall]) -> str:
-    """Name the kind of call that takes most of the time, and its line that does."""
-    first, *others = _first_of_each(slow.lines)
-    time_ms = sum(line.ms for line in slow.lines if line.call is first.call)
-    called = f"{first.call} in every step"
-    if one := next((one for one in many if one.line == first), None):
-        called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
-    of = f"{milliseconds(time_ms)} of each step"
-    text = f"Calling {called} takes about {of}, mostly at {location(first.at)}"
-    return f"{text}; all such calls take {milliseconds(slow.ms)}" if others else text
-
-
-def _first_of_each(lines: Sequence[SlowLine]) -> list[SlowLine]:
-    """Return the longest line of each kind of call, the kind that takes most first."""
-    kinds = dict.fromkeys(line.call for line in lines)
-    groups = [[line for line in lines if line.call is kind] for kind in kinds]
-    return [group[0] for group in sorted(groups, key=lambda group: -sum(one.ms for one in group))]
+    calls = f"Calls of {first.call} ({location(first.at)})"
+    return f"{calls} are not in typical steps, only in long ones; see step-outlier"
 
 
 def _effects(
-    slow: SlowCalls, many: Sequence[SingleCall], single: SingleOperations | None, body: LoopBody | None
-) -> tuple[Effect, ...]:
-    """Return the calls' time in each part of the step, as a ceiling.
+    sampled: Sequence[TimedLine],
+    many: Sequence[TimedLine],
+    breakdown: Breakdown,
+    single: SingleOperations | None,
+    body: LoopBody | None,
+) -> Iterator[Effect]:
+    """Yield the calls' time in each part of the step, as a ceiling, and the waits for pipelines that they build.
 
+    Of a part, sampled calls may take as much as their samples allow for, within Python's time there: one standard
+    error more than they show; the number of samples is a Poisson count, whose standard error is its root.
     The operations that Python runs one by one may all be theirs: samples show only a part of short ones.
     """
-    alone_ms = single.inside_ms + single.between_ms if single and slow.lines else 0.0
+    taken = {stage: sum(line.parts_ms.get(stage, 0.0) for line in sampled) for stage in Stage}
+    seen = sum(line.seen for line in sampled)
     own_ms = {Stage.HOST: body.host_ms, Stage.BETWEEN: body.between_ms} if body else {}
-    times = {stage: _ceiling(slow, stage, own_ms.get(stage, 0.0)) for stage in (Stage.HOST, Stage.BETWEEN)}
-    times[Stage.DEVICE] = max(slow.part_ms(Stage.DEVICE), alone_ms)
+    times = {}
+    for stage in (Stage.HOST, Stage.BETWEEN):
+        most = min(own_ms.get(stage, 0.0), taken[stage] * (1.0 + 1.0 / sqrt(seen))) if seen else 0.0
+        times[stage] = max(taken[stage], most) if taken[stage] else 0.0
+    alone_ms = single.inside_ms + single.between_ms if single and sampled else 0.0
+    times[Stage.DEVICE] = max(taken[Stage.DEVICE], alone_ms)
     for stage in times:
-        times[stage] += sum(one.line.parts_ms.get(stage, 0.0) for one in many)
-    return Effect.of_stages(times, StepWork.SLOW_CALLS)
+        times[stage] += sum(line.parts_ms.get(stage, 0.0) for line in many)
+    yield from Effect.of_stages(times, StepWork.SLOW_CALLS)
+    waits_ms, all_ms = taken[Stage.INPUT], breakdown[Stage.INPUT]
+    if waits_ms and all_ms:
+        yield Effect(Stage.INPUT, max(0.0, 1.0 - waits_ms / all_ms), bound=Bound.AT_MOST)
 
 
-def _ceiling(slow: SlowCalls, stage: Stage, own_ms: float) -> float:
-    """Return what sampled calls may take of a part: as much as their samples allow for, within Python's time there.
+def _instead(line: TimedLine, writing: Writing) -> Remedy:
+    """Return what to do instead of a call; the sources are linked on the rule's page."""
+    if line.kind is not SlowCall.WRITE:
+        return INSTEAD[line.kind]
+    edit, changes = (
+        "every-hundred-steps" if writing.often == MOST_STEPS else "",
+        "nothing is written in the other steps",
+    )
+    code = CODE["write"].format(writing.often)
+    return Remedy(f"Write every {writing.often} steps", code, edit_id=edit, changes=changes)
 
-    That is one standard error more than they show; the number of samples is a Poisson count, whose standard
-    error is its root.
-    """
-    seen, time_ms = sum(line.seen for line in slow.lines), slow.part_ms(stage)
-    if not seen or not time_ms:
-        return 0.0
-    return max(time_ms, min(own_ms, time_ms * (1.0 + 1.0 / sqrt(seen))))
 
-
-def _input(slow: SlowCalls, breakdown: Breakdown) -> tuple[Effect, ...]:
-    """Return the waits for the pipelines that the calls build."""
-    waits_ms, all_ms = slow.part_ms(Stage.INPUT), breakdown[Stage.INPUT]
-    if not waits_ms or not all_ms:
-        return ()
-    return (Effect(Stage.INPUT, max(0.0, 1.0 - waits_ms / all_ms), bound=Bound.AT_MOST),)
+INSTEAD: dict[SlowCall | None, Remedy] = {
+    SlowCall.FIT: Remedy("Call train_on_batch, or fit once over all batches", CODE["fit"]),
+    SlowCall.PREDICT: Remedy(
+        "Call predict_on_batch, or the model in a tf.function", CODE["predict"], edit_id="calls-per-batch"
+    ),
+    SlowCall.EVALUATE: Remedy("Call test_on_batch, or evaluate once per epoch", CODE["evaluate"]),
+    SlowCall.WEIGHTS: Remedy(
+        "Update the variables in place, in a tf.function", CODE["assign"], edit_id="assign-weights"
+    ),
+    SlowCall.CLONE: Remedy("Clone the model once, before the loop"),
+    SlowCall.SAVE: Remedy("Save every 1,000 steps or once per epoch", CODE["save"]),
+    SlowCall.MODEL: Remedy("Call the model in a tf.function", CODE["model"]),
+    SlowCall.SINGLE: Remedy(
+        "Stack the examples and call the function once, if no call needs the result of another", CODE["stacked"]
+    ),
+    SlowCall.CLEAR: Remedy("Clear the session once, before the model is built"),
+}

@@ -8,16 +8,18 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.step_time.breakdown import WORKING, working
+from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.retracing import function_calls
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import trainers
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import PythonRecord, RecordedGraph, SourceLine
-from tfdoctor.terms.verdict import Stage
+from tfdoctor.recording.program import RecordedGraph
+from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Trace
 
 MANY = 8.0
@@ -41,7 +43,7 @@ class SingleCall:
     name: str
     calls: float
     call_ms: float
-    line: SlowLine
+    line: TimedLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,7 @@ class SingleCalls:
         Raises:
             Unavailable: the stack was not sampled, or the samples have no time in the trace.
         """
-        program = recording.program
-        record = sampled.python
+        program, record = recording.program, sampled.python
         if program is None or record is None:
             raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
         began_ps = sampling_began(record, trace)
@@ -81,20 +82,20 @@ class SingleCalls:
         steady, locate = SteadySteps.of(steps), Places.of(recording)
         found = []
         for name in _singles(program.graphs) - {own}:
-            caller = _caller(record, _calls_of(name, sampled.trace), began_ps)
-            spans = _calls_of(name, trace)
-            found.append(_call(name, spans, steady, activity, (caller, locate)))
-        kept = [call for call in found if call]
-        return cls(tuple(sorted(kept, key=lambda call: (-call.line.ms, call.name))))
+            spans = _calls_of(name, sampled.trace)
+            seen = Counter[Location | None]()
+            for place in record.places:
+                seen[locate(place.at)] += int(spans.holds(times_of(place, began_ps)).sum())
+            seen.pop(None, None)
+            at, number = next(iter(seen.most_common(1)), (None, 0))
+            call = _call(name, _calls_of(name, trace), steady, activity, at, number)
+            found += [call] if call else []
+        return cls(tuple(sorted(found, key=lambda call: (-call.line.ms, call.name))))
 
 
 def _calls_of(name: str, trace: Trace) -> Intervals:
     """Return when the trainer's threads call a function."""
-    lines = trainers(line for line in trace.host_lines if len(line))
-    return Intervals.union(span for line in lines for span in function_calls(line, name).spans)
-
-
-Caller = tuple[SourceLine | None, int]
+    return Intervals.any_of(function_calls(line, name) for line in trainers(trace.host_lines))
 
 
 def _singles(graphs: Iterable[RecordedGraph]) -> set[str]:
@@ -125,44 +126,24 @@ def _examples(graph: RecordedGraph) -> Iterator[int | None]:
             yield shape[0] if len(shape) > 1 or shape[0] in {1, None} else 0
 
 
-def _caller(record: PythonRecord, spans: Intervals, began_ps: int) -> Caller:
-    """Return the user's line with most stack samples within spans, and how many; (None, 0) where there are none."""
-    seen = Counter[SourceLine]()
-    for place in record.places:
-        if place.at is not None:
-            seen[place.at] += int(spans.holds(times_of(place, began_ps)).sum())
-    return next(iter(seen.most_common(1)), (None, 0))
-
-
 def _call(
-    name: str, spans: Intervals, steady: SteadySteps, activity: Activity, caller: tuple[Caller, Places]
+    name: str, spans: Intervals, steady: SteadySteps, activity: Activity, at: Location | None, seen: int
 ) -> SingleCall | None:
-    """Return the calls of one function; None where they are few, mostly operations, or at no known line."""
-    (line, seen), locate = caller
+    """Return the calls of one function; None where they are few, mostly operations, or at no known line.
+
+    Their time is divided as Breakdown divides the step.
+    """
     counts = [  # in each steady step
         sum(start <= begin < end for begin, _ in spans.within(start, end).spans) for start, end in steady.stretches
     ]
-    at, calls, steps = locate(line), sum(counts) / steady.rounds, sum(map(bool, counts))
-    whole_ms = steady.ms(spans)
+    calls, whole_ms = sum(counts) / steady.rounds, steady.ms(spans)
     if at is None or not seen or calls < MANY:
         return None
-    parts = _parts(spans, steady, activity)
-    if parts[Stage.DEVICE] >= USEFUL * whole_ms:
+    host_ms, between_ms = steady.split_ms(spans - working(activity, *WORKING))
+    device_ms = steady.ms(spans & activity.of(Stage.DEVICE))
+    if device_ms >= USEFUL * whole_ms:
         return None
+    parts = {Stage.DEVICE: device_ms, Stage.HOST: host_ms, Stage.BETWEEN: between_ms}
     spared = {stage: time * (1.0 - 1.0 / calls) for stage, time in parts.items() if time}
-    return SingleCall(name, calls, whole_ms / calls, SlowLine(at, SlowCall.SINGLE, seen, steps, spared))
-
-
-def _parts(spans: Intervals, steady: SteadySteps, activity: Activity) -> dict[Stage, float]:
-    """Divide the time of calls as Breakdown divides the step, in ms per training step."""
-    computing = activity.of(Stage.DEVICE)
-    others = activity.wait
-    for stage in (Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE):
-        others |= activity.of(stage)
-    own = spans - (computing | others)
-    inside_ms = steady.ms(own & steady.calls)
-    return {
-        Stage.DEVICE: steady.ms(spans & computing),
-        Stage.HOST: inside_ms,
-        Stage.BETWEEN: max(0.0, steady.ms(own) - inside_ms),
-    }
+    shown = [place for place, number in enumerate(counts) if number]
+    return SingleCall(name, calls, whole_ms / calls, TimedLine.slow(at, SlowCall.SINGLE, seen, shown, spared))

@@ -1,6 +1,5 @@
 """How often a loop writes what somebody reads, and what that takes of the run beside the steps."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Self
@@ -8,16 +7,16 @@ from typing import Self
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls
+from tfdoctor.facts.step_time.line_work import SlowCall
+from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Measure, Recurrence, Remedy, RunEffect
+from tfdoctor.terms.verdict import Bound, Recurrence, RunEffect
 
 READ_MS = 5000.0
 """Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the
 default of its --reload_interval."""
-
 
 MOST_STEPS = 100
 """Steps from one write to the next at most: 99 % of its time is saved then."""
@@ -53,22 +52,9 @@ class Writing:
         return min(MOST_STEPS, ceil(READ_MS / max(self.step_ms, 1.0)))
 
     @property
-    def measures(self) -> Sequence[Measure]:
-        """The time from one write to the next, with the shortest in which somebody can read it."""
-        label = "time from one write to the next, without the writing itself"
-        return [Measure(label, ms(self.step_ms), ms(READ_MS))] if self.writes else []
-
-    @property
-    def remedy(self) -> Remedy:
-        """Write as often as somebody can read."""
-        edit = "every-hundred-steps" if self.often == MOST_STEPS else ""
-        code = RARELY.format(self.often)
-        return Remedy(f"Write every {self.often} steps", code, edit_id=edit, changes=FEWER)
-
-    @property
-    def effects(self) -> Sequence[RunEffect]:
+    def effects(self) -> tuple[RunEffect, ...]:
         """What that leaves of the time beside the steps."""
-        return [
+        return tuple(
             RunEffect(
                 phase=line.phase,
                 of=ms(line.ms),
@@ -79,11 +65,4 @@ class Writing:
                 bound=Bound.AT_MOST,
             )
             for line in self.lines
-        ]
-
-
-FEWER = "nothing is written in the other steps"
-
-RARELY = """\
-if step % {} == 0:  # somebody can read what comes every 5 s, no sooner
-    ...  # summaries, prints, tables, images"""
+        )

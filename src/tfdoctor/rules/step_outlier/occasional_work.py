@@ -1,6 +1,6 @@
 """Lines whose time is in long steps of the whole run: work that comes with some of the steps only."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -10,11 +10,12 @@ from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
-from tfdoctor.terms.humanize import counted, duration, location, percent
+from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.facts.step_time.line_work import LineWork
+from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase, RunWork
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Concern, Finding, Location, Measure, Recurrence, Remedy, RunEffect, Table
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Recurrence, RunEffect
 
 OWN_WORK = (RunWork.OTHER, RunWork.MODEL, RunWork.SAVING)
 """What a line does that makes a step long by itself; rules for input, tracing and building report the rest."""
@@ -24,9 +25,6 @@ OF_EACH_STEP = (LineWork.OPERATIONS, LineWork.READING, LineWork.CONVERTING, Line
 
 OFTEN = 0.05
 """Share of a usual step from which a line belongs to every step: it does not come sometimes."""
-
-SHOWN = 3
-"""Lines with remedies of their own: those that take most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,13 @@ class OccasionalWork:
         contended = cores is not None and cores.contended
         if contended and usual is None:
             raise Unavailable("other programs used the cores, which may be why steps took long")
-        always = _in_each_step(breakdown, usual, set(LineWork) if contended else OF_EACH_STEP)
+        always = {
+            line.at
+            for part in (usual.parts.values() if usual and breakdown else ())
+            for line in part
+            if breakdown and line.ms >= OFTEN * breakdown.step_ms and not line.callback
+            if contended or line.work in OF_EACH_STEP
+        }
         lines = tuple(
             replace(line, ms=scale * line.ms)
             for line in seen.lines
@@ -91,57 +95,3 @@ class OccasionalWork:
                 times=self.long,
                 bound=Bound.AT_MOST,
             )
-
-    def finding(self, least: float) -> Finding:
-        """Report the lines; ``least`` is the share from which they are reported."""
-        first = self.lines[0]
-        every = f", about every {counted(self.every, 'step')}" if self.every else ""
-        does = f" ({_called(first)})" if first.calls else ""
-        return Finding(
-            summary=f"{self.long:,} of {counted(self.steps, 'step')} of the run took over 1.5 times the usual time"
-            f"{every}, with {duration(first.ms)} ({percent(first.ms / self.ms * self.share)} of what recurs) at "
-            f"{location(first.at)}{does}",
-            evidence=(
-                Measure.share("share in these lines of what recurs in the run", self.share, least),
-                self._table(),
-            ),
-            remedies=tuple(_less_often(line) for line in self.lines[:SHOWN]),
-            run_effects=tuple(self.effects()),
-            concern=Concern.LONG_STEPS,
-            alike=len(self.lines) - 1,
-        )
-
-    def _table(self) -> Table:
-        return Table.of(
-            self.lines,
-            ("your line", lambda line: line.at or ""),
-            ("calls", lambda line: line.calls),
-            ("time in long steps", lambda line: ms(line.ms)),
-            ("stack samples", lambda line: count(line.samples)),
-        )
-
-
-def _in_each_step(
-    breakdown: Breakdown | None, usual: HostLines | None, kinds: Collection[LineWork]
-) -> set[Location | None]:
-    """Return the lines with work of these kinds that a usual step consists of."""
-    if breakdown is None or usual is None:
-        return set()
-    least = OFTEN * breakdown.step_ms
-    return {
-        line.at
-        for lines in usual.parts.values()
-        for line in lines
-        if line.ms >= least and not line.callback and line.work in kinds
-    }
-
-
-def _called(line: LongLine) -> str:
-    """Return the name of the function; of a special method also its class, as in "Layer.__call__"."""
-    of, name = ("", *line.calls.split("."))[-2:]
-    return f"{of}.{name}" if of and name.startswith("__") else name
-
-
-def _less_often(line: LongLine) -> Remedy:
-    what = f"Call {_called(line)}" if line.calls else "Do the work of this line"
-    return Remedy(f"{what} less often, or once per epoch", at=line.at)

@@ -8,15 +8,12 @@ from typing import Self
 
 from tfdoctor.facts.phases.long_steps import OCCASIONS
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.step_time.long_step_lines import CallbackSteps, LongStepLine
-from tfdoctor.facts.step_time.slow_calls import SlowCall
-from tfdoctor.facts.steps.steps import Step, Steps
-from tfdoctor.terms.humanize import counted, location, milliseconds, percent
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.verdict import Stage
 
 MINORITY = 3
 """At most one step in three is long: steady steps are at least two in three."""
-
 
 ALIKE = 0.75
 """Of the smallest growth of a part in steps with samples of a callback: others that grew as much have it, too."""
@@ -30,15 +27,6 @@ class OutlierStep:
     total_ms: float
     part: str
     growth_ms: float
-    is_main: bool  # the part accounts for at least half of the step's growth
-
-    @classmethod
-    def of(cls, step: Step, parts: Mapping[str, float], steady: Mapping[str, float]) -> Self:
-        """Compare the parts of a step with those of steady steps."""
-        part = max(parts, key=lambda name: parts[name] - steady[name])
-        growth_ms = parts[part] - steady[part]
-        is_main = growth_ms * 2 >= sum(parts.values()) - sum(steady.values())
-        return cls(step.number, step.total_ms, part, growth_ms, is_main)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,35 +44,49 @@ class Pattern:
     def of_outliers(cls, steps: Steps, breakdown: Breakdown, long: Sequence[int]) -> Self:
         """Return the long steps, by their places, with their growth beyond steady steps."""
         rows = [row for row, steady in zip(breakdown.steps, steps.steady, strict=True) if steady]
-        parts = {part: median(row[part] for row in rows) for part in breakdown.steps[0]}
-        found = tuple(OutlierStep.of(steps.steps[at], breakdown.steps[at], parts) for at in long)
-        causes = {step.part if step.is_main else "" for step in found}
+        usual = {part: median(row[part] for row in rows) for part in breakdown.steps[0]}
+        grown, causes = {}, set()
+        for at in long:
+            row = breakdown.steps[at]
+            more, part = max(((row[part] - usual[part], part) for part in row), key=lambda one: one[0])
+            grown[at] = part, more
+            causes.add(part if more * 2 >= sum(row.values()) - sum(usual.values()) else "")
         steady_ms = median(step.total_ms for step in steps.steady_steps)
         beyond = {at: steps.steps[at].total_ms - steady_ms for at in long}
-        cause = causes.pop() if len(causes) == 1 else ""
-        return cls(found, cause, steady_ms, _share(beyond, steps), len(steps.steps), _runs(long))
+        return cls._of(steps, grown, causes.pop() if len(causes) == 1 else "", steady_ms, beyond)
 
     @classmethod
-    def of_callback(cls, one: CallbackSteps, steps: Steps, breakdown: Breakdown) -> Self | None:
+    def of_callback(cls, part: Stage, shown: Collection[int], steps: Steps, breakdown: Breakdown) -> Self | None:
         """Return the steps whose part grew as it does where the callback is seen; None where these are no minority.
 
         Samples show only some of them. Other programs' work shows little in the part that the callback runs in.
         """
-        times = [row[one.part] for row in breakdown.steps]
-        if len(one.steps) * MINORITY > len(times):
+        times = [row[part] for row in breakdown.steps]
+        if len(shown) * MINORITY > len(times):
             return None
-        usual_ms = median(time for at, time in enumerate(times) if at not in one.steps)
-        least_ms = ALIKE * min(times[at] - usual_ms for at in one.steps)
+        usual_ms = median(time for at, time in enumerate(times) if at not in shown)
+        least_ms = ALIKE * min(times[at] - usual_ms for at in shown)
         beyond = {at: t - usual_ms for at, t in enumerate(times) if t - usual_ms >= least_ms}
         if least_ms <= 0.0 or len(beyond) * MINORITY > len(times):
             return None
-        found = (
-            OutlierStep(steps.steps[at].number, steps.steps[at].total_ms, one.part, more, is_main=True)
-            for at, more in beyond.items()
-        )
-        others = (step.total_ms for at, step in enumerate(steps.steps) if at not in beyond)
-        share, number_of = _share(beyond, steps), len(times)
-        return cls(tuple(found), one.part, median(others), share, number_of, _runs(beyond))
+        others = median(step.total_ms for at, step in enumerate(steps.steps) if at not in beyond)
+        return cls._of(steps, {at: (part, more) for at, more in beyond.items()}, part, others, beyond)
+
+    @classmethod
+    def _of(
+        cls,
+        steps: Steps,
+        grown: Mapping[int, tuple[str, float]],
+        cause: str,
+        steady_ms: float,
+        beyond_ms: Mapping[int, float],
+    ) -> Self:
+        every = steps.steps
+        whole = sum(step.total_ms * step.calls for step in every)
+        beyond = sum(more * every[at].calls for at, more in beyond_ms.items())
+        found = tuple(OutlierStep(every[at].number, every[at].total_ms, *growth) for at, growth in grown.items())
+        occasions = sum(at - 1 not in beyond_ms for at in beyond_ms)
+        return cls(found, cause, steady_ms, beyond / whole if whole else 0.0, len(every), occasions)
 
     @property
     def summary(self) -> str:
@@ -95,9 +97,8 @@ class Pattern:
     def period(self) -> str:
         """A clause with the distance of the long steps, where it is always the same; else ""."""
         distances = {after.number - before.number for before, after in pairwise(self.steps)}
-        if len(self.steps) < OCCASIONS or len(distances) != 1:
-            return ""
-        return f", every {distances.pop()} steps"
+        regular = len(self.steps) >= OCCASIONS and len(distances) == 1
+        return f", every {distances.pop()} steps" if regular else ""
 
     @property
     def unclear(self) -> str:
@@ -109,35 +110,11 @@ class Pattern:
             "trace more with --steps to see whether it recurs"
         )
 
-    def because(self, main: LongStepLine | None) -> str:
-        """Return the cause and the durations as a clause."""
+    def because(self, line: str) -> str:
+        """Return the cause, with a clause that names its line, and the durations."""
         longest = milliseconds(max(step.total_ms for step in self.steps))
         durations = f"up to {longest} instead of {milliseconds(self.steady_ms)}"
-        line = f", mostly {work_of(main)} at {location(main.at)}" if main else ""
         return f" because of {NAMES[self.cause]}{line}: {durations}{self.period}"
-
-
-def _share(beyond_ms: Mapping[int, float], steps: Steps) -> float:
-    """Return the share of the traced time that long steps, by their places, take beyond other ones."""
-    beyond = sum(more * steps.steps[at].calls for at, more in beyond_ms.items())
-    whole = sum(step.total_ms * step.calls for step in steps.steps)
-    return beyond / whole if whole else 0.0
-
-
-def _runs(long: Collection[int]) -> int:
-    """Return how many runs of adjacent steps there are."""
-    return sum(at - 1 not in long for at in long)
-
-
-def work_of(line: LongStepLine) -> str:
-    """Return the name of the function that a line calls, or of the callback that it is in."""
-    return called(line) or line.callback or "Python"
-
-
-def called(line: LongStepLine) -> str:
-    """Return the function that a line calls; "" for fit, which has called the line's callback."""
-    within = line.callback and line.call is SlowCall.FIT
-    return "" if within else line.calls.rpartition(".")[2]
 
 
 NAMES = {
