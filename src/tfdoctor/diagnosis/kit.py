@@ -3,16 +3,28 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 
+from tfdoctor.diagnosis.input_stages import (
+    MAPS,
+    ONE_THREAD,
+    READERS,
+    awaited,
+    bound_by,
+    heaviest,
+    left_on_all_cores,
+    work_table,
+)
 from tfdoctor.diagnosis.page import page
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.spared import spared
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
@@ -20,10 +32,11 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent
+from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent, quantity
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.units import count, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
@@ -49,12 +62,14 @@ from tfdoctor.terms.verdict import (
 )  # fmt: skip
 
 __all__ = [
-    "Bound", "Breakdown", "Callable", "Cell", "Concern", "Cores", "Dataset", "Device", "DeviceKind", "Effect",
-    "Evidence", "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator",
-    "Location", "Mapping", "Measure", "NotApplicable", "Operation", "OperationTime", "Operations",
-    "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunEffect", "RunLine", "RunPhases",
-    "RunSteps", "Sequence", "Severity", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table",
-    "Topic", "Unavailable", "Verdict", "count", "counted", "dataclass", "figures_per_step", "found",
-    "limit", "location", "milliseconds", "ms", "nbytes", "not_on", "number", "page", "percent",
-    "pipeline_ran", "prod", "ratio", "re", "replace", "share_limit", "spared", "timed_steps", "whole_run",
+    "MAPS", "ONE_THREAD", "READERS", "Bound", "Breakdown", "Callable", "Cell", "Concern", "Cores",
+    "CpuContention", "Dataset", "DatasetProperties", "Device", "DeviceKind", "Effect", "Evidence", "Finding",
+    "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator", "Location", "Mapping",
+    "Measure", "NotApplicable", "Operation", "OperationTime", "Operations", "PartTime", "Phase", "Program",
+    "Recurrence", "Remedy", "RunCall", "RunEffect", "RunLine", "RunPhases", "RunSteps", "Sequence",
+    "Severity", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table", "Topic", "Unavailable",
+    "Verdict", "awaited", "bound_by", "count", "counted", "dataclass", "figures_per_step", "found",
+    "heaviest", "inf", "kind_of", "left_on_all_cores", "limit", "location", "milliseconds", "ms", "nbytes",
+    "not_on", "number", "page", "percent", "pipeline_ran", "prod", "quantity", "ratio", "re", "replace",
+    "share_limit", "spared", "timed_steps", "whole_run", "work_table",
 ]  # fmt: skip
