@@ -14,7 +14,6 @@ from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import per_element_map
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 
@@ -92,10 +91,7 @@ def test_a_function_that_was_not_recorded_is_not_judged() -> None:
     assert isinstance(example(stage(dataset=None)), NotApplicable)
     assert isinstance(
         per_element_map.check(
-            InputPipeline.of(stage()),
-            Breakdown.of(input=6.0, host=2.0),
-            Unavailable("nothing recorded"),
-            CpuContention(crowded=False),
+            InputPipeline.of(stage()), Unavailable("nothing recorded"), CpuContention(crowded=False)
         ),
         NotApplicable,
     )

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 from tfdoctor.diagnosis.call_rules import CallLimits, CallRule
+from tfdoctor.diagnosis.input_stages import MAPS, ONE_THREAD, READERS, awaited, bound_by, heaviest, left_on_all_cores, work_table
 from tfdoctor.diagnosis.places import PART, RunPlace, SlowPlaces, call_table, changes, in_function, line_table, none_seen
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
@@ -12,9 +13,11 @@ from tfdoctor.diagnosis.shares import judged
 from tfdoctor.diagnosis.small_calls import rows_per_batch, small_calls
 from tfdoctor.diagnosis.spared import nothing, spared
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -23,12 +26,13 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, Operation, Program
 from tfdoctor.facts.run_work.called_work import CalledWork, ONE_BY_ONE
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent
+from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.units import count, ms, nbytes, ratio
@@ -37,14 +41,16 @@ from typing import Any
 
 __all__ = [
     "Any", "Bound", "Breakdown", "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "Concern",
-    "Cores", "Dataset", "Device", "DeviceKind", "Effect", "Evidence", "Finding", "Framework", "Hardware",
-    "Healthy", "InputPipeline", "Iterable", "Iterator", "LineGroup", "Location", "MadeCall", "Mapping",
-    "Measure", "NotApplicable", "ONE_BY_ONE", "Operation", "OperationTime", "Operations", "PART",
-    "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunLine",
-    "RunPhases", "RunPlace", "RunSteps", "Sequence", "Severity", "SlowPlaces", "Stage", "StageTime",
-    "StepSource", "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "call_table", "changes",
-    "count", "counted", "dataclass", "duration", "figures_per_step", "found", "in_function", "judged",
-    "limit", "line_groups", "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on",
-    "nothing", "number", "page", "percent", "pipeline_ran", "prod", "ratio", "re", "replace",
-    "rows_per_batch", "share_limit", "small_calls", "spared", "timed_steps", "whole_run",
+    "Cores", "CpuContention", "Dataset", "DatasetProperties", "Device", "DeviceKind", "Effect", "Evidence",
+    "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator", "LineGroup",
+    "Location", "MAPS", "MadeCall", "Mapping", "Measure", "NotApplicable", "ONE_BY_ONE", "ONE_THREAD",
+    "Operation", "OperationTime", "Operations", "PART", "PartTime", "Phase", "Program", "READERS",
+    "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunLine", "RunPhases", "RunPlace",
+    "RunSteps", "Sequence", "Severity", "SlowPlaces", "Stage", "StageTime", "StepSource", "StepWork",
+    "Steps", "Table", "Topic", "Unavailable", "Verdict", "awaited", "bound_by", "call_table", "changes",
+    "count", "counted", "dataclass", "duration", "figures_per_step", "found", "heaviest", "in_function",
+    "inf", "judged", "kind_of", "left_on_all_cores", "limit", "line_groups", "line_table", "location",
+    "milliseconds", "ms", "nbytes", "none_seen", "not_on", "nothing", "number", "page", "percent",
+    "pipeline_ran", "prod", "quantity", "ratio", "re", "replace", "rows_per_batch", "share_limit",
+    "small_calls", "spared", "timed_steps", "whole_run", "work_table",
 ]  # fmt: skip

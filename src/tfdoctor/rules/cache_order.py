@@ -1,9 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.cacheable import REMADE, Cacheable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
+from tfdoctor.facts.input.dataset_properties import repeatable
 from tfdoctor.facts.input.repeated_work import RepeatedWork
-from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.passes import kind_of
 
 __doc__, CODE = page(__file__)
 
@@ -13,8 +11,6 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When the position of a cache matters."""
-
     passes: float = limit(
         2.0,
         "Smallest number of passes over the data for which a cache is read at all, or for which random draws "
@@ -32,19 +28,28 @@ def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work b
     limits: Limits = Limits(),
 ) -> Verdict:
     """Look for a cache that is never complete, then for one that keeps random draws."""
-    wrong = cacheable.never or cacheable.frozen
+    never, wrong = cacheable.never, cacheable.never or cacheable.frozen
     if wrong is None:
         return _in_order(properties)
     passes = properties.passes
     if passes is not None and passes < limits.passes:
         amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
         return Healthy(summary=f"The run makes {amount} over its data, so no cache is read")
-    least = count(limits.passes)
-    made = () if passes is None else (Measure("passes over the data", count(passes), least),)
-    if cacheable.never is None:
+    made = () if passes is None else (Measure("passes over the data", count(passes), count(limits.passes)),)
+    if never is None:
         return _frozen(wrong, properties, made)
-    finding = _never(cacheable.never, properties, pipeline)
-    return _priced(finding, made, repeated, breakdown, contention)
+    finding = _never(never, properties, pipeline)
+    if isinstance(repeated, Unavailable) or breakdown is None:
+        return finding
+    # What the work costs that a complete cache would spare: nothing where no step waits for it.
+    relief = contention.relief(repeated.ms) if contention else ()
+    effects = (*(repeated.effects if breakdown.waits_for_input else ()), *relief)
+    if not effects:
+        return finding
+    if not made:
+        effects = tuple(replace(effect, bound=Bound.AT_MOST) for effect in effects)
+    evidence = (*finding.evidence, *made, work_table(repeated.stages, heading="stage that works in every pass"))
+    return replace(finding, evidence=evidence, effects=effects, severity=None)
 
 
 def _caches(properties: DatasetProperties) -> list[Dataset]:
@@ -60,42 +65,30 @@ def _in_order(properties: DatasetProperties) -> Verdict:
     above = (stage for cache in caches for stage in properties.upstream(cache) if stage.function)
     unknown = next((stage.function for stage in above if repeatable(stage) is None), "")
     if unknown:
-        return NotApplicable(
-            reason=f"it is unknown whether {unknown}, before the cache, gives the same result in every pass"
-        )
+        same = "gives the same result in every pass"
+        return NotApplicable(reason=f"it is unknown whether {unknown}, before the cache, {same}")
     return Healthy(summary="The cache comes before random functions, and each pass completes it")
 
 
 def _never(cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None) -> Finding:
     """Say which stage keeps the cache from being complete."""
-    repeats = [stage for stage in properties.upstream(cache) if kind_of(stage) == "Repeat"]
-    if repeats:
+    repeat = next((stage for stage in properties.upstream(cache) if kind_of(stage) == "Repeat"), None)
+    if repeat:
         summary = "cache() comes after repeat(), so it is never complete and grows with every step"
-        lines, remedy = _lines(repeats[0], cache), _before_repeat(cache, repeats[0], properties)
+        lines, remedy = _lines(repeat, cache), _before_repeat(cache, repeat, properties)
     else:
         consumers = properties.chain[: properties.chain.index(cache)]
         take = next(stage for stage in reversed(consumers) if kind_of(stage) == "Take")
-        summary = (
-            f"cache() comes before take({take.parameters.count}), which ends each pass before the cache is complete"
-        )
+        ends = "which ends each pass before the cache is complete"
+        summary = f"cache() comes before take({take.parameters.count}), {ends}"
         lines = _lines(cache, take)
-        remedy = Remedy("Put take() before cache()", TAKE_FIRST, cache.at)
-    return Finding(
-        summary=summary,
-        evidence=(*_growth(cache, properties, pipeline), lines),
-        remedies=(remedy,),
-        severity=Severity.NOTE,
-    )
-
-
-def _growth(cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None) -> tuple[Evidence, ...]:
-    """Return by how much the cache grows, if the size of an element is known."""
+        remedy = Remedy("Put take() before cache()", "dataset = dataset.take(count).cache()", cache.at)
     each = properties.element_bytes(cache)
     stages = pipeline.stages if pipeline else ()
     calls = [stage.calls for stage in stages if stage.dataset and stage.dataset.id == cache.id]
-    if each is None or not calls:
-        return ()
-    return (Measure("memory added to the cache per step", nbytes(each * min(calls))),)
+    grows = each is not None and calls and Measure("memory added to the cache per step", nbytes(each * min(calls)))
+    evidence = (grows, lines) if grows else (lines,)
+    return Finding(summary=summary, evidence=evidence, remedies=(remedy,), severity=Severity.NOTE)
 
 
 def _lines(*stages: Dataset) -> Table:
@@ -108,40 +101,14 @@ def _lines(*stages: Dataset) -> Table:
 
 def _before_repeat(cache: Dataset, repeat: Dataset, properties: DatasetProperties) -> Remedy:
     """Put the cache before the repetition, and before all that differs from pass to pass."""
-    above = list(properties.upstream(cache))
-    random = [stage for stage in above if not repeatable(stage)]
+    random = [stage for stage in properties.upstream(cache) if not repeatable(stage)]
     if not random:
+        code = "dataset = dataset.cache().repeat()  # a pass ends, and with it the cache is complete"
         edit = "cache-before-repeat" if repeat in properties.sources(cache) else ""
-        return Remedy("Put cache() before repeat()", CACHE_FIRST, cache.at, edit)
+        return Remedy("Put cache() before repeat()", code, cache.at, edit)
     first = random[-1].function or f"{kind_of(random[-1]).lower()}()"
     action = f"Put cache() before {first} and repeat(), after all that is the same in every pass"
     return Remedy(action, CODE["in-order"], cache.at)
-
-
-def _priced(
-    finding: Finding,
-    passes: tuple[Measure, ...],
-    repeated: RepeatedWork | Unavailable,
-    breakdown: Breakdown | None,
-    contention: CpuContention | None,
-) -> Finding:
-    """Add what the work costs that a complete cache would spare; nothing where no step waits for it."""
-    if isinstance(repeated, Unavailable) or breakdown is None:
-        return finding
-    relief = contention.relief(repeated.ms) if contention else ()
-    effects = (*(repeated.effects if breakdown.waits_for_input else ()), *relief)
-    if not effects:
-        return finding
-    if not passes:
-        effects = tuple(replace(effect, bound=Bound.AT_MOST) for effect in effects)
-    stages = Table.of(
-        repeated.stages,
-        ("stage that works in every pass", lambda stage: stage.title),
-        ("your line", lambda stage: stage.at),
-        ("work per step", lambda stage: ms(stage.work_ms)),
-    )
-    evidence = (*finding.evidence, *passes, stages)
-    return replace(finding, evidence=evidence, effects=effects, severity=None)
 
 
 def _frozen(function: Dataset, properties: DatasetProperties, passes: tuple[Measure, ...]) -> Verdict:
@@ -152,17 +119,11 @@ def _frozen(function: Dataset, properties: DatasetProperties, passes: tuple[Meas
             reason=f"{name} draws random numbers before the cache, but the number of passes over the data is "
             "unknown; let the run finish"
         )
-    cache = next(
-        cache for cache in _caches(properties) if function.id in {above.id for above in properties.upstream(cache)}
-    )
+    behind = (cache for cache in _caches(properties) if function.id in {s.id for s in properties.upstream(cache)})
+    cache = next(behind)
     return Finding(
         summary=f"cache() comes after {name}, which draws random numbers: all epochs see the same draws",
         evidence=(*passes, _lines(function, cache)),
         remedies=(Remedy(f"Put cache() before {name}", CODE["augment-last"], cache.at),),
         severity=Severity.NOTE,
     )
-
-
-CACHE_FIRST = "dataset = dataset.cache().repeat()  # a pass ends, and with it the cache is complete"
-
-TAKE_FIRST = "dataset = dataset.take(count).cache()"

@@ -14,8 +14,6 @@ GENERAL = True
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a stage is reported."""
-
     share: float = share_limit(
         SHARE, "Smallest share of the step in a stage that is reported: parts of less need no explanation"
     )
@@ -31,37 +29,25 @@ def check(
     limiting = sorted(stages, key=lambda stage: -stage.wall_ms)
     if not limiting:
         return NotApplicable(reason="the times of the pipeline's stages do not explain the wait")
+    table = stage_table(limiting, "time per step", lambda stage: stage.wall_ms)
     least_ms = limits.share * breakdown.step_ms
-    hot = [s for s in limiting if s.path not in unexplained.subjects and s.wall_ms >= least_ms]
-    if hot:
-        return _finding(hot, limiting, unexplained, breakdown, limits)
-    summary = f"No stage of the input pipeline takes {percent(limits.share)} of the step without a finding"
-    return Healthy(summary=summary, evidence=(stage_table(limiting, "time per step", lambda stage: stage.wall_ms),))
-
-
-def _finding(
-    hot: Sequence[StageTime],
-    limiting: Sequence[StageTime],
-    unexplained: Unexplained,
-    breakdown: Breakdown,
-    limits: Limits,
-) -> Finding:
-    """State the time of the first as a ceiling, and at most the wait that is unexplained."""
+    hot = [one for one in limiting if one.path not in unexplained.subjects and one.wall_ms >= least_ms]
+    if not hot:
+        summary = f"No stage of the input pipeline takes {percent(limits.share)} of the step without a finding"
+        return Healthy(summary=summary, evidence=(table,))
     first = hot[0]
     where = f" at {location(first.at)}" if first.at else ""
-    share = first.wall_ms / breakdown.step_ms
-    of = min(first.wall_ms, unexplained.parts_ms[Stage.INPUT])
-    scales = 1.0 - of / first.wall_ms
+    of = min(first.wall_ms, unexplained.parts_ms[Stage.INPUT])  # at most the wait that is unexplained
     return Finding(
         summary=f"{first.title}{where} takes {milliseconds(first.wall_ms)} of {breakdown.each_step} "
         "and limits the input pipeline",
         evidence=(
-            Measure.share("share of the step in the stage", share, limits.share),
+            Measure.share("share of the step in the stage", first.wall_ms / breakdown.step_ms, limits.share),
             Measure("wait for input per step", ms(breakdown[Stage.INPUT])),
-            stage_table(limiting, "time per step", lambda stage: stage.wall_ms),
+            table,
         ),
-        remedies=tuple(_remedy(stage) for stage in hot),
-        effects=(Effect(Stage.INPUT, scales, first.path, ms(of), bound=Bound.AT_MOST),),
+        remedies=tuple(map(_remedy, hot)),
+        effects=(Effect(Stage.INPUT, 1.0 - of / first.wall_ms, first.path, ms(of), bound=Bound.AT_MOST),),
     )
 
 
@@ -73,8 +59,6 @@ def _remedy(stage: StageTime) -> Remedy:
             at=stage.dataset.function_at,
         )
     if stage.kind == GENERATOR:
-        return Remedy(
-            "Do less in the Python generator that makes the batches, or make them by operations of tf.data",
-            at=stage.at,
-        )
+        action = "Do less in the Python generator that makes the batches, or make them by operations of tf.data"
+        return Remedy(action, at=stage.at)
     return Remedy(f"Let {stage.title} handle fewer or smaller elements", at=stage.at)

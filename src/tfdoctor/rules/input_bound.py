@@ -14,8 +14,6 @@ BY_HAND = "what the stage computes has to become cheaper, unless uncached-prepro
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a wait for input is reported: both limits must be reached."""
-
     share: float = share_limit(
         INPUT_SHARE,
         "Smallest share of the step spent waiting that counts as input-bound; xprof's analyzer and DLProf "
@@ -59,16 +57,27 @@ def check(
     which = text.capitalized(breakdown.each_step)
     waits = f"{which} waits {milliseconds(wait)} of its {milliseconds(step)}"
     if _little(wait, step, limits):
-        summary = f"{waits} ({percent(wait / step)}) for input"
         ready = (PartTime(Stage.INPUT, ms(wait), HAND_OVER),) if wait < limits.ready_ms else ()
+        summary = f"{waits} ({percent(wait / step)}) for input"
         return Healthy(summary=summary, evidence=measures, necessary=ready)
-    why = _profilers(cost, limits) or _in_time(breakdown, pipeline, steps, limits)
-    if why is None:
-        return _finding(waits, measures, pipeline, cacheable)
-    return Healthy(
-        summary=f"{waits} for input{why.clause}",
-        evidence=(*measures, why.measure),
-        necessary=(PartTime(Stage.INPUT, ms(wait), why.sentence),),
+    if why := _profilers(cost, limits) or _in_time(breakdown, pipeline, steps, limits):
+        clause, measure, sentence = why
+        return Healthy(
+            summary=f"{waits} for input{clause}",
+            evidence=(*measures, measure),
+            necessary=(PartTime(Stage.INPUT, ms(wait), sentence),),
+        )
+    critical = pipeline.critical if pipeline else None
+    cause, remedy = "", Remedy(FIND_OUT, CODE["without-model"])
+    if critical and not critical.is_root:  # no user can change tf.data's root
+        cause, remedy = f"; {critical.title} limits the pipeline", _remedy(critical, cacheable)
+    stages = [stage for stage in pipeline.stages if not stage.is_root] if pipeline else []
+    table = [stage_table(stages, "work per step", lambda stage: stage.work_ms)] if pipeline else []
+    return Finding(
+        summary=f"{waits} for input{cause}",
+        evidence=(*measures, *table),
+        remedies=(remedy,),
+        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
     )
 
 
@@ -76,28 +85,18 @@ def _little(wait_ms: float, step_ms: float, limits: Limits) -> bool:
     return wait_ms < limits.share * step_ms or wait_ms < limits.ready_ms
 
 
-@dataclass(frozen=True, slots=True)
-class Excuse:
-    """Why a wait is not for the pipeline's work: a clause for the summary, its measure, and a sentence."""
-
-    clause: str
-    measure: Measure
-    sentence: str
+Excuse = tuple[str, Measure, str]
+"""Why a wait is not for the pipeline's work: a clause for the summary, its measure, and a sentence."""
 
 
 def _profilers(cost: TracingCost | None, limits: Limits) -> Excuse | None:
     """Say that most of a wait is the recording of the events that the pipeline has while it makes a batch."""
-    if cost is None:
-        return None
-    untraced = cost.untraced[Stage.INPUT]
-    if not _little(untraced, sum(cost.untraced.values()), limits):
+    untraced = cost.untraced[Stage.INPUT] if cost else 0.0
+    if cost is None or not _little(untraced, sum(cost.untraced.values()), limits):
         return None
     clause = f" while it is traced; without the profiler's cost, {milliseconds(untraced)}"
-    measure = Measure("wait for input per step without tracing", ms(untraced))
-    return Excuse(clause, measure, PROFILERS)
-
-
-PROFILERS = "Most of the wait is the profiler's own cost: it records an event for each element"
+    sentence = "Most of the wait is the profiler's own cost: it records an event for each element"
+    return clause, Measure("wait for input per step without tracing", ms(untraced)), sentence
 
 
 def _in_time(
@@ -107,37 +106,18 @@ def _in_time(
     step_ms = breakdown.step_ms
     if pipeline is None or (steps and steps.stalled) or breakdown["input"] >= limits.late * step_ms:
         return None
-    ahead = pipeline.prefetches and pipeline.serial_ms < limits.ready_ms
-    if not ahead or not 0.0 < pipeline.work_ms <= limits.ahead * step_ms:
+    work_ms, ahead = pipeline.work_ms, pipeline.prefetches and pipeline.serial_ms < limits.ready_ms
+    if not ahead or not 0.0 < work_ms <= limits.ahead * step_ms:
         return None
-    made = milliseconds(pipeline.work_ms)
-    clause = f", but the pipeline makes the next batch in {made}, while the step computes"
-    label = "work of the slowest part of the pipeline per step"
-    return Excuse(clause, Measure(label, ms(pipeline.work_ms)), IN_TIME)
+    clause = f", but the pipeline makes the next batch in {milliseconds(work_ms)}, while the step computes"
+    measure = Measure("work of the slowest part of the pipeline per step", ms(work_ms))
+    late = "the wait is for a thread that wakes up late, not for the pipeline's work"
+    return clause, measure, f"The batch is made in time: {late}"
 
 
-IN_TIME = "The batch is made in time: the wait is for a thread that wakes up late, not for the pipeline's work"
+FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
 
 HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
-
-
-def _finding(
-    waits: str, measures: tuple[Measure, ...], pipeline: InputPipeline | None, cacheable: Cacheable | None
-) -> Finding:
-    """Name the stage that limits the pipeline, unless that is tf.data's root, which no user can change."""
-    critical = pipeline.critical if pipeline else None
-    cause, remedy = "", Remedy(FIND_OUT, CODE["without-model"])
-    stages = [stage for stage in pipeline.stages if not stage.is_root] if pipeline else []
-    table = [stage_table(stages, "work per step", lambda stage: stage.work_ms)] if pipeline else []
-    if critical and not critical.is_root:
-        cause = f"; {critical.title} limits the pipeline"
-        remedy = _remedy(critical, cacheable)
-    return Finding(
-        summary=f"{waits} for input{cause}",
-        evidence=(*measures, *table),
-        remedies=(remedy,),
-        effects=(Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),),
-    )
 
 
 def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
@@ -145,27 +125,17 @@ def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
         action = f"Replace the Python code in {critical.title} with TensorFlow operations"
         return Remedy(action, CODE["python-free"], critical.at)
     if critical.kind == "Map":
-        action = f"Run {critical.title} on several threads"
-        return Remedy(action, PARALLEL, critical.at, "parallel-map")
+        action, code = f"Run {critical.title} on several threads", MAPPED.format("function")
+        return Remedy(action, code, critical.at, "parallel-map")
     if cacheable and cacheable.holds(critical.dataset):
-        action = f"Make {critical.title} cheaper, or cache its output"
-        changes = "the output has to fit into memory"
-        return Remedy(action, _cached(critical), critical.at, "cache", changes=changes)
+        function = critical.dataset.function if critical.dataset else ""
+        mapped = f"{MAPPED.format(function)}\n" if function.isidentifier() else ""
+        action, changes = f"Make {critical.title} cheaper, or cache its output", "the output has to fit into memory"
+        return Remedy(action, f"{mapped}{CACHED}", critical.at, "cache", changes=changes)
     return Remedy(f"Make {critical.title} cheaper", CODE["cheaper"], critical.at)
 
 
-def _cached(critical: StageTime) -> str:
-    """Return the code of a cache, behind the map of the stage's function where it has a name."""
-    function = critical.dataset.function if critical.dataset else ""
-    mapped = f"{MAPPED.format(function)}\n" if function.isidentifier() else ""
-    return f"{mapped}{CACHED}"
-
-
-FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
-
 MAPPED = "dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)"
-
-PARALLEL = "dataset = dataset.map(function, num_parallel_calls=tf.data.AUTOTUNE)"
 
 CACHED = """\
 # the output is identical in every epoch; if it fits into memory:

@@ -10,8 +10,6 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much work without prefetching is reported."""
-
     serial_ms: float = limit(
         NEGLIGIBLE_MS,
         "Smallest time in ms per step that the step waits for input work which a prefetch would do ahead; "
@@ -33,21 +31,14 @@ def check(pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, li
     if pipeline.prefetches:
         ahead = next(stage for stage in pipeline.stages if stage.asynchronous)
         added = ", added by tf.data itself," if ahead.injected else ""
-        summary = f"{ahead.kind}{added} produces batches ahead of the step"
-        return Healthy(summary=summary, evidence=evidence)
+        return Healthy(summary=f"{ahead.kind}{added} produces batches ahead of the step", evidence=evidence)
     if not breakdown.waits_for_input or serial < limits.serial_ms:
-        summary = f"Producing a batch takes {milliseconds(serial)} per step"
-        return Healthy(summary=summary, evidence=evidence)
-    last = next((stage for stage in pipeline.stages if stage.at), None)
-    bound = Bound.EXPECTED if cores and cores.certain else Bound.AT_MOST
+        return Healthy(summary=f"Producing a batch takes {milliseconds(serial)} per step", evidence=evidence)
+    last = next((stage.at for stage in pipeline.stages if stage.at), None)
+    code = "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
     return Finding(
         summary=f"No prefetch: the step waits for {milliseconds(serial)} of input work",
         evidence=evidence,
-        remedies=(Remedy(ACTION, PREFETCH, last.at if last else None, "prefetch"),),
-        effects=(Effect(Stage.INPUT, overlaps=True, bound=bound),),
+        remedies=(Remedy("Make prefetch the last transformation", code, last, "prefetch"),),
+        effects=(Effect(Stage.INPUT, overlaps=True, bound=bound_by(cores)),),
     )
-
-
-ACTION = "Make prefetch the last transformation"
-
-PREFETCH = "dataset = dataset.prefetch(tf.data.AUTOTUNE)"

@@ -7,18 +7,12 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 PRECONDITIONS = (pipeline_ran,)
 
-MAP = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
-"""The stages that a ``.map()`` runs as."""
-
-
 AUTOTUNE = -1
 """tf.data.AUTOTUNE."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which maps count as sequential."""
-
     threads: float = limit(
         1.2,
         "Average number of busy threads in a map up to which it counts as sequential; threads overlap a "
@@ -35,25 +29,33 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Look for a sequential map in the segment that limits the pipeline."""
-    maps = [stage for stage in pipeline.stages if MAP.fullmatch(stage.kind)]
+    maps = [stage for stage in pipeline.stages if MAPS.fullmatch(stage.kind)]
     if not breakdown.waits_for_input:
         several = counted(len(maps), "map").capitalize()
         return Healthy(summary=f"{several} in the pipeline, and {breakdown.little_wait}")
-    limiting = [stage for stage in maps if stage in pipeline.limiting and stage.work_ms]
-    stage = max(limiting, key=lambda stage: stage.work_ms, default=None)
+    stage = heaviest(pipeline.limiting, MAPS)
     if stage is None or stage.concurrency > limits.threads:
         parallel = sum(one.concurrency > limits.threads or one.asynchronous for one in maps)
-        return Healthy(
-            summary=f"No sequential map limits the pipeline ({parallel} of {len(maps)} maps ran in parallel)"
-        )
-    bound = Bound.EXPECTED if cores and cores.certain else Bound.AT_MOST
+        ran = f"{parallel} of {len(maps)} maps ran in parallel"
+        return Healthy(summary=f"No sequential map limits the pipeline ({ran})")
     if reason := _why_threads_do_not_help(stage, options):
         return NotApplicable(reason=f"{stage.title} runs sequentially, but {reason}")
-    return _finding(stage, cores.for_stage(device.kind) if cores else None, bound, limits)
+    speedup = cores and Measure("maximum speedup of the map on all free cores", count(cores.for_stage(device.kind)))
+    code = f"dataset = dataset.map({stage.function}, num_parallel_calls=tf.data.AUTOTUNE)"
+    action = "Let tf.data choose the number of threads for the map"
+    return Finding(
+        summary=f"{stage.title} limits the pipeline and runs on one thread",
+        evidence=(
+            Measure("map time per step", ms(stage.work_ms)),
+            Measure("busy threads in the map", count(stage.concurrency), count(limits.threads)),
+            *((speedup,) if speedup else ()),
+        ),
+        remedies=(Remedy(action, code, stage.at, "parallel-map"),),
+        effects=(stage.scaled(left_on_all_cores(device, cores), bound_by(cores), spreads=True),),
+    )
 
 
 def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> str:
-    """Return why `num_parallel_calls` changes nothing; "" when it does."""
     if stage.python_ms > stage.work_ms / 2:
         return "it runs Python, which more threads do not speed up; see python-input"
     given = stage.dataset.parameters.num_parallel_calls if stage.dataset else None
@@ -64,21 +66,3 @@ def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> s
     if options is not None and options.pool == 1:
         return "its private thread pool has one thread, regardless of num_parallel_calls; see disabled-autotune"
     return ""
-
-
-def _finding(stage: StageTime, speedup: float | None, bound: Bound, limits: Limits) -> Finding:
-    label = "maximum speedup of the map on all free cores"
-    code = f"dataset = dataset.map({stage.function}, num_parallel_calls=tf.data.AUTOTUNE)"
-    return Finding(
-        summary=f"{stage.title} limits the pipeline and runs on one thread",
-        evidence=(
-            Measure("map time per step", ms(stage.work_ms)),
-            Measure("busy threads in the map", count(stage.concurrency), count(limits.threads)),
-            *((Measure(label, count(speedup)),) if speedup else ()),
-        ),
-        remedies=(Remedy(PARALLEL, code, stage.at, "parallel-map"),),
-        effects=(stage.scaled(1.0 / speedup if speedup else 0.0, bound, spreads=True),),
-    )
-
-
-PARALLEL = "Let tf.data choose the number of threads for the map"

@@ -1,9 +1,5 @@
-import math
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.terms.humanize import quantity
 
 __doc__, CODE = page(__file__)
 
@@ -17,14 +13,9 @@ BATCH = re.compile(r"Batch(?:V\d)?")
 SPLIT = 1 << 20
 """Bytes of a batch from which on TensorFlow copies it on all threads (``CopyBatch`` in its source)."""
 
-ONE_THREAD = 1.2
-"""Average number of busy threads up to which a stage is sequential: they overlap a little at hand-overs."""
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which batches are worth copying in parallel."""
-
     share: float = share_limit(
         0.02, "Smallest share of the step that batching must take; below it, a parallel batch saves too little"
     )
@@ -46,67 +37,32 @@ def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and
     limits: Limits = Limits(),
 ) -> Verdict:
     """Look for a batch of large examples in the segment that limits the pipeline."""
-    batches = [stage for stage in pipeline.stages if BATCH.fullmatch(stage.kind)]
-    limiting = [stage for stage in batches if stage in pipeline.limiting and stage.work_ms]
-    stage = max(limiting, key=lambda stage: stage.work_ms, default=None)
-    small = stage is None or stage.work_ms < limits.share * breakdown.step_ms
-    if stage is None or small or not breakdown.waits_for_input:
-        work = milliseconds(sum(stage.work_ms for stage in batches))
+    stage, least = heaviest(pipeline.limiting, BATCH), limits.share * breakdown.step_ms
+    if stage is None or stage.work_ms < least or not breakdown.waits_for_input:
+        work = milliseconds(sum(one.work_ms for one in pipeline.stages if BATCH.fullmatch(one.kind)))
         return Healthy(summary=f"Batching takes {work} per step and does not limit the pipeline")
     if stage.concurrency > ONE_THREAD:
         return Healthy(summary="Batches are copied on several threads already")
-    size = _example_bytes(stage, properties)
-    if size is None or size < limits.example_bytes:
-        return _not_the_copy(stage, size)
-    whole = size * _batch_size(stage)
-    if whole < SPLIT or (options and options.no_parallel_copy):
-        speedup = cores.for_stage(device.kind) if cores else math.inf
-        return _finding(stage, size, limits, speedup, options)
-    by_all = f"tf.data copies batches of {quantity(nbytes(whole))} on all of its threads"
-    if options is None:
-        return NotApplicable(reason=f"{by_all} {UNLESS}")
-    return Healthy(summary=by_all)
-
-
-UNLESS = (
-    "unless an option forbids it, but the pipeline's options were not recorded; record again with "
-    "`tfdoctor profile`"
-)
-
-
-def _not_the_copy(stage: StageTime, size: float | None) -> Verdict:
-    """Say what the time of a batch is that need not be the copy of its examples."""
     time = f"a batch takes {milliseconds(stage.work_ms)} per step"
-    if size is None:
+    number = (stage.dataset.parameters.batch_size if stage.dataset else None) or 0
+    bytes_of_all = properties.element_bytes(stage.dataset) if properties and stage.dataset else None
+    if bytes_of_all is None or not number:
         return NotApplicable(
             reason=f"{time}, but the size of its examples is unknown (their shapes are not fixed, they hold "
             "text, or they were not recorded): either the copy or the calls for each example take the time"
         )
-    return Healthy(
-        summary=f"{time.capitalize()} for examples of {quantity(nbytes(size))}; most of this time is not the copy"
-    )
-
-
-def _example_bytes(stage: StageTime, properties: DatasetProperties | None) -> float | None:
-    """Return the bytes of one example, from the size of the batch."""
-    if properties is None or stage.dataset is None:
-        return None
-    number = stage.dataset.parameters.batch_size
-    whole = properties.element_bytes(stage.dataset)
-    return whole / number if whole is not None and number else None
-
-
-def _batch_size(stage: StageTime) -> int:
-    return (stage.dataset.parameters.batch_size or 1) if stage.dataset else 1
-
-
-def _finding(stage: StageTime, size: float, limits: Limits, speedup: float, options: DataOptions | None) -> Finding:
-    whole = nbytes(size * _batch_size(stage))
-    code = f"dataset = dataset.batch({_batch_size(stage)}, num_parallel_calls=tf.data.AUTOTUNE)"
+    size = bytes_of_all / number
+    if size < limits.example_bytes:
+        examples = f"examples of {quantity(nbytes(size))}"
+        return Healthy(summary=f"{time.capitalize()} for {examples}; most of this time is not the copy")
+    whole, off = nbytes(size * number), options.no_parallel_copy if options else ""
+    if whole.value >= SPLIT and not off:
+        by_all = f"tf.data copies batches of {quantity(whole)} on all of its threads"
+        return Healthy(summary=by_all) if options else NotApplicable(reason=f"{by_all} {UNLESS}")
+    code = f"dataset = dataset.batch({number}, num_parallel_calls=tf.data.AUTOTUNE)"
     remedies = [Remedy("Produce several batches at once", code, stage.at, "parallel-batch")]
-    if options and options.no_parallel_copy and not options.by_keras:
-        off = options.no_parallel_copy
-        removed = REMOVED.format(off)
+    if options and off and not options.by_keras:
+        removed = f"# options.{off} = False  # remove this: tf.data then copies on all of its threads"
         remedies.append(Remedy(f"Or remove the option {off}", removed, options.at))
     return Finding(
         summary=f"One thread copies the examples into batches of {quantity(whole)}",
@@ -116,8 +72,11 @@ def _finding(stage: StageTime, size: float, limits: Limits, speedup: float, opti
             Measure("bytes per batch", whole),
         ),
         remedies=tuple(remedies),
-        effects=(stage.scaled(1.0 / speedup, Bound.AT_MOST, spreads=True),),
+        effects=(stage.scaled(left_on_all_cores(device, cores), Bound.AT_MOST, spreads=True),),
     )
 
 
-REMOVED = "# options.{} = False  # remove this: tf.data then copies on all of its threads"
+UNLESS = (
+    "unless an option forbids it, but the pipeline's options were not recorded; record again with "
+    "`tfdoctor profile`"
+)

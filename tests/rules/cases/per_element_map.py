@@ -6,7 +6,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.per_element_map import check
+from tfdoctor.rules.per_element_map import PRECONDITIONS, check
 from tfdoctor.terms.verdict import Location, Verdict
 
 CSV = Dataset(id=1, kind="_ParallelMapDataset", function="columns", at=Location("train.py", 12))
@@ -26,9 +26,8 @@ def example(  # noqa: PLR0913 - what a call costs, and what needs it
     contention: CpuContention = CpuContention(crowded=False),
 ) -> Verdict:
     """CSV rows are decoded one by one: 256 calls of 0.03 ms per step."""
-    return check(
+    return PRECONDITIONS[1](Breakdown.of(input=wait, host=2.3)) or check(
         InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
-        Breakdown.of(input=wait, host=2.3),
         MapFunctions({CSV.id: MapFunction(types, 2, nbytes, batch, fixed)}),
         contention,
     )

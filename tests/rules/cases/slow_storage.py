@@ -6,7 +6,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.input.source_files import SourceFiles
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.slow_storage import check
+from tfdoctor.rules.slow_storage import PRECONDITIONS, check
 from tfdoctor.rules.slow_storage.read_rate import ReadRate
 from tfdoctor.terms.verdict import Verdict
 
@@ -24,7 +24,8 @@ def example(
     opener = "Root::Prefetch::ParallelInterleaveV4"
     reader = StageTime.of(f"{opener}::TFRecord", work, threads, calls=256.0)
     pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (StageTime.of(opener), reader)))
-    return check(pipeline, Breakdown.of(input=wait, device=12.0), files, cores, rate)
+    breakdown = Breakdown.of(input=wait, device=12.0)
+    return PRECONDITIONS[0](breakdown) or check(pipeline, breakdown, files, cores, rate)
 
 
 sick = example

@@ -7,7 +7,7 @@ from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.small_files import check
+from tfdoctor.rules.small_files import PRECONDITIONS, check
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
 from tfdoctor.terms.verdict import Verdict
 
@@ -21,9 +21,8 @@ def example(
 ) -> Verdict:
     """Each step opens 256 files of 3 kB, for 25 of the 40 ms that a batch takes."""
     reader = StageTime.of("Root::Prefetch::Map", 40.0, reading_ms=25.0, reads=256.0)
-    return check(
+    return PRECONDITIONS[1](Breakdown.of(input=wait, device=40.0 - wait)) or check(
         InputPipeline.of(StageTime.of("Root::Prefetch"), *(stages or (reader,))),
-        Breakdown.of(input=wait, device=40.0 - wait),
         DatasetProperties((Dataset(id=0, kind="_TensorSliceDataset", files=files),)),
         sizes,
         functions,

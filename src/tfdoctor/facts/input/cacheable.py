@@ -1,6 +1,6 @@
 """The parts of the input that give the same result in every pass, which a cache could keep."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -58,6 +58,10 @@ class Cacheable:
     def holds(self, dataset: Dataset | None) -> bool:
         """Whether a dataset gives the same result in every pass, so that a cache could keep it."""
         return dataset is not None and any(kept.id == dataset.id for kept in self.kept)
+
+    def with_any(self, ids: Collection[int]) -> list[CacheablePart]:
+        """Return the parts with any of some datasets."""
+        return [part for part in self.parts if any(stage.id in ids for stage in part.kept)]
 
     @classmethod
     def measure(cls, properties: DatasetProperties) -> Self:

@@ -23,8 +23,6 @@ LEAST = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When other processes of the job slow its steps."""
-
     share: float = share_limit(
         0.1,
         "Smallest share of the job's core time in other processes; the samples of a short window are good to a "
@@ -36,58 +34,37 @@ def check(
     processes: JobProcesses, cores: Cores, breakdown: Breakdown, program: Program | None, limits: Limits = Limits()
 ) -> Verdict:
     """Compare what the job's other processes take of the cores with what the job gets of them."""
-    evidence = _evidence(processes, cores, limits)
-    took = f"{_named(processes, program)} used {number(processes.helping)} cores"
-    if processes.share < limits.share:
-        return Healthy(summary=f"Other processes of the job {_little(processes)}", evidence=evidence)
+    share, helpers = processes.share, processes.helpers
+    of_data = program is not None and program.input_kind == PY_DATASET
+    users = (
+        ("training process", processes.training),
+        *((f"other process {at}", used) for at, used in enumerate(helpers, start=1)),
+        ("other programs", cores.others),
+    )
+    evidence = (
+        Measure.share("share of the job's core time in its other processes", share, limits.share),
+        Measure("cores that the run may use", count(cores.usable)),
+        Table.of(users, ("who", lambda user: user[0]), ("cores", lambda user: count(user[1])), most=8),
+    )
+    if share < limits.share:
+        little = f"used {percent(share)} of its core time" if helpers else "used no core"
+        return Healthy(summary=f"Other processes of the job {little}", evidence=evidence)
+    what = ("worker process", "worker processes") if of_data else ("other process", "other processes")
+    took = f"{counted(len(helpers), *what)} used {number(processes.helping)} cores"
     if not cores.crowded:
         return Healthy(summary=f"{took}, but cores were free", evidence=evidence)
     if breakdown.waits_for_input:
         return NotApplicable(reason=f"{took}, and the step waits for its input, which they may make")
-    return Finding(
-        summary=f"{took}, {percent(processes.share)} of the core time that the job got, and no core was free",
-        evidence=evidence,
-        remedies=(_remedy(program),),
-        effects=(_effect(processes, breakdown),),
-    )
-
-
-def _named(processes: JobProcesses, program: Program | None) -> str:
-    of_data = program is not None and program.input_kind == PY_DATASET
-    what = ("worker process", "worker processes") if of_data else ("other process", "other processes")
-    return counted(len(processes.helpers), *what)
-
-
-def _little(processes: JobProcesses) -> str:
-    if not processes.helpers:
-        return "used no core"
-    return f"used {percent(processes.share)} of its core time"
-
-
-def _effect(processes: JobProcesses, breakdown: Breakdown) -> Effect:
-    """Let the compute have the cores' time of the other processes too: a ceiling, as it may not use it."""
+    # Let the compute have the cores' time of the other processes too: a ceiling, as it may not use it.
     compute = breakdown[Stage.DEVICE]
-    gone = processes.share * breakdown.step_ms
-    left = max(LEAST, 1.0 - gone / compute) if compute else 1.0
-    why = f"other processes of the job took {percent(processes.share)} of its core time"
-    return Effect(Stage.DEVICE, left, of=ms(compute), bound=Bound.AT_MOST, why=why)
-
-
-def _evidence(processes: JobProcesses, cores: Cores, limits: Limits) -> tuple[Measure | Table, ...]:
-    users = (
-        ("training process", processes.training),
-        *((f"other process {at}", used) for at, used in enumerate(processes.helpers, start=1)),
-        ("other programs", cores.others),
+    left = max(LEAST, 1.0 - share * breakdown.step_ms / compute) if compute else 1.0
+    why = f"other processes of the job took {percent(share)} of its core time"
+    remedy = Remedy("Run the other processes on another machine, or after the training")
+    if of_data:
+        remedy = Remedy("Compute once what the workers compute again in each epoch", CODE["once"])
+    return Finding(
+        summary=f"{took}, {percent(share)} of the core time that the job got, and no core was free",
+        evidence=evidence,
+        remedies=(remedy,),
+        effects=(Effect(Stage.DEVICE, left, of=ms(compute), bound=Bound.AT_MOST, why=why),),
     )
-    label = "share of the job's core time in its other processes"
-    return (
-        Measure.share(label, processes.share, limits.share),
-        Measure("cores that the run may use", count(cores.usable)),
-        Table.of(users, ("who", lambda user: user[0]), ("cores", lambda user: count(user[1])), most=8),
-    )
-
-
-def _remedy(program: Program | None) -> Remedy:
-    if program is None or program.input_kind != PY_DATASET:
-        return Remedy("Run the other processes on another machine, or after the training")
-    return Remedy("Compute once what the workers compute again in each epoch", CODE["once"])

@@ -7,7 +7,6 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import in_window, window_of
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +27,15 @@ class JobProcesses:
         told = [row.host.processes_pct for row in rows if row.host and row.host.processes_pct]
         if not told:
             raise Unavailable("the processes of the run were not sampled one by one; record again")
-        trainer = str(_trainer(recording.manifest))
+        manifest = recording.manifest
+        trained = [process for process in manifest.processes if process.trained] if manifest else []
+        if len(trained) != 1 or trained[0].pid is None:
+            raise Unavailable("it is unknown which of the run's processes trained")
         total: defaultdict[str, float] = defaultdict(float)
         for shares in told:
             for pid, pct in shares.items():
                 total[pid] += 0.01 * pct / len(rows)
-        training = total.pop(trainer, 0.0)
+        training = total.pop(str(trained[0].pid), 0.0)
         return cls(training, tuple(sorted(total.values(), reverse=True)))
 
     @property
@@ -46,15 +48,3 @@ class JobProcesses:
         """Their share of the cores that the job used, 0 to 1."""
         busy = self.training + self.helping
         return self.helping / busy if busy else 0.0
-
-
-def _trainer(manifest: Manifest | None) -> int:
-    """Return the number of the only process that trained.
-
-    Raises:
-        Unavailable: several trained, or none, or its number is unknown.
-    """
-    trained = [process for process in manifest.processes if process.trained] if manifest else []
-    if len(trained) != 1 or trained[0].pid is None:
-        raise Unavailable("it is unknown which of the run's processes trained")
-    return trained[0].pid

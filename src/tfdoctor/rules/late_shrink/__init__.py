@@ -1,10 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.rules.late_shrink import full_size_finding
 from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
-from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork
-from tfdoctor.terms.humanize import quantity
+from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork, LateShrinking
 
 __doc__, CODE = page(__file__)
 
@@ -18,8 +15,6 @@ BY_HAND = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which buffers are reported, and when as a warning."""
-
     spared_bytes: float = limit(
         2.0**28,
         "Memory in bytes that moving a buffer must save; smaller savings are negligible: TensorFlow itself "
@@ -66,20 +61,63 @@ def check(
         return held
     late = [one for one in work.shrinkings if one.kept * limits.pixels <= 1.0]
     costly = [one for one in late if work.matters(one, limits.share, limits.taken)]
-    if costly:
-        return full_size_finding.finding(costly, work.contention, held, limits.pixels)
-    if late and isinstance(held, Healthy):
-        spared = sum(one.spared_ms for one in late)
-        return replace(held, evidence=(*held.evidence, Measure(full_size_finding.DROPPED, ms(spared))))
-    return held
+    if not costly:
+        measure = Measure(DROPPED, ms(sum(one.spared_ms for one in late)))
+        return replace(held, evidence=(*held.evidence, measure)) if late and isinstance(held, Healthy) else held
+    worst = max(costly, key=lambda one: one.spared_ms)
+    spared = sum(one.spared_ms for one in costly)
+    rows = [(one, shrinking.kept) for shrinking in costly for one in shrinking.work]
+    table = Table.of(
+        rows,
+        ("operation", lambda row: row[0].type),
+        ("your line", lambda row: row[0].at),
+        ("stage", lambda row: row[0].stage.title),
+        ("time per step", lambda row: ms(row[0].ms)),
+        ("time after shrinking", lambda row: ms(row[0].ms * row[1])),
+    )
+    large, small = (f"{height}x{width}" for height, width in (worst.large, worst.small))
+    what = f"Images of {large} pixels are {'cropped' if worst.crops else 'resized'} to {small} after"
+    of_buffers = held if isinstance(held, Finding) else None
+    by_stage = [part for one in costly for part in one.by_stage.values()]
+    return Finding(
+        summary=f"{what} {milliseconds(sum(one.ms for one, _ in rows))} of work per step on full images",
+        evidence=(
+            Measure(DROPPED, ms(spared)),
+            Measure("factor between the numbers of pixels", count(1.0 / worst.kept), count(limits.pixels)),
+            table,
+            *(of_buffers.evidence if of_buffers else ()),
+        ),
+        remedies=(*map(_earlier, costly), *(of_buffers.remedies if of_buffers else ())),
+        effects=(
+            *(stage.scaled(max(0.0, 1.0 - gone / stage.work_ms)) for stage, gone in by_stage),
+            *(work.contention.relief(spared) if work.contention else ()),
+        ),
+        alike=len(costly) - 1,
+    )
+
+
+DROPPED = "work on pixels that are dropped later, per step"
+
+
+def _earlier(late: LateShrinking) -> Remedy:
+    first = next((one.at for one in late.work if one.at), None)
+    place = f"line {first.line}" if first else "these operations"
+    height, width = late.small
+    code = f"image = tf.image.resize(image, ({height}, {width}))  # before {place}"
+    if late.crops:
+        code = f"image = image[top:top + {height}, left:left + {width}]  # before {place}"
+    action = f"{'Crop' if late.crops else 'Resize'} the images before changing their pixels"
+    within = first is not None and late.at is not None and first.path == late.at.path
+    edit_id = "earlier-resize" if within and not late.crops else ""
+    return Remedy(action, code, late.at or first, edit_id, changes="the images differ slightly")
 
 
 def _of_buffers(buffers: Buffers | Unavailable, memory: HostMemory | None, limits: Limits) -> Verdict:
     """Compare what each buffer holds with what it would hold on the other side of a map."""
     if isinstance(buffers, Unavailable):
         return NotApplicable(reason=str(buffers))
-    moved = [buffer for buffer in buffers.known if buffer.by is not None]
-    large = [buffer for buffer in moved if buffer.each >= limits.times * buffer.least]
+    known = buffers.known
+    large = [one for one in known if one.by is not None and one.each >= limits.times * one.least]
     late = [buffer for buffer in large if buffer.spared >= limits.spared_bytes]
     if late:
         return _finding(late, memory, limits)
@@ -89,22 +127,23 @@ def _of_buffers(buffers: Buffers | Unavailable, memory: HostMemory | None, limit
             reason=f"the memory that the {kinds} of the pipeline takes is unknown: the shapes or the number of "
             "its elements are not fixed, or they hold text"
         )
-    return Healthy(summary=_memory_in_use(buffers))
-
-
-def _memory_in_use(buffers: Buffers) -> str:
-    if not buffers.known:
-        return "No shuffle, cache or large prefetch buffer takes memory of its own"
-    number = counted(len(buffers.known), "buffer").capitalize()
-    verb = "takes" if len(buffers.known) == 1 else "take"
-    held = sum(buffer.nbytes for buffer in buffers.known)
-    return f"{number} of the pipeline {verb} at most {quantity(nbytes(held))}"
+    if not known:
+        return Healthy(summary="No shuffle, cache or large prefetch buffer takes memory of its own")
+    takes = f"{counted(len(known), 'buffer').capitalize()} of the pipeline {'takes' if len(known) == 1 else 'take'}"
+    return Healthy(summary=f"{takes} at most {quantity(nbytes(sum(buffer.nbytes for buffer in known)))}")
 
 
 def _finding(late: list[Buffer], memory: HostMemory | None, limits: Limits) -> Finding:
     largest = max(late, key=lambda buffer: buffer.spared)
     held, left = nbytes(largest.nbytes), nbytes(largest.nbytes - largest.spared)
-    stalls = memory is not None and (memory.stalled or 0.0) >= limits.stalled
+    measures = [Measure("memory saved by moving the buffer", nbytes(largest.spared), nbytes(limits.spared_bytes))]
+    if memory is not None:
+        share = largest.nbytes / memory.total
+        measures.append(Measure.share("share of host memory in the full buffer", share))
+    stalled = memory.stalled if memory else None
+    if stalled is not None:
+        label = "share of time in which a task waits for memory"
+        measures.append(Measure.share(label, stalled, limits.stalled))
     table = Table.of(
         late,
         ("buffer", lambda buffer: buffer.name),
@@ -117,25 +156,14 @@ def _finding(late: list[Buffer], memory: HostMemory | None, limits: Limits) -> F
     )
     return Finding(
         summary=f"{largest.name} holds {quantity(held)}; {largest.place} the same elements take {quantity(left)}",
-        evidence=(*_measures(largest, memory, limits), table),
-        remedies=tuple(_remedy(buffer) for buffer in late),
-        severity=Severity.WARNING if stalls else Severity.NOTE,
+        evidence=(*measures, table),
+        remedies=tuple(map(_remedy, late)),
+        severity=Severity.WARNING if memory and (stalled or 0.0) >= limits.stalled else Severity.NOTE,
     )
 
 
-def _measures(buffer: Buffer, memory: HostMemory | None, limits: Limits) -> Iterator[Measure]:
-    spared = nbytes(buffer.spared), nbytes(limits.spared_bytes)
-    yield Measure("memory saved by moving the buffer", *spared)
-    if memory is not None:
-        yield Measure.share("share of host memory in the full buffer", buffer.nbytes / memory.total)
-    if memory is not None and memory.stalled is not None:
-        label = "share of time in which a task waits for memory"
-        yield Measure.share(label, memory.stalled, limits.stalled)
-
-
 def _remedy(buffer: Buffer) -> Remedy:
-    function = buffer.function or "function"
-    mapped = f"dataset = dataset.map({function}, num_parallel_calls=tf.data.AUTOTUNE)"
+    mapped = f"dataset = dataset.map({buffer.function or 'function'}, num_parallel_calls=tf.data.AUTOTUNE)"
     kept = f"dataset = dataset.{buffer.name}"
-    first, second = (kept, mapped) if buffer.grows else (mapped, kept)
-    return Remedy(f"Move {buffer.name} {buffer.place}", f"{first}\n{second}", buffer.dataset.at)
+    code = f"{kept}\n{mapped}" if buffer.grows else f"{mapped}\n{kept}"
+    return Remedy(f"Move {buffer.name} {buffer.place}", code, buffer.dataset.at)

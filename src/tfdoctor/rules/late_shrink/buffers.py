@@ -1,7 +1,7 @@
 """The pipeline's buffers, and how small the same elements are before or after other stages."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
@@ -79,51 +79,34 @@ class Buffers:
         line = properties.line()
         known, unknown = [], []
         for at, dataset in enumerate(line):
-            sized = kind_of(dataset) in {"Shuffle", "Prefetch"} and _size(dataset) > 1
-            if not (sized or kind_of(dataset) == "Cache") or not _fresh(line[at + 1 :]):
+            caches, size = kind_of(dataset) == "Cache", dataset.parameters.buffer_size or 0
+            if not caches and (kind_of(dataset) not in {"Shuffle", "Prefetch"} or size <= 1):
                 continue
-            elements, each = _elements(dataset, properties), properties.element_bytes(dataset)
-            if elements is None or each is None:
+            # Whether elements are created for the buffer, not references to existing memory.
+            makes = (one for one in line[at + 1 :] if one.function or kind_of(one) not in ONE_TO_ONE)
+            maker = next(makes, None)
+            if maker is None or (kind_of(maker) in SHARED and not maker.function):
+                continue
+            there, each = dataset.cardinality, properties.element_bytes(dataset)
+            elements = size if there is None or there < 0 else min(size, there)
+            held = properties.elements(dataset) if caches else elements
+            if held is None or each is None:
                 unknown.append(dataset)
-            else:
-                buffer = Buffer(dataset=dataset, elements=elements, each=each, least=each)
-                known.append(_moved(buffer, line, at, properties))
+                continue
+            places = [*_before(line, at, properties), *_behind(line, at, properties), (each, None, False)]
+            least, by, grows = min(places, key=lambda place: place[0])
+            if least >= each:
+                least, by, grows = each, None, False
+            known.append(Buffer(dataset=dataset, elements=held, each=each, least=least, by=by, grows=grows))
         return cls(tuple(known), tuple(unknown))
 
 
-def _moved(buffer: Buffer, line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Buffer:
-    """Add where its elements are smallest."""
-    places = [(size, stage, True) for size, stage in _before(line, at, properties)]
-    places += [(size, stage, False) for size, stage in _behind(line, at, properties)]
-    least, stage, grows = min(places, key=lambda place: place[0], default=(buffer.each, None, False))
-    if least >= buffer.each:
-        return buffer
-    return replace(buffer, least=least, by=stage, grows=grows)
+Place = tuple[int, Dataset | None, bool]
+"""The bytes of an element there, the stage that changes them, and whether that enlarges them."""
 
 
-def _size(dataset: Dataset) -> int:
-    return dataset.parameters.buffer_size or 0
-
-
-def _elements(dataset: Dataset, properties: DatasetProperties) -> int | None:
-    if kind_of(dataset) == "Cache":
-        return properties.elements(dataset)
-    there = dataset.cardinality
-    return _size(dataset) if there is None or there < 0 else min(_size(dataset), there)
-
-
-def _fresh(upstream: Iterable[Dataset]) -> bool:
-    """Whether elements are created for the buffer, not references to existing memory."""
-    for dataset in upstream:
-        if dataset.function or kind_of(dataset) not in ONE_TO_ONE | SHARED:
-            return True
-        if kind_of(dataset) in SHARED:
-            return False
-    return False
-
-
-def _before(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[tuple[int, Dataset]]:
-    """Yield the bytes of an element before each upstream stage that the buffer may move before.
+def _before(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Place]:
+    """Yield each place before an upstream stage that the buffer may move before.
 
     A shuffle before a cache would fix one order, and a cache before an expensive function would repeat the
     function in every epoch. A prefetch belongs at the end.
@@ -138,11 +121,11 @@ def _before(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -
         if size is None and stage.types and "ReadFile" in stage.types:
             size = PATH_BYTES
         if size is not None and stage.function:
-            yield size, stage
+            yield size, stage, True
 
 
-def _behind(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[tuple[int, Dataset]]:
-    """Yield the bytes of an element after each downstream stage that the buffer may move behind.
+def _behind(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Place]:
+    """Yield each place after a downstream stage that the buffer may move behind.
 
     A cache may not move behind random stages: their draws would be the same in every epoch.
     """
@@ -152,4 +135,4 @@ def _behind(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -
             return
         size = properties.element_bytes(stage)
         if size is not None and stage.function:
-            yield size, stage
+            yield size, stage, False

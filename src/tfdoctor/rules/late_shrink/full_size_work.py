@@ -1,12 +1,13 @@
 """Work of the maps on images that the next operations shrink or crop, and what it would take after that."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.decoded_images import RESIZERS
+from tfdoctor.facts.input.dataset_properties import RANDOM, DatasetProperties
+from tfdoctor.facts.input.decoded_images import DECODERS, RESIZERS
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
@@ -14,9 +15,36 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import RecordedOperation
-from tfdoctor.rules.late_shrink.image_path import BRANCHES, CROPS, Path
 from tfdoctor.rules.late_shrink.joined_maps import JoinedMaps, MapNode, Size
 from tfdoctor.terms.verdict import Location
+
+CROPS = frozenset(("Slice", "StridedSlice"))
+"""Operations that cut a part of an image out."""
+
+PIXELWISE = frozenset(
+    ("Abs", "Add", "AddN", "AddV2", "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "Cast",
+     "CheckNumerics", "ClipByValue", "Div", "DivNoNan", "EnsureShape", "Equal", "Exp", "ExpandDims", "Floor",
+     "Greater", "GreaterEqual", "HSVToRGB", "Identity", "Less", "LessEqual", "Log", "Log1p", "LogicalAnd",
+     "LogicalNot", "LogicalOr", "Maximum", "Minimum", "Mul", "Neg", "Placeholder", "Pow", "RGBToHSV",
+     "RealDiv", "Relu", "Round", "Rsqrt", "Select", "SelectV2", "Sigmoid", "Sqrt", "Square",
+     "SquaredDifference", "Squeeze", "Sub", "Tanh")
+)  # fmt: skip
+"""Operations whose result at a pixel needs that pixel alone, and perhaps a mean: they may follow a shrinking."""
+
+MIRRORS = frozenset(("ReverseV2", "Transpose", "If", "StatelessIf", "ImageProjectiveTransformV3"))
+"""Operations that move pixels: they may follow a resize of the whole image, and a crop at a random place."""
+
+SCALARS = frozenset(
+    ("Const", "NoOp", "Shape", "Rank", "Size", "StridedSlice", "Pack", "Range", "ConcatV2", "Merge", "Switch",
+     "RandomUniform", "RandomUniformInt", "StatelessRandomUniformV2", "StatelessRandomGetKeyCounter",
+     "StatelessRandomGetAlg", "StatelessRandomUniformIntV2")
+)  # fmt: skip
+"""Operations on the numbers beside the images within a branch, as tf.image makes them."""
+
+BRANCHES = frozenset(("If", "StatelessIf"))
+
+INTEGER = re.compile(r"u?int\d+")
+"""Types of a picture's numbers as stored: a resize makes them float, and a conversion after it would not scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +124,9 @@ class FullSizeWork:
         stages = {one.dataset.id: one for one in pipeline.stages if one.dataset and one.operations}
         if not stages:
             raise Unavailable("the trace does not show the operations of the pipeline's functions")
-        found = _shrinkings(properties, stages, graphs)
         waited = pipeline.limiting if breakdown.waits_for_input else ()
         return cls(
-            tuple(one for one in found if one is not None and one.work),
+            tuple(_shrinkings(properties, stages, graphs)),
             frozenset(stage.path for stage in waited),
             contention if cores is not None and cores.certain else None,
             breakdown.step_ms,
@@ -107,51 +134,38 @@ class FullSizeWork:
 
     def matters(self, late: LateShrinking, share: float, taken: float) -> bool:
         """Whether it is this share of what a step waits for, or takes this share of the step from the model."""
-        for path, (stage, spared) in late.by_stage.items():
-            if path in self.awaited and spared >= share * stage.work_ms:
-                return True
+        if any(path in self.awaited and ms >= share * one.work_ms for path, (one, ms) in late.by_stage.items()):
+            return True
         crowd = self.contention
         return crowd is not None and crowd.crowds_out(late.spared_ms, self.step_ms, taken)
 
 
 def _shrinkings(
     properties: DatasetProperties, stages: Mapping[int, StageTime], graphs: FunctionGraphs
-) -> Iterator[LateShrinking | None]:
+) -> Iterator[LateShrinking]:
+    """Yield each shrinking with what comes before it and could follow it, where all sizes are known."""
     joined = JoinedMaps.of(properties.line(), graphs)
-    stored = {data.files.image for data in properties.chain if data.files and data.files.image}
-    image = next(iter(stored))[:2] if len(stored) == 1 else (None, None)
+    images = {data.files.image for data in properties.chain if data.files and data.files.image}
+    height, width, *_ = images.pop() if len(images) == 1 else (None, None)
     for at, node in enumerate(joined.nodes):
-        if _shrinks(node):
-            yield _late(joined, at, stages, graphs, (image[0], image[1]))
+        kind = node.operation.type
+        if not (RESIZERS.fullmatch(kind) or kind in CROPS):
+            continue
+        moved, first = _moved(joined, at)
+        decoded = node.taken == (None, None) and DECODERS.fullmatch(first.operation.type)
+        large, small = _known((height, width) if decoded else node.taken), _known(node.size)
+        if large is None or small is None or large[0] * large[1] <= small[0] * small[1]:
+            continue
+        work = tuple(
+            FullSizeOperation(stage, one.operation.name, one.operation.type, spent, graphs.at(one.operation))
+            for one in moved
+            if (stage := stages.get(one.dataset.id)) and (spent := _spent(one.operation, stage))
+        )
+        if work:
+            yield LateShrinking(kind, large, small, work, graphs.at(node.operation))
 
 
-def _shrinks(node: MapNode) -> bool:
-    kind = node.operation.type
-    return bool(RESIZERS.fullmatch(kind) or kind in CROPS) and bool(node.taken and node.size)
-
-
-def _late(
-    joined: JoinedMaps, at: int, stages: Mapping[int, StageTime], graphs: FunctionGraphs, stored: Size
-) -> LateShrinking | None:
-    """Return what comes before a shrinking and could follow it; None where a size is unknown or nothing shrinks."""
-    node = joined.nodes[at]
-    path = Path.of(joined, at)
-    large, small = _known(node.taken, path, stored), _known(node.size, None, (None, None))
-    if large is None or small is None or large[0] * large[1] <= small[0] * small[1]:
-        return None
-    work = (
-        FullSizeOperation(stage, operation.name, operation.type, spent, graphs.at(operation))
-        for one in path.moved
-        if (stage := stages.get(joined.nodes[one].dataset.id)) is not None
-        and (spent := _spent(operation := joined.nodes[one].operation, stage))
-    )
-    return LateShrinking(node.operation.type, large, small, tuple(work), graphs.at(node.operation))
-
-
-def _known(size: Size | None, path: Path | None, stored: Size) -> tuple[int, int] | None:
-    """Return a size without open dimensions: that of the stored images where a decoder begins the path."""
-    if size == (None, None) and path is not None and path.decodes:
-        size = stored
+def _known(size: Size | None) -> tuple[int, int] | None:
     return (size[0], size[1]) if size and size[0] and size[1] else None
 
 
@@ -168,3 +182,56 @@ def _spent(operation: RecordedOperation, stage: StageTime) -> float:
         or (branch and ran.startswith(f"{name}/"))
         or ("Optimizer/" in ran and ran.endswith(f"_{name}"))
     )
+
+
+def _moved(joined: JoinedMaps, at: int) -> tuple[list[MapNode], MapNode]:
+    """Return the nodes before a shrinking that could follow it, and the node whose image could be shrunk instead.
+
+    Walks back from it while nothing but it gets to see the image at full size.
+    """
+    nodes, shrinking = joined.nodes, joined.nodes[at]
+    if not shrinking.sources:
+        return [], shrinking
+    image, *others = shrinking.sources
+    chosen, before = joined.before(others), joined.before([image])
+    seen = chosen | joined.before(joined.ends, without=at)
+    crops = shrinking.operation.type in CROPS
+    drawn = any(RANDOM.search(nodes[one].operation.type) for one in chosen)  # at random
+    begins: dict[int, int] = {}
+    for one in sorted(before):
+        begins[one] = one
+        if one not in seen and _may_follow(joined, nodes[one], crops=crops, drawn=drawn):
+            earlier = {begins[source] for source in _images(joined, nodes[one])}
+            begins[one] = earlier.pop() if len(earlier) == 1 else one
+    first = nodes[begins[image]]
+    later = [nodes[one] for one in sorted(before - seen - joined.before([begins[image]]))]
+    full = (one for one in later if shrinking.taken in {one.size, one.taken})
+    # The line that makes its numbers float stays whole.
+    return [one for one in full if not (_converts(first) and one.operation.at == first.operation.at)], first
+
+
+def _images(joined: JoinedMaps, node: MapNode) -> list[int]:
+    return [one for one in node.sources if joined.nodes[one].size == node.size]
+
+
+def _may_follow(joined: JoinedMaps, node: MapNode, *, crops: bool, drawn: bool) -> bool:
+    """Say whether an operation may follow a crop, ``drawn`` at random or not, or a resize."""
+    kind = node.operation.type
+    if node.size is None or (not crops and _converts(node)):
+        return False
+    if kind not in PIXELWISE and (kind not in MIRRORS or (crops and not drawn)):
+        return False
+    if kind in BRANCHES:  # what is within is recorded as types alone
+        own = {one.operation.type for one in joined.nodes if one.dataset is node.dataset}
+        if not (node.dataset.types or {"unknown"}) - own <= PIXELWISE | MIRRORS | SCALARS:
+            return False
+    # A crop has another mean than the whole image.
+    others = set(node.sources) - set(_images(joined, node))
+    return not (crops and any(joined.nodes[one].size for one in joined.before(others)))
+
+
+def _converts(node: MapNode) -> bool:
+    """Say whether a node makes floats of the integers of a stored image."""
+    operation = node.operation
+    taken = operation.inputs[0][0] if operation.inputs else ""
+    return operation.type == "Cast" and bool(INTEGER.fullmatch(taken))

@@ -1,13 +1,13 @@
 """The functions of successive maps as one graph, so that an image can be followed from map to map."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.recording.program import RecordedGraph, RecordedOperation, TensorType
+from tfdoctor.recording.program import RecordedOperation, TensorType
 
 PASSING = frozenset(
     ("Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard", "Cache", "Batch", "ParallelBatch")
@@ -49,18 +49,28 @@ class JoinedMaps:
     nodes: tuple[MapNode, ...] = ()
 
     @classmethod
-    def of(cls, line: Iterable[Dataset], graphs: FunctionGraphs) -> Self:
+    def of(cls, line: Sequence[Dataset], graphs: FunctionGraphs) -> Self:
         """Join the maps of a line of datasets, the trainer's first, where the next takes the results of one."""
         nodes: list[MapNode] = []
-        given: Sequence[int] = ()
-        for dataset in reversed(tuple(line)):
+        given: list[int] = []  # results of the map before, where elements pass as they are
+        for dataset in reversed(line):
             graph = graphs.of(dataset)
-            if kind_of(dataset) in MAPS and graph is not None:
-                first, given = len(nodes), _fitting(nodes, given, graph)
-                nodes += _nodes(dataset, graph, first, given)
-                given = _results(nodes, first)
-            elif kind_of(dataset) not in PASSING:
-                given = ()
+            if kind_of(dataset) not in MAPS or graph is None:
+                given = given if kind_of(dataset) in PASSING else []
+                continue
+            # Tensors that it captures are placeholders too, behind its arguments.
+            arguments = [at for at, one in enumerate(graph.operations) if one.type == "Placeholder"]
+            taken = [graph.operations[at].outputs[:1] for at in arguments[: len(given)]]
+            made = [nodes[at].operation.outputs[:1] for at in given]
+            fit = len(taken) == len(made) and all(map(_alike, taken, made))
+            joined = dict(zip(arguments, given, strict=False)) if fit else {}
+            first = len(nodes)
+            for at, operation in enumerate(graph.operations):
+                own = tuple(first + source for source in operation.sources if source is not None)
+                nodes.append(MapNode(dataset, operation, (joined[at],) if at in joined else own))
+            used = {source for node in nodes[first:] for source in node.sources}
+            results = (at for at in range(first, len(nodes)) if nodes[at].operation.type == "Identity")
+            given = [at for at in results if at not in used]  # TensorFlow makes an Identity of each
         return cls(tuple(nodes))
 
     def before(self, starts: Iterable[int], without: int | None = None) -> set[int]:
@@ -89,35 +99,5 @@ def size_of(tensor: TensorType) -> Size | None:
     return (shape[-3], shape[-2]) if shape and images else None
 
 
-def _nodes(dataset: Dataset, graph: RecordedGraph, first: int, given: Sequence[int]) -> Iterator[MapNode]:
-    """Yield the nodes of a function, whose placeholders take what the map before it gives."""
-    arguments = dict(zip(_arguments(graph), given, strict=False))
-    for at, operation in enumerate(graph.operations):
-        own = tuple(first + source for source in operation.sources if source is not None)
-        yield MapNode(dataset, operation, (arguments[at],) if at in arguments else own)
-
-
-def _arguments(graph: RecordedGraph) -> list[int]:
-    return [at for at, one in enumerate(graph.operations) if one.type == "Placeholder"]
-
-
-def _results(nodes: Sequence[MapNode], first: int) -> list[int]:
-    """Return the results of the function whose nodes begin at ``first``: TensorFlow makes an Identity of each."""
-    used = {source for node in nodes[first:] for source in node.sources}
-    mine = range(first, len(nodes))
-    return [at for at in mine if at not in used and nodes[at].operation.type == "Identity"]
-
-
-def _fitting(nodes: Sequence[MapNode], given: Sequence[int], graph: RecordedGraph) -> Sequence[int]:
-    """Return the results of the map before, or none where they are not what a function takes.
-
-    Tensors that it captures are placeholders too, behind its arguments.
-    """
-    taken = [graph.operations[at].outputs[:1] for at in _arguments(graph)[: len(given)]]
-    made = [nodes[at].operation.outputs[:1] for at in given]
-    if len(taken) != len(made):
-        return ()
-    fit = all(
-        a and b and a[0][0] == b[0][0] and size_of(a[0]) == size_of(b[0]) for a, b in zip(taken, made, strict=True)
-    )
-    return given if fit else ()
+def _alike(taken: tuple[TensorType, ...], made: tuple[TensorType, ...]) -> bool:
+    return bool(taken and made) and taken[0][0] == made[0][0] and size_of(taken[0]) == size_of(made[0])

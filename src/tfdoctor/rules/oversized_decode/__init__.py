@@ -1,6 +1,5 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImage, DecodedImages
-from tfdoctor.facts.machine.cpu_contention import CpuContention
 
 __doc__, CODE = page(__file__)
 
@@ -11,8 +10,6 @@ BY_HAND = "smaller images change what the model learns from, so the accuracy has
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When decoded images are too large, and when that matters."""
-
     times: float = limit(
         OVERSIZED_TIMES,
         "Factor by which both sides of the decoded image must exceed the used size; from it on, JPEG's own "
@@ -42,8 +39,10 @@ def check(
         return NotApplicable(reason=str(images))
     if not images.images:
         return Healthy(summary="No image is decoded and resized in one function")
-    worst = max(images.images, key=_spared_ms)
-    summary = f"{worst.stage.title} decodes images of {_text(worst.decoded)} pixels and uses {_text(worst.used)}"
+    worst = max(images.images, key=lambda image: image.spared_ms)
+    spared_ms = worst.spared_ms
+    sizes = [f"{height}x{width}" for height, width in (worst.decoded, worst.used)]
+    summary = f"{worst.stage.title} decodes images of {sizes[0]} pixels and uses {sizes[1]}"
     measures = (
         Measure("factor between the sides of the images", count(worst.times), count(limits.times)),
         Measure.share("share of the work in decoding and resizing", worst.share, limits.share),
@@ -51,65 +50,37 @@ def check(
     )
     if worst.times < limits.times or worst.share < limits.share:
         return Healthy(summary=summary, evidence=measures)
-    found = _finding(worst, summary, measures, contention)
-    if breakdown.waits_for_input and worst.stage in pipeline.limiting:
-        return found
-    spared_ms = _spared_ms(worst)
-    if cores is None or not contention.crowds_out(spared_ms, breakdown.step_ms, limits.taken):
-        return Healthy(summary=f"{summary}; {breakdown.little_wait}", evidence=measures)
-    least = ms(limits.taken * breakdown.step_ms)
-    taken = Measure(TAKEN, ms(contention.taken_ms(spared_ms)), least)
-    return _from_compute(found, taken, cores, breakdown)
-
-
-TAKEN = "time that this takes from the model's operations at most, per step"
-
-
-def _from_compute(finding: Finding, taken: Measure, cores: Cores, breakdown: Breakdown) -> Finding | NotApplicable:
-    """Show that the work takes cores from the model, in a step that does not wait for it."""
-    if not cores.certain:
-        return NotApplicable(
-            reason=f"{breakdown.little_wait}, and other programs used {number(cores.others)} of "
-            f"{number(cores.usable)} cores: whether decoding takes cores from the model is unknown; record "
-            "again on an otherwise idle machine"
-        )
-    busy = f"the run keeps {number(round(cores.busy, 1))} of its {number(cores.usable)} cores busy"
-    return replace(
-        finding,
-        summary=f"{finding.summary}, on cores that the model's operations need: {busy}",
-        evidence=(taken, *finding.evidence),
-    )
-
-
-def _spared_ms(image: DecodedImage) -> float:
-    return image.work_ms * (1.0 - image.kept)
-
-
-def _finding(
-    image: DecodedImage, summary: str, measures: tuple[Measure, ...], contention: CpuContention
-) -> Finding:
+    outcome, taken = f"{summary}: {milliseconds(worst.work_ms)} per step", list[Measure]()
+    if not breakdown.waits_for_input or worst.stage not in pipeline.limiting:
+        if cores is None or not contention.crowds_out(spared_ms, breakdown.step_ms, limits.taken):
+            return Healthy(summary=f"{summary}; {breakdown.little_wait}", evidence=measures)
+        if not cores.certain:
+            return NotApplicable(
+                reason=f"{breakdown.little_wait}, and other programs used {number(cores.others)} of "
+                f"{number(cores.usable)} cores: whether decoding takes cores from the model is unknown; record "
+                "again on an otherwise idle machine"
+            )
+        busy = f"the run keeps {number(round(cores.busy, 1))} of its {number(cores.usable)} cores busy"
+        outcome += f", on cores that the model's operations need: {busy}"
+        least = ms(limits.taken * breakdown.step_ms)
+        label = "time that this takes from the model's operations at most, per step"
+        taken = [Measure(label, ms(contention.taken_ms(spared_ms)), least)]
     columns = ("operation", "your line", "decoded, height", "width", "used, height", "width ")
-    row = (image.type, image.at or "unknown", *map(count, (*image.decoded, *image.used)))
-    at = image.at or image.stage.at
-    remedies = [Remedy("Store smaller copies of the images", CODE["copies"].format(image.used), at)]
-    divisor = max((divisor for divisor in (2, 4, 8) if divisor <= image.times), default=1)
-    ours = image.stage.dataset is not None and image.stage.dataset.function_at is not None
-    if image.type == "DecodeJpeg" and divisor > 1 and ours and image.ratio == 1:
-        action = f"Decode at 1/{divisor} of the size"
-        remedies.insert(0, Remedy(action, DECODED.format(divisor), at, "decode-ratio", changes=SMALLER))
-    stage = image.stage.scaled(1.0 - image.share * (1.0 - image.kept), Bound.AT_MOST)
+    row = (worst.type, worst.at or "unknown", *map(count, (*worst.decoded, *worst.used)))
+    stage = worst.stage.scaled(1.0 - worst.share * (1.0 - worst.kept), Bound.AT_MOST)
     return Finding(
-        summary=f"{summary}: {milliseconds(image.work_ms)} per step",
-        evidence=(*measures, Table(columns, (row,))),
-        remedies=tuple(remedies),
-        effects=(stage, *contention.relief(_spared_ms(image))),
+        summary=outcome,
+        evidence=(*taken, *measures, Table(columns, (row,))),
+        remedies=tuple(_remedies(worst)),
+        effects=(stage, *contention.relief(spared_ms)),
     )
 
 
-SMALLER = "the images differ slightly"
-
-DECODED = "image = tf.io.decode_jpeg(data, channels=3, ratio={})"
-
-
-def _text(size: tuple[int, int]) -> str:
-    return f"{size[0]}x{size[1]}"
+def _remedies(image: DecodedImage) -> Iterator[Remedy]:
+    at, ours = image.at or image.stage.at, image.stage.dataset is not None and image.stage.dataset.function_at
+    divisor = max((divisor for divisor in (2, 4, 8) if divisor <= image.times), default=1)
+    if image.type == "DecodeJpeg" and divisor > 1 and ours and image.ratio == 1:
+        code = f"image = tf.io.decode_jpeg(data, channels=3, ratio={divisor})"
+        action, changes = f"Decode at 1/{divisor} of the size", "the images differ slightly"
+        yield Remedy(action, code, at, "decode-ratio", changes=changes)
+    yield Remedy("Store smaller copies of the images", CODE["copies"].format(image.used), at)

@@ -61,8 +61,26 @@ class InputLines:
         if record is None or record.others is None:
             raise Unavailable(f"the threads that make input were not sampled{framework.with_tfdoctor}")
         types = {operation.type for operation in program.operations} if program else set()
-        makes = _working(record, trains_in_python=bool(types & PYTHON_OPERATIONS))
-        return cls(tuple(_lines(makes, Places.of(recording))), _threads(record))
+        works = _working(record, record.others, trains_in_python=bool(types & PYTHON_OPERATIONS))
+        # The trainer's thread is in every sample.
+        beside = sum(place.seen for place in record.others if place.entry and not _waits(place))
+        instants = sum(place.seen for place in record.places)
+        by_line: dict[Location, list[SeenPlace]] = {}
+        locate = Places.of(recording)
+        for place in works:
+            if at := locate(place.at):
+                by_line.setdefault(at, []).append(place)
+        lines = []
+        for at, seen in by_line.items():
+            callers: Counter[Location | None] = Counter()
+            calls: Counter[str] = Counter()
+            for place in seen:
+                callers[locate(place.caller)] += place.seen
+                calls[place.calls] += place.seen
+            (caller, _), (call, _) = callers.most_common(1)[0], calls.most_common(1)[0]
+            lines.append(InputLine(at, callers.total(), caller, call, any(place.entry for place in seen)))
+        lines.sort(key=lambda line: -line.seen)
+        return cls(tuple(lines), beside / instants if instants else 0.0)
 
     @property
     def samples(self) -> int:
@@ -101,9 +119,8 @@ class InputLines:
         return sum(line.seen for line in lines) / self.samples
 
 
-def _working(record: PythonRecord, *, trains_in_python: bool) -> Sequence[SeenPlace]:
+def _working(record: PythonRecord, others: Iterable[SeenPlace], *, trains_in_python: bool) -> Sequence[SeenPlace]:
     """Return the places where input is made, other than by waiting."""
-    others = record.others or ()
     making = [place for place in (*record.places, *others) if place.entry]
     if trains_in_python:
         making = [place for place in making if SHARED_ENTRY not in place.entry]
@@ -119,32 +136,5 @@ def _working(record: PythonRecord, *, trains_in_python: bool) -> Sequence[SeenPl
     return works
 
 
-def _threads(record: PythonRecord) -> float:
-    """Return the samples of threads that make input for each sample of the trainer's, which is in every one."""
-    beside = (place for place in record.others or () if place.entry and not _waits(place))
-    instants = sum(place.seen for place in record.places)
-    return sum(place.seen for place in beside) / instants if instants else 0.0
-
-
 def _waits(place: SeenPlace) -> bool:
     return place.runs.partition(".")[0] in WAITING
-
-
-def _lines(places: Iterable[SeenPlace], locate: Places) -> list[InputLine]:
-    """Join the places of each line."""
-    by_line: dict[Location, list[SeenPlace]] = {}
-    for place in places:
-        at = locate(place.at)
-        if at is not None:
-            by_line.setdefault(at, []).append(place)
-    found = []
-    for at, seen in by_line.items():
-        callers: Counter[Location | None] = Counter()
-        calls: Counter[str] = Counter()
-        for place in seen:
-            callers[locate(place.caller)] += place.seen
-            calls[place.calls] += place.seen
-        caller, call = callers.most_common(1)[0][0], calls.most_common(1)[0][0]
-        certain = any(place.entry for place in seen)
-        found.append(InputLine(at, callers.total(), caller, call, certain))
-    return sorted(found, key=lambda line: -line.seen)

@@ -2,38 +2,57 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import StackSamples
+<<<<<<< HEAD
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input.remedies import fewer, in_place
 from tfdoctor.terms import text
+=======
+>>>>>>> w-C
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Cell, Location, Remedy, Stage, Table
+from tfdoctor.terms.verdict import Cell, Location, Stage, Table
 
 TAKING_MS = 0.07
 """What `next()` of a tf.data iterator takes of a step whose batch is ready: 0.07 ms for one tensor, 0.09 ms for
 five (TensorFlow 2.21, an AMD EPYC, 2026-11-24). Passing one array of 25 kB instead of a tensor took the call 0.01
 ms more, five small arrays 0.08 ms."""
 
+ALONE = 10
+"""Stack samples in a line that is named without the others: with 10 its time is uncertain by a third."""
+
+CHOICE = "numpy.random.choice"
+"""Without replacement it permutes all n for k of them: 1.8 ms for 48 of 80,000, where a Generator takes 0.01 ms
+(NumPy 2.4 on an AMD EPYC, 2026-11-29)."""
+
+OPERATION = re.compile(r"tensorflow\.(?!python\.|(?:constant|convert_to_tensor)$)")
+"""An operation of TensorFlow's API, but none that makes a tensor of an array: a tf.function does that, too."""
+
+MOST_LINES = 8
+"""Lines that a finding shows."""
+
+OTHERS = "other lines"
+
 
 @dataclass(frozen=True, slots=True)
 class Making:
     """What making batches in the training loop takes, in ms per step: of lines, and of converting new arrays.
 
-    ``times`` divides the sum among the stages of the step.
+    ``times`` divides the sum among the stages of the step; ``at`` is the line that takes most.
     """
 
     times: Mapping[Stage, float]
     lines: tuple[tuple[Location | None, str, float], ...]  # with what each calls, the longest first
     converting_ms: float
-    remedy: Remedy
-    taking_ms: float  # what it takes to get a batch from elsewhere
+    at: Location | None
     by_model: bool = False  # the loop's own model decides what is in a batch: no pipeline can make it
+    draws: bool = False  # half of it is ``CHOICE``
+    operation: str = ""  # of TensorFlow's, called one by one, which make most batches: "tf.random.uniform"
 
     @classmethod
     def of(
@@ -46,11 +65,14 @@ class Making:
         """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
         makers = samples.makers if samples and body else ()
         by_model = bool(samples and samples.models_at)
+        seen: Counter[Location | None] = Counter()
+        for maker in makers:
+            seen[maker.at] += maker.seen
         if by_model and makers:  # the line that takes most, alone
-            at, *_ = _by_line(makers, 0.0)[0]
-            makers = tuple(line for line in makers if line.at == at)
+            ((at, _),) = seen.most_common(1)
+            makers, seen = tuple(line for line in makers if line.at == at), Counter({at: seen[at]})
             least_samples = max(least_samples, ALONE)
-        if sum(line.seen for line in makers) < least_samples:
+        if seen.total() < least_samples:
             makers = ()
         arrays = conversions.arrays if conversions and not by_model else ()
         new = [array for array in arrays if array.same is False]
@@ -60,23 +82,28 @@ class Making:
             Stage.HOST: host_ms * share + sum(array.host_ms for array in new),
             Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
         }
-        lines = _by_line(makers, (host_ms + between_ms) * share)
-        inside = _in_function(makers, samples.function if samples else "")
-        if lines and lines[0][1] == CHOICE and 2 * lines[0][2] >= (host_ms + between_ms) * share:
-            inside = Remedy(DRAW, GENERATOR)
-        elif by_model and lines:
-            inside = inside or Remedy(text.capitalized(fewer(lines[0][1])))
-        code = "\n".join((*in_place((calls, line_ms) for _, calls, line_ms in lines), PIPELINE))
-        at = conversions.at if conversions else None
-        remedy = inside or Remedy("Make the batches in a tf.data pipeline", code, at)
-        at = lines[0][0] if lines else remedy.at
-        converting_ms, taking_ms = sum(array.ms for array in new), 0.0 if inside else TAKING_MS
-        return cls(times, lines, converting_ms, replace(remedy, at=at), taking_ms, by_model)
+        # A line is sampled in several places, of which the first is the most frequent.
+        calls = {maker.at: maker.calls for maker in reversed(makers)}
+        all_ms = (host_ms + between_ms) * share
+        lines = tuple((at, calls[at], all_ms * n / seen.total()) for at, n in seen.most_common() if makers)
+        operations = Counter[str]()
+        for maker in makers:
+            operations[maker.calls] += maker.seen if OPERATION.match(maker.calls) else 0
+        mostly = 2 * operations.total() > seen.total() and bool(makers)
+        operation = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1) if mostly else ""
+        draws = bool(lines) and lines[0][1] == CHOICE and 2 * lines[0][2] >= all_ms
+        at = lines[0][0] if lines else conversions.at if conversions else None
+        return cls(times, lines, sum(array.ms for array in new), at, by_model, draws, operation)
 
     @property
     def total_ms(self) -> float:
         """The time of all of it."""
         return sum(self.times.values())
+
+    @property
+    def taking_ms(self) -> float:
+        """What it takes to get a batch from elsewhere; 0 where it is still made here."""
+        return 0.0 if self.draws or self.operation or (self.by_model and self.lines) else TAKING_MS
 
     @property
     def remaining(self) -> float:
@@ -94,6 +121,7 @@ class Making:
         if self.converting_ms:
             rows.append(("conversion of new arrays to tensors", "-", ms(self.converting_ms)))
         return Table(("your line", "calls", "time per step, estimated"), tuple(rows))
+<<<<<<< HEAD
 
 
 ALONE = 10
@@ -157,3 +185,5 @@ dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).repeat().ba
 dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 for features, target in dataset:
     loss = train_step(features, target)  # prepare() in TensorFlow operations, on whole batches"""
+=======
+>>>>>>> w-C

@@ -7,16 +7,23 @@ Source: https://www.tensorflow.org/api_docs/python/tf. A test runs each expressi
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Equivalent:
+class Equivalent(NamedTuple):
     """An expression of one row, text or image, and one of TensorFlow's, of many where both names are plural."""
 
     python: str
     tensorflow: str
     condition: str = ""  # where the two are equal: "for kernels of odd length"; "" is always
+
+
+def in_place(calls: Iterable[tuple[str, float]]) -> tuple[str, ...]:
+    """Return TensorFlow's code in place of the functions that take most, by their times or samples."""
+    return tuple(
+        f"# in place of {' '.join(filter(None, (same.python, same.condition)))}:\nresult = {same.tensorflow}"
+        for same in equivalents(calls)
+    )
 
 
 def equivalents(calls: Iterable[tuple[str, float]]) -> tuple[Equivalent, ...]:

@@ -12,16 +12,8 @@ WIDE = "float64"
 """NumPy's default type, of which a cast to anything else can be made once, where the array is loaded."""
 
 
-NOT_COMPARED = (
-    "the recording does not contain two calls with the same number of arrays, or is of an earlier version; "
-    "record the run again"
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
     share: float = share_limit(
         0.05, "Smallest share of the step in converting what stays the same; xprof reports waits from 5 % on"
     )
@@ -35,11 +27,14 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
     if not conversions.arrays:
         return Healthy(summary="The training function is given tensors, which need no conversion")
     if any(array.same is None for array in conversions.arrays):
-        return NotApplicable(reason=NOT_COMPARED)
+        return NotApplicable(
+            reason="the recording does not contain two calls with the same number of arrays, or is of an earlier "
+            "version; record the run again"
+        )
     same = [array for array in conversions.arrays if array.same]
     wide = [array for array in conversions.arrays if not array.same and array.dtype == WIDE]
-    feeds = any(array.fed for array in conversions.arrays)
-    again_ms, wide_ms = sum(array.ms for array in same) + _cast_ms(same), _cast_ms(wide)
+    wide_ms = sum(array.cast.ms for array in wide if array.cast)
+    again_ms = sum(array.ms for array in same) + sum(array.cast.ms for array in same if array.cast)
     share, least = max(again_ms, wide_ms) / breakdown.step_ms, ms(limits.least_ms)
     measures = (
         Measure("time converting and casting the same arrays per step", ms(again_ms), least),
@@ -47,60 +42,39 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
         Measure.share("larger of the two as a share of the step", share, limits.share),
         Measure("bytes of arrays that stay the same", nbytes(sum(array.nbytes for array in same))),
     )
-    same = same if _matters(again_ms, breakdown, limits) else []
-    wide = wide if _matters(wide_ms, breakdown, limits) else []
-    each = breakdown.each_step
+    least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
+    same, wide = same if again_ms >= least_ms else [], wide if wide_ms >= least_ms else []
+    feeds = any(array.fed for array in conversions.arrays)
     does = "Feeding the same arrays" if feeds else "Converting the same arguments"
-    summary = f"{does} again takes {milliseconds(again_ms)} of {each}"
+    summary = f"{does} again takes {milliseconds(again_ms)} of {breakdown.each_step}"
     if not same and not wide:
         return Healthy(summary=summary, evidence=measures)
-    casting = f"Casting float64 batches takes {milliseconds(wide_ms)} of {each}"
-    return Finding(
-        summary=summary if same else casting,
-        evidence=(*measures, _table(conversions)),
-        remedies=tuple(_remedies(same, wide, conversions.at)),
-        effects=_effects(same, wide),
-    )
-
-
-def _table(conversions: Conversions) -> Table:
-    return Table.of(
+    if not same:
+        summary = f"Casting float64 batches takes {milliseconds(wide_ms)} of {breakdown.each_step}"
+    table = Table.of(
         sorted(conversions.arrays, key=lambda array: -array.ms),
         ("argument", lambda array: array.place or "unknown"),
         ("type and shape", lambda array: f"{array.dtype} {list(array.shape)}"),
         ("values", lambda array: "the same" if array.same else "new ones"),
         ("conversion per step", lambda array: ms(array.ms)),
         ("cast per step", lambda array: ms(array.cast.ms) if array.cast else "no cast"),
-        most=SHOWN_ROWS,
+        most=8,
     )
-
-
-def _matters(time_ms: float, breakdown: Breakdown, limits: Limits) -> bool:
-    return time_ms >= limits.least_ms and time_ms >= limits.share * breakdown.step_ms
-
-
-def _cast_ms(arrays: Iterable[ConvertedArray]) -> float:
-    return sum(array.cast.ms for array in arrays if array.cast)
-
-
-SHOWN_ROWS = 8
-"""Rows of the table: the arrays that take longest."""
-
-
-def _effects(same: Sequence[ConvertedArray], wide: Sequence[ConvertedArray]) -> tuple[Effect, ...]:
-    """Return the effects of passing tensors instead, within the marked call and outside of it, and on casts.
-
-    A batch that Python makes may have to be cast there at each step.
-    """
+    # What passing tensors instead spares: a batch that Python makes may have to be cast there at each step.
     times = {
         Stage.HOST: sum(array.host_ms for array in same),
         Stage.BETWEEN: sum(array.between_ms for array in same),
     }
     bound = Bound.AT_MOST if any(array.fed for array in same) else Bound.EXPECTED
-    return (
-        *Effect.of_stages(times, StepWork.CONVERSION, bound=bound),
-        *(array.cast.scaled(0.0) for array in same if array.cast),
-        *(array.cast.scaled(0.0, Bound.AT_MOST) for array in wide if array.cast),
+    return Finding(
+        summary=summary,
+        evidence=(*measures, table),
+        remedies=tuple(_remedies(same, wide, conversions.at)),
+        effects=(
+            *Effect.of_stages(times, StepWork.CONVERSION, bound=bound),
+            *(array.cast.scaled(0.0) for array in same if array.cast),
+            *(array.cast.scaled(0.0, Bound.AT_MOST) for array in wide if array.cast),
+        ),
     )
 
 
@@ -121,13 +95,11 @@ def _remedies(
         action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
         yield Remedy(action, "\n".join(lines), at, edit_id="convert-once")
     if wide:
-        yield Remedy("Make the arrays float32 where they are loaded", LOADED, at)
+        code = 'features = features.astype("float32")  # once, where they are loaded'
+        yield Remedy("Make the arrays float32 where they are loaded", code, at)
 
 
 FED = """\
 {0}_table = tf.get_variable("{0}_table", {1}, tf.{2}, trainable=False)  # use it instead of {0}
 session.run({0}_table.assign({0}), {{{0}: array}})  # once, before the loop
 """
-
-LOADED = """\
-features = features.astype("float32")  # once, where they are loaded"""

@@ -1,6 +1,4 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.passes import kind_of
 
 __doc__, CODE = page(__file__)
 
@@ -21,8 +19,6 @@ SOURCES = frozenset(("TensorSlice", "Range", "TFRecord", "TextLine", "FixedLengt
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which shuffle buffers are small."""
-
     share: float = share_limit(
         0.01,
         "Smallest share of the examples that a shuffle's buffer must hold; with less, an example moves by "
@@ -36,7 +32,11 @@ def check(properties: DatasetProperties, limits: Limits = Limits()) -> Verdict:
     shuffles = [at for at, dataset in enumerate(line) if kind_of(dataset) == "Shuffle"]
     if not shuffles:
         return Healthy(summary="No tf.data shuffle runs between the training loop and the source of the data")
-    if len(shuffles) > 1 or not _plain(line):
+    *stages, source = line
+    known = PASSING | BATCHES | {"Shuffle", "Repeat"}
+    understood = kind_of(source) in SOURCES and all(kind_of(stage) in known for stage in stages)
+    own = all(stage.function_at for stage in stages if stage.function)
+    if len(shuffles) > 1 or not own or not understood:
         return NotApplicable(
             reason="the pipeline has several shuffles or sources, or a library builds it: the order of its "
             "stages does not show how well it mixes the examples"
@@ -46,107 +46,80 @@ def check(properties: DatasetProperties, limits: Limits = Limits()) -> Verdict:
     return finding or _size(properties, line[at], limits)
 
 
-def _plain(line: tuple[Dataset, ...]) -> bool:
-    """Whether all kinds of a pipeline are understood, and its functions are the script's own."""
-    *stages, source = line
-    known = PASSING | BATCHES | {"Shuffle", "Repeat"}
-    own = all(stage.function_at for stage in stages if stage.function)
-    return own and kind_of(source) in SOURCES and all(kind_of(stage) in known for stage in stages)
-
-
 def _name(shuffle: Dataset) -> str:
     return f"shuffle({shuffle.parameters.buffer_size or ''})"
 
 
 def _next(line: tuple[Dataset, ...], at: int, kinds: frozenset[str]) -> Dataset | None:
     """Return the nearest stage upstream of one of these kinds, past stages that keep order and grouping."""
-    for stage in line[at + 1 :]:
-        if kind_of(stage) in kinds:
-            return stage
-        if kind_of(stage) not in PASSING:
-            return None
-    return None
+    ahead = next((stage for stage in line[at + 1 :] if kind_of(stage) not in PASSING - kinds), None)
+    return ahead if ahead and kind_of(ahead) in kinds else None
 
 
 def _after_batch(properties: DatasetProperties, line: tuple[Dataset, ...], at: int) -> Finding | None:
     """Find training batches that are shuffled as a whole; a batch of batches consists of sequences."""
-    batch = _next(line, at, BATCHES)
+    shuffle, batch = line[at], _next(line, at, BATCHES)
     again = any(kind_of(stage) in BATCHES for stage in line[:at])
     size = (batch.parameters.batch_size or 1) if batch else 1
     if batch is None or again or size == 1:
         return None
     repeated = any(kind_of(stage) == "Repeat" for stage in properties.upstream(batch))
     together = "" if repeated else f"; the same {size} examples stay together every epoch"
-    held = int(line[at].parameters.buffer_size or 1) * size
+    held = int(shuffle.parameters.buffer_size or 1) * size
     buffer = min(held, properties.elements(line[-1]) or held)  # at most all examples
+    action = "Shuffle before batch, with a buffer for at least as many examples as now"
+    code = f"dataset = dataset.shuffle({buffer}).batch({size})"
     return _finding(
-        line[at],
-        f"{_name(line[at])} comes after batch({size}), so only whole batches are shuffled{together}",
-        (Measure("examples per batch that stay together", count(size)),),
-        Remedy(
-            "Shuffle before batch, with a buffer for at least as many examples as now",
-            f"dataset = dataset.shuffle({buffer}).batch({size})",
-            line[at].at,
-            "earlier-shuffle",
-            changes=ORDER,
-        ),
+        f"{_name(shuffle)} comes after batch({size}), so only whole batches are shuffled{together}",
+        (Measure("examples per batch that stay together", count(size)), _where(shuffle)),
+        Remedy(action, code, shuffle.at, "earlier-shuffle", changes=ORDER),
     )
 
 
 def _after_repeat(properties: DatasetProperties, line: tuple[Dataset, ...], at: int) -> Finding | None:
     """Find epochs that overlap; a run of one pass has no second one."""
-    repeat = _next(line, at, frozenset(("Repeat",)))
+    shuffle, repeat = line[at], _next(line, at, frozenset(("Repeat",)))
     times = repeat.parameters.count if repeat else None
     once = properties.passes is not None and properties.passes <= 1.0
     if repeat is None or times in {0, 1} or once:
         return None
-    shuffle, number_of = line[at], times if times and times > 0 else ""
-    rows = (("repeat", repeat.at or "unknown"), (_name(shuffle), shuffle.at or "unknown"))
+    name, again = _name(shuffle), times if times and times > 0 else ""
+    rows = (("repeat", repeat.at or "unknown"), (name, shuffle.at or "unknown"))
+    action = (
+        "Shuffle before repeat if each epoch should contain every example once; the buffer is then refilled in "
+        "each epoch"
+    )
+    code = f"dataset = dataset.{name}.repeat({again})"
     return _finding(
-        shuffle,
-        f"{_name(shuffle)} comes after repeat(), so epochs overlap: some examples appear twice before "
-        "others appear once",
+        f"{name} comes after repeat(), so epochs overlap: some examples appear twice before others appear once",
         (Table(("stage (in order of execution)", "your line"), rows),),
-        Remedy(
-            "Shuffle before repeat if each epoch should contain every example once; the buffer is then "
-            "refilled in each epoch",
-            f"dataset = dataset.{_name(shuffle)}.repeat({number_of})",
-            shuffle.at,
-            "earlier-shuffle",
-            changes=ORDER,
-        ),
+        Remedy(action, code, shuffle.at, "earlier-shuffle", changes=ORDER),
     )
 
 
 def _size(properties: DatasetProperties, shuffle: Dataset, limits: Limits) -> Verdict:
     """Compare the buffer with the examples of one epoch."""
-    held, examples = shuffle.parameters.buffer_size, properties.elements(shuffle)
+    name, held, examples = _name(shuffle), shuffle.parameters.buffer_size, properties.elements(shuffle)
     if held is None or held < 1 or not examples:
-        summary = f"{_name(shuffle)} comes before batch and repeat; the number of examples is unknown"
-        return Healthy(summary=summary)
+        return Healthy(summary=f"{name} comes before batch and repeat; the number of examples is unknown")
     share = min(1.0, held / examples)
-    evidence = [Measure.share("share of the examples in the buffer", share, limits.share)]
+    measure = Measure.share("share of the examples in the buffer", share, limits.share)
     if share >= limits.share:
-        summary = f"{_name(shuffle)} mixes {percent(share)} of the {examples:,} examples at a time"
-        return Healthy(summary=summary, evidence=tuple(evidence))
-    if size := properties.element_bytes(shuffle):
-        label = "maximum memory of a buffer for all examples"
-        evidence.append(Measure(label, nbytes(size * examples)))
+        summary = f"{name} mixes {percent(share)} of the {examples:,} examples at a time"
+        return Healthy(summary=summary, evidence=(measure,))
+    size, label = properties.element_bytes(shuffle), "maximum memory of a buffer for all examples"
+    memory = (Measure(label, nbytes(size * examples)),) if size else ()
+    action = "If the data is sorted, shuffle its indices or file names, or shuffle it once on disk"
     return _finding(
-        shuffle,
-        f"{_name(shuffle)} mixes {number(held)} of {examples:,} examples at a time: sorted data stays "
-        "nearly sorted",
-        evidence,
-        Remedy(
-            "If the data is sorted, shuffle its indices or file names, or shuffle it once on disk",
-            CODE["indices"],
-            shuffle.at,
-        ),
+        f"{name} mixes {number(held)} of {examples:,} examples at a time: sorted data stays nearly sorted",
+        (measure, *memory, _where(shuffle)),
+        Remedy(action, CODE["indices"], shuffle.at),
     )
 
 
-def _finding(shuffle: Dataset, summary: str, evidence: Sequence[Evidence], remedy: Remedy) -> Finding:
-    if not any(isinstance(item, Table) for item in evidence):
-        where = Table.of([shuffle], ("shuffle", _name), ("your line", lambda stage: stage.at))
-        evidence = (*evidence, where)
-    return Finding(summary=summary, evidence=tuple(evidence), remedies=(remedy,), severity=Severity.NOTE)
+def _where(shuffle: Dataset) -> Table:
+    return Table.of([shuffle], ("shuffle", _name), ("your line", lambda stage: stage.at))
+
+
+def _finding(summary: str, evidence: tuple[Evidence, ...], remedy: Remedy) -> Finding:
+    return Finding(summary=summary, evidence=evidence, remedies=(remedy,), severity=Severity.NOTE)

@@ -1,22 +1,18 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.facts.run.program import FileList
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
-from tfdoctor.terms.humanize import quantity
 
 __doc__, CODE = page(__file__)
 
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
-PRECONDITIONS = (pipeline_ran,)
+PRECONDITIONS = (pipeline_ran, awaited("Reading files does"))
 BY_HAND = "the data set has to be written again, once, into larger files"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many files are many, and which are small."""
-
     files: float = limit(
         4.0,
         "Smallest number of whole files read per step that counts as many; shards are opened far less than "
@@ -31,88 +27,60 @@ class Limits:
 
 def check(
     pipeline: InputPipeline,
-    breakdown: Breakdown,
     properties: DatasetProperties | None,
     sizes: ReadSizes | Unavailable,
     functions: MapFunctions | None,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Look for functions that read a file for each example, in the segment that limits the pipeline."""
-    if not breakdown.waits_for_input:
-        return Healthy(summary=f"Reading files does not slow training: {breakdown.little_wait}")
     stages = [stage for stage in pipeline.limiting if stage.reads]
-    reads = sum(stage.reads for stage in stages)
+    reads, reading = sum(stage.reads for stage in stages), sum(stage.reading_ms for stage in stages)
     measure = Measure("whole files read per step", count(reads), count(limits.files))
     if reads < limits.files:
         summary = f"The slowest part of the pipeline reads {number(reads)} whole files per step"
         return Healthy(summary=summary, evidence=(measure,))
-    datasets = properties.chain if properties else ()
-    listed = [dataset.files for dataset in datasets if dataset.files]
+    listed = [dataset.files for dataset in (properties.chain if properties else ()) if dataset.files]
     if len(listed) == 1:  # the list that the pipeline begins with; else what the process read
-        return _judged(stages, measure, listed[0], functions, limits)
-    if isinstance(sizes, Unavailable):
-        reading = milliseconds(sum(stage.reading_ms for stage in stages))
-        return NotApplicable(reason=f"each step reads {number(reads)} files in {reading}, but {sizes}")
-    read = FileList(nbytes=round(sizes.most))
-    return _judged(stages, measure, read, functions, limits)
-
-
-def _judged(
-    stages: list[StageTime], reads: Measure, files: FileList, functions: MapFunctions | None, limits: Limits
-) -> Verdict:
-    """Tell small files and files across a network from large local ones."""
-    size, scheme = files.nbytes, files.scheme
-    reading = ms(sum(stage.reading_ms for stage in stages))
+        files = listed[0]
+    elif isinstance(sizes, Unavailable):
+        return NotApplicable(
+            reason=f"each step reads {number(reads)} files in {milliseconds(reading)}, but {sizes}"
+        )
+    else:
+        files = FileList(nbytes=round(sizes.most))
+    size = files.nbytes
     label = "mean size of a file" if files.count else "mean size of a file, at most"
     sized = (Measure(label, nbytes(size), nbytes(limits.size)),) if size else ()
-    evidence = (reads, Measure("reading time per step", reading), *sized)
-    amount = number(reads.value.value)
-    if scheme:
-        return _finding(f"Each step opens {amount} files from {scheme}://", stages, evidence, functions, files)
-    if size is None or size > limits.size:
+    evidence = (measure, Measure("reading time per step", ms(reading)), *sized)
+    if not files.scheme and (size is None or size > limits.size):
         kind = "files of unknown size" if size is None else "files, which are not small"
-        return Healthy(summary=f"Each step reads {amount} {kind}", evidence=evidence)
-    about = f" of {'about' if files.count else 'at most'} {quantity(nbytes(size))}"
-    return _finding(f"Each step opens {amount} small files{about}", stages, evidence, functions, files)
+        return Healthy(summary=f"Each step reads {number(reads)} {kind}", evidence=evidence)
+    about = f"small files of {'about' if files.count else 'at most'} {quantity(nbytes(size or 0))}"
+    opened = f"files from {files.scheme}://" if files.scheme else about
+    known = files.count * size if files.count and size else 0
+    shards = str(max(1, round(known / LARGE))) if known else "shards"
+    code = CODE["records"].replace("SHARDS", shards)
+    return Finding(
+        summary=f"Each step opens {number(reads)} {opened}",
+        evidence=evidence,
+        remedies=(Remedy("Write the examples into a few large files", code, stages[0].at),),
+        effects=tuple(stage.scaled(_left(stage, functions), Bound.AT_MOST) for stage in stages),
+    )
 
 
-def _finding(
-    summary: str,
-    stages: list[StageTime],
-    evidence: tuple[Measure, ...],
-    functions: MapFunctions | None,
-    files: FileList,
-) -> Finding:
-    """Return the finding: without the reading time, as a record is read within a microsecond or two.
+def _left(stage: StageTime, functions: MapFunctions | None) -> float:
+    """Return what is left without the reading, as a record is read within a microsecond or two.
 
     The rest of a function stays, unless it can take the records of a whole batch at once.
     """
-    effects = []
-    for stage in stages:
-        left = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
-        known = functions.by_dataset if functions else {}
-        function = known.get(stage.dataset.id) if stage.dataset else None
-        if function and function.batch and set(function.single) <= READS:
-            left = min(left, 1.0 / function.batch)
-        effects.append(stage.scaled(left, Bound.AT_MOST))
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=(Remedy("Write the examples into a few large files", _records(files), stages[0].at),),
-        effects=tuple(effects),
-    )
+    left = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
+    function = functions.by_dataset.get(stage.dataset.id) if functions and stage.dataset else None
+    batches = function and function.batch and set(function.single) <= READS
+    return min(left, 1.0 / function.batch) if function and batches else left
 
 
 READS = frozenset(("ReadFile",))
 """What a function no longer does when it is given the content of the files."""
-
-
-def _records(files: FileList) -> str:
-    """Return the code for as many files of `LARGE` as the recorded ones fill; for a name, where that is unknown."""
-    if not files.count or not files.nbytes:
-        return CODE["records"].replace("SHARDS", "shards")
-    return CODE["records"].replace("SHARDS", str(max(1, round(files.count * files.nbytes / LARGE))))
-
 
 LARGE = 100_000_000
 """Bytes of a file of records: TensorFlow's guide to TFRecord asks for at least 10 MB, ideally 100 MB or more."""

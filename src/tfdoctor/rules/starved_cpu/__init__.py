@@ -1,6 +1,5 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImages
-from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
 
 __doc__, CODE = page(__file__)
@@ -12,8 +11,6 @@ BY_HAND = "what the stage computes has to be made cheaper, or moved to other mac
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When the cores are saturated, and when a quota is the cause."""
-
     needed: float = share_limit(
         0.8,
         "Smallest share of the available core time that the pipeline's stages must take; handing over "
@@ -56,45 +53,38 @@ def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and
     share = work / offered if offered else 0.0
     offer = f"{number(cores.usable)} cores offer {milliseconds(offered)} per step"
     summary = f"Each batch takes {milliseconds(work)} of core time; {offer}"
-    evidence = _evidence(share, cores, pressure, limits)
+    kernel = pressure or CpuPressure()
+    measures = [
+        Measure.share("share of core time taken by the input", share, limits.needed),
+        Measure.share("share of usable cores that are busy", cores.share, limits.busy),
+        Measure("cores that the run may use", count(cores.usable)),
+    ]
+    if kernel.throttled is not None:
+        label = "share of time throttled by the control group's quota"
+        measures.append(Measure.share(label, kernel.throttled, limits.throttled))
+    if kernel.waiting is not None:
+        measures.append(Measure.share("share of time in which a task waits for a CPU core", kernel.waiting))
     waits = breakdown.waits_for_input
     crowds_out = contention.crowds_out(work, breakdown.step_ms, limits.taken)
     if share < limits.needed or not (waits or crowds_out):
-        return Healthy(summary=summary, evidence=evidence)
+        return Healthy(summary=summary, evidence=tuple(measures))
     if doubt := _doubt(critical, cores, decodes, limits):
         return NotApplicable(reason=doubt)
+    throttled = bool(kernel.throttled and kernel.throttled >= limits.throttled)
     outcome = "more threads do not help" if waits else "the input takes them from the compute"
-    cause = f"; {pressure.throttling}" if pressure and _throttled(pressure, limits) else ""
+    cause = f"; {kernel.throttling}" if throttled else ""
+    images_ms = critical.image_ms if critical and critical.image_ms >= limits.images * critical.work_ms else 0.0
+    all_images_ms = sum(stage.image_ms for stage in pipeline.stages)
+    images = [Measure("decoding and resizing images, per step", ms(all_images_ms))] if all_images_ms else []
+    working = sorted((one for one in pipeline.stages if one.work_ms), key=lambda one: -one.work_ms)
+    calls = ("calls per step", lambda stage: count(stage.calls))
     gain = (Effect(Stage.INPUT, scales=0.0, bound=Bound.AT_MOST),) if waits else ()
     return Finding(
         summary=f"{summary}, so {outcome}{cause}",
-        evidence=(*evidence, *_of_stages(pipeline)),
-        remedies=_remedies(critical, device, pressure, limits),
-        effects=(*gain, *contention.relief(_images(critical, limits) or work)),
+        evidence=(*measures, *images, work_table(working, calls, work="core time per step", most=5)),
+        remedies=tuple(_remedies(critical, device, throttled=throttled, images=bool(images_ms))),
+        effects=(*gain, *contention.relief(images_ms or work)),
     )
-
-
-def _of_stages(pipeline: InputPipeline) -> Iterator[Evidence]:
-    if total := sum(stage.image_ms for stage in pipeline.stages):
-        yield Measure("decoding and resizing images, per step", ms(total))
-    yield Table.of(
-        sorted((s for s in pipeline.stages if s.work_ms), key=lambda stage: -stage.work_ms),
-        ("stage", lambda stage: stage.title),
-        ("your line", lambda stage: stage.at),
-        ("core time per step", lambda stage: ms(stage.work_ms)),
-        ("calls per step", lambda stage: count(stage.calls)),
-        most=5,
-    )
-
-
-def _images(critical: StageTime | None, limits: Limits) -> float:
-    """Return the work in ms per step of the slowest stage that smaller images spare; 0 where it is not most."""
-    if critical is None or critical.image_ms < limits.images * critical.work_ms:
-        return 0.0
-    return critical.image_ms
-
-
-OVERSIZED = "decoding images that are larger than used takes most of the core time; see oversized-decode"
 
 
 def _doubt(critical: StageTime | None, cores: Cores, decodes: DecodedImages | None, limits: Limits) -> str:
@@ -104,52 +94,27 @@ def _doubt(critical: StageTime | None, cores: Cores, decodes: DecodedImages | No
     if not cores.sampled:
         return "the load of the cores was not sampled; record with `tfdoctor profile`"
     if not cores.certain:
-        return (
-            f"other programs used {number(cores.others)} cores during the recording; record again on an "
-            "otherwise idle machine"
-        )
+        used = f"other programs used {number(cores.others)} cores during the recording"
+        return f"{used}; record again on an otherwise idle machine"
     if cores.share < limits.busy:
         return (
             f"the pipeline's threads are always inside their stages, but only {number(cores.busy)} of "
             f"{number(cores.usable)} cores were busy: the threads wait for something else, such as storage"
         )
-    images = decodes.images if decodes else ()
-    own = [one for one in images if critical and one.stage.path == critical.path]
-    oversized = any(one.times >= OVERSIZED_TIMES and one.share >= limits.images for one in own)
-    return OVERSIZED if oversized else ""
+    own = [one for one in decodes.images if critical and one.stage.path == critical.path] if decodes else []
+    if any(one.times >= OVERSIZED_TIMES and one.share >= limits.images for one in own):
+        return "decoding images that are larger than used takes most of the core time; see oversized-decode"
+    return ""
 
 
-def _throttled(pressure: CpuPressure | None, limits: Limits) -> bool:
-    return bool(pressure and pressure.throttled and pressure.throttled >= limits.throttled)
-
-
-def _evidence(share: float, cores: Cores, pressure: CpuPressure | None, limits: Limits) -> tuple[Evidence, ...]:
-    measures = [
-        Measure.share("share of core time taken by the input", share, limits.needed),
-        Measure.share("share of usable cores that are busy", cores.share, limits.busy),
-        Measure("cores that the run may use", count(cores.usable)),
-    ]
-    if pressure and pressure.throttled is not None:
-        label = "share of time throttled by the control group's quota"
-        measures.append(Measure.share(label, pressure.throttled, limits.throttled))
-    if pressure and pressure.waiting is not None:
-        label = "share of time in which a task waits for a CPU core"
-        measures.append(Measure.share(label, pressure.waiting))
-    return tuple(measures)
-
-
-def _remedies(
-    critical: StageTime | None, device: Device, pressure: CpuPressure | None, limits: Limits
-) -> tuple[Remedy, ...]:
-    at = critical.at if critical else None
-    title = critical.title if critical else "the pipeline"
-    less = Remedy(f"Reduce the work of {title} per example", CODE["whole-batches"], at)
-    if _images(critical, limits):
-        less = Remedy(f"Give {title} images of the size that the model takes", CODE["small-images"], at)
-    remedies = [less]
+def _remedies(critical: StageTime | None, device: Device, *, throttled: bool, images: bool) -> Iterator[Remedy]:
+    at, title = (critical.at, critical.title) if critical else (None, "the pipeline")
+    if throttled:
+        yield Remedy("Raise the container's CPU limit, or remove it", CODE["quota"])
+    if images:
+        yield Remedy(f"Give {title} images of the size that the model takes", CODE["small-images"], at)
+    else:
+        yield Remedy(f"Reduce the work of {title} per example", CODE["whole-batches"], at)
     if device.kind != DeviceKind.CPU:
-        remedies.append(Remedy("Augment in the model, on the accelerator", CODE["in-the-model"], at))
-    if _throttled(pressure, limits):
-        remedies.insert(0, Remedy("Raise the container's CPU limit, or remove it", CODE["quota"]))
-    service = "Produce the batches on other machines with the tf.data service"
-    return (*remedies, Remedy(service, CODE["service"]))
+        yield Remedy("Augment in the model, on the accelerator", CODE["in-the-model"], at)
+    yield Remedy("Produce the batches on other machines with the tf.data service", CODE["service"])

@@ -1,12 +1,11 @@
 """How long the run's tasks waited for a processor while the steps were traced."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
-from tfdoctor.recording.samples import HostSample, MachineSample
 from tfdoctor.terms.humanize import number
 
 NS_PER_US = 1000
@@ -39,35 +38,25 @@ class CpuPressure:
         Raises:
             Unavailable: the host was not sampled, or only once.
         """
-        rows = _around_window(recording)
-        if len(rows) < 2:  # noqa: PLR2004 - a difference needs two
+        rows = [row for row in recording.samples if row.host]
+        window = recording.manifest.window if recording.manifest else None
+        if window and window.stopped_unix_ns:  # from the last sample before it to the first after it
+            before = [row.unix_ns for row in rows if row.unix_ns <= window.started_unix_ns]
+            after = [row.unix_ns for row in rows if row.unix_ns >= window.stopped_unix_ns]
+            start, stop = [window.started_unix_ns, *before][-1], [*after, window.stopped_unix_ns][0]
+            rows = [row for row in rows if start <= row.unix_ns <= stop]
+        counts = [(row.unix_ns, row.host) for row in rows if row.host]
+        if len(counts) < 2:  # noqa: PLR2004 - a difference needs two
             raise Unavailable("the CPU was sampled less than twice; record with `tfdoctor profile`")
-        return cls(
-            _share(rows, lambda host: host.throttled_us),
-            _share(rows, lambda host: host.psi_cpu_us),
-            rows[-1].host.quota_cores if rows[-1].host else None,
-        )
+        throttled = _rate((at, host.throttled_us) for at, host in counts)
+        return cls(throttled, _rate((at, host.psi_cpu_us) for at, host in counts), counts[-1][1].quota_cores)
 
 
-def _around_window(recording: Recording) -> list[MachineSample]:
-    """Return the samples from the last before the traced window to the first after it."""
-    rows = [row for row in recording.samples if row.host]
-    window = recording.manifest.window if recording.manifest else None
-    if window is None or not window.stopped_unix_ns:
-        return rows
-    before = [row for row in rows if row.unix_ns <= window.started_unix_ns]
-    after = [row for row in rows if row.unix_ns >= window.stopped_unix_ns]
-    start = before[-1].unix_ns if before else window.started_unix_ns
-    stop = after[0].unix_ns if after else window.stopped_unix_ns
-    return [row for row in rows if start <= row.unix_ns <= stop]
-
-
-def _share(rows: Sequence[MachineSample], counter: Callable[[HostSample], float | None]) -> float | None:
+def _rate(counts: Iterable[tuple[int, float | None]]) -> float | None:
     """Return how fast a counter of microseconds ran, per microsecond that passed."""
-    counts = [(row.unix_ns, counter(row.host)) for row in rows if row.host]
-    known = [(unix_ns, count) for unix_ns, count in counts if count is not None]
+    known = [(unix_ns, float(us)) for unix_ns, us in counts if us is not None]
     if len(known) < 2:  # noqa: PLR2004 - a difference needs two
         return None
     (first_ns, first), (last_ns, last) = known[0], known[-1]
-    grown, passed = float(last) - float(first), (float(last_ns) - float(first_ns)) / NS_PER_US
-    return max(0.0, grown / passed) if passed > 0 else None
+    passed = (float(last_ns) - float(first_ns)) / NS_PER_US
+    return max(0.0, (last - first) / passed) if passed > 0 else None

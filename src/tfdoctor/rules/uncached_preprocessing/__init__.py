@@ -1,14 +1,10 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.repeated_work import RepeatedWork
-from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.rules.uncached_preprocessing.caches import Caches
 from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefixes
-from tfdoctor.terms.humanize import quantity
 
 __doc__, CODE = page(__file__)
 
@@ -19,8 +15,6 @@ BY_HAND = "a cache at this place would keep batches or their order the same in a
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a cache pays, and how large it may be."""
-
     passes: float = limit(
         2.0, "Smallest number of passes over the data for which a cache is useful; the first pass only fills it"
     )
@@ -61,7 +55,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
 ) -> Verdict:
     """Find work that is identical in every pass, and check whether its output fits into memory."""
     if cacheable.never is not None:
-        return NotApplicable(reason=NEVER)
+        return NotApplicable(reason="the pipeline has a cache that is never complete; see cache-order")
     divided = [prefix for prefix in prefixes.prefixes if prefix.share >= limits.before_random]
     work = repeated.ms + sum(prefix.ms for prefix in divided)
     if not breakdown.waits_for_input:
@@ -69,17 +63,20 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
             found = _at_starts(cacheable, pipeline, properties, memory, starts, limits)
             return found or _not_waiting(pipeline, breakdown, work, contention, limits)
         divided, work = [], repeated.ms
-    ids = {stage.dataset.id for stage in repeated.stages if stage.dataset}
-    parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
+    parts = cacheable.with_any({stage.dataset.id for stage in repeated.stages if stage.dataset})
     if not parts and not divided:
-        return _nothing_to_cache(cacheable)
-    verdict = _judged(Caches(parts, divided, repeated), properties, memory, limits)
+        if cacheable.unknown:
+            return NotApplicable(reason=cacheable.why)
+        summary = f"No identical work is repeated in every epoch{': ' if cacheable.why else ''}{cacheable.why}"
+        if cacheable.frozen:
+            drawn = f"{cacheable.frozen.function} draws random numbers before the cache"
+            summary += f"; {drawn}, so all epochs see the same draws"
+        return Healthy(summary=summary)
+    verdict = _judged(Caches(parts, divided, repeated, properties), memory, limits)
     if not isinstance(verdict, Finding):
         return verdict
     return replace(verdict, effects=(*verdict.effects, *contention.relief(work)))
 
-
-NEVER = "the pipeline has a cache that is never complete; see cache-order"
 
 LITTLE = 0.05
 """Share of the step below which the report says that a cache would save little."""
@@ -117,22 +114,18 @@ def _at_starts(
     """Judge functions that no traced step ran, where the first steps of passes are long; None where they do not.
 
     Uncached work of a pass that does not run in the middle of one runs at its beginning: a shuffle takes what it
-    makes, before any batch is complete.
+    makes, before any batch is complete. Other work may take a part of these steps.
     """
     shuffles = [stage for stage in properties.chain if kind_of(stage) == "Shuffle"]
     refilled = {one.id for stage in shuffles for one in properties.upstream(stage)}
     idle = [one for one in pipeline.idle if cacheable.holds(one) and one.id in refilled]
     if not idle or starts is None or starts.share < limits.starts:
         return None
-    ids = {one.id for one in idle}
-    parts = [part for part in cacheable.parts if any(stage.id in ids for stage in part.kept)]
     stages = tuple(StageTime(path="", kind=kind_of(one), dataset=one) for one in idle)
-    verdict = _judged(Caches(parts, [], RepeatedWork(stages)), properties, memory, limits)
-    return _of_starts(verdict, starts, limits) if isinstance(verdict, Finding) else None
-
-
-def _of_starts(finding: Finding, starts: PassStarts, limits: Limits) -> Finding:
-    """Return a finding about the first steps of passes, of which other work may take a part."""
+    parts = cacheable.with_any({one.id for one in idle})
+    finding = _judged(Caches(parts, [], RepeatedWork(stages), properties), memory, limits)
+    if not isinstance(finding, Finding):
+        return None
     label = "share of the untraced time added by the first steps of passes"
     return replace(
         finding,
@@ -149,47 +142,43 @@ def _of_starts(finding: Finding, starts: PassStarts, limits: Limits) -> Finding:
     )
 
 
-def _nothing_to_cache(cacheable: Cacheable) -> Verdict:
-    if cacheable.unknown:
-        return NotApplicable(reason=cacheable.why)
-    summary = "No identical work is repeated in every epoch"
-    if cacheable.why:
-        summary += f": {cacheable.why}"
-    if cacheable.frozen:
-        drawn = f"{cacheable.frozen.function} draws random numbers before the cache"
-        summary += f"; {drawn}, so all epochs see the same draws"
-    return Healthy(summary=summary)
-
-
-def _judged(
-    caches: Caches, properties: DatasetProperties, memory: HostMemory | Unavailable, limits: Limits
-) -> Verdict:
+def _judged(caches: Caches, memory: HostMemory | Unavailable, limits: Limits) -> Verdict:
     """Check how often a cache would be read, and whether it fits into the memory that it may take."""
-    passes, sizes = properties.passes, caches.sizes(properties)
+    passes, size = caches.properties.passes, caches.nbytes
     if passes is None:
-        return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_PASSES}")
+        unknown = "the number of passes over the data is unknown; let the run finish"
+        return NotApplicable(reason=f"{caches.recomputes}, but {unknown}")
     if passes < limits.passes:
         amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
         return Healthy(summary=f"The run makes {amount} over its data, so a cache would not be read")
-    size = sum(known for known in sizes if known is not None)
-    if None in sizes:
+    if size is None:
         return NotApplicable(reason=f"{caches.recomputes}, but {UNKNOWN_SIZE}")
     taken = quantity(nbytes(size))
     if isinstance(memory, Unavailable):
         return NotApplicable(reason=f"a cache would take {taken}, but {memory}")
     budget = nbytes(limits.memory * (memory.total - memory.used))
+    shares = (
+        Measure.share(
+            f"share of {one.stage.title}'s work before its first random operation", one.share, limits.before_random
+        )
+        for one in caches.divided
+    )
     measures = (
         Measure("passes over the data", count(passes), count(limits.passes)),
         Measure("memory of the cache", nbytes(size), budget),
-        *caches.shares(limits.before_random),
+        *shares,
     )
-    if size <= budget.value:
-        return caches.finding(measures, properties)
-    most = f"the {quantity(budget)} of memory that a cache may take"
-    return Healthy(summary=f"{caches.recomputes}, but {taken} do not fit into {most}", evidence=measures)
+    if size > budget.value:
+        most = f"the {quantity(budget)} of memory that a cache may take"
+        return Healthy(summary=f"{caches.recomputes}, but {taken} do not fit into {most}", evidence=measures)
+    divided = (one.stage.scaled(1.0 - one.share, Bound.AT_MOST) for one in caches.divided)
+    return Finding(
+        summary=caches.recomputes,
+        evidence=(*measures, caches.table),
+        remedies=tuple(dict.fromkeys(caches.remedies())),
+        effects=(*caches.repeated.effects, *divided),  # reading a cache is not counted
+    )
 
-
-UNKNOWN_PASSES = "the number of passes over the data is unknown; let the run finish"
 
 UNKNOWN_SIZE = (
     "the size of the output is unknown before it is read (text, files or an open shape); if it fits into memory, "

@@ -6,12 +6,12 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.dataset_properties import RANDOM, DatasetProperties
+from tfdoctor.facts.input.dataset_properties import RANDOM
 from tfdoctor.facts.input.function_graphs import CONTROL, FunctionGraphs, tensor_bytes
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import WIDTHS
-from tfdoctor.recording.program import RecordedGraph, RecordedOperation
+from tfdoctor.recording.program import RecordedOperation
 from tfdoctor.terms.verdict import Location
 
 ARGUMENT = "Placeholder"
@@ -35,11 +35,6 @@ class RepeatablePrefix:
     heaviest: tuple[str, ...] = ()
     drawn_at: Location | None = None  # the first random operation's line
 
-    def size(self, properties: DatasetProperties) -> int | None:
-        """Return the bytes of its outputs for all elements; None is unknown."""
-        number = properties.elements(self.part.last)
-        return None if number is None or self.nbytes is None else number * self.nbytes
-
     @property
     def ms(self) -> float:
         """The repeatable part of the stage's work in ms per step, summed over threads."""
@@ -62,30 +57,24 @@ class RepeatablePrefixes:
             graph = graphs.of(part.last)
             ran = (stage for stage in pipeline.stages if stage.dataset and stage.work_ms)
             stage = next((stage for stage in ran if stage.dataset == part.last), None)
-            if graph and stage:
-                found.append(_prefix(part, stage, graph, graphs))
-        return cls(tuple(prefix for prefix in found if prefix))
-
-
-def _prefix(
-    part: CacheablePart, stage: StageTime, graph: RecordedGraph, graphs: FunctionGraphs
-) -> RepeatablePrefix | None:
-    reached = _reached(graph.operations)
-    if not any(reached):
-        return None  # the random operation is where the record does not reach
-    kept = [op for op, random in zip(graph.operations, reached, strict=True) if not random]
-    times = {op.name: stage.operations.get(op.name, 0.0) for op in kept}
-    longest = sorted(kept, key=lambda op: -times[op.name])[:3]
-    drawn = next(op for op, random in zip(graph.operations, reached, strict=True) if random)
-    total, ran = sum(times.values()), sum(stage.operations.values())
-    return RepeatablePrefix(
-        part,
-        stage,
-        total / ran if ran else 0.0,
-        _passed_on(graph.operations, reached),
-        tuple(op.type for op in longest if times[op.name] >= LONG * total),
-        graphs.at(drawn),
-    )
+            reached = _reached(graph.operations) if graph and stage else []
+            if not graph or not stage or not any(reached):
+                continue  # the random operation is where the record does not reach
+            kept = [op for op, random in zip(graph.operations, reached, strict=True) if not random]
+            times = {op.name: stage.operations.get(op.name, 0.0) for op in kept}
+            total, ran_ms = sum(times.values()), sum(stage.operations.values())
+            longest = sorted(kept, key=lambda op: -times[op.name])[:3]
+            found.append(
+                RepeatablePrefix(
+                    part,
+                    stage,
+                    total / ran_ms if ran_ms else 0.0,
+                    _passed_on(graph.operations, reached),
+                    tuple(op.type for op in longest if times[op.name] >= LONG * total),
+                    graphs.at(graph.operations[reached.index(True)]),
+                )
+            )
+        return cls(tuple(found))
 
 
 LONG = 0.05
@@ -101,16 +90,15 @@ def _reached(operations: Sequence[RecordedOperation]) -> list[bool]:
     reached: list[bool] = []
     for operation in operations:
         draws = bool(RANDOM.search(operation.type)) or operation.type in CONTROL
-        sources = [at for at in operation.sources if at is not None and at < len(reached)]
         later = any(at is None or at >= len(reached) for at in operation.sources)
-        reached.append(draws or later or any(reached[at] for at in sources))
+        reached.append(draws or later or any(reached[at] for at in operation.sources if at is not None))
     return reached
 
 
 def _passed_on(operations: Sequence[RecordedOperation], reached: Sequence[bool]) -> int | None:
     """Return the bytes of repeatable tensors that random operations take, or that nothing takes: results.
 
-    Those that do not depend on the element are constants.
+    Those that do not depend on the element are constants. None for text, whose length is unknown.
     """
     varies: list[bool] = []
     taken: set[int] = set()
@@ -120,17 +108,11 @@ def _passed_on(operations: Sequence[RecordedOperation], reached: Sequence[bool])
         varies.append(operation.type == ARGUMENT or any(varies[at] for at in sources if at < len(varies)))
         taken |= sources
         by_random |= sources if random else set()
-    sizes = [
-        _size(operation)
+    outputs = [
+        output
         for at, operation in enumerate(operations)
         if varies[at] and not reached[at] and (at in by_random or at not in taken)
+        for output in operation.outputs
     ]
-    return None if None in sizes else sum(size or 0 for size in sizes)
-
-
-def _size(operation: RecordedOperation) -> int | None:
-    """Return the bytes of an operation's outputs; None also for text, whose length is unknown."""
-    if any(dtype not in WIDTHS for dtype, _ in operation.outputs):
-        return None
-    sizes = [tensor_bytes(*output) for output in operation.outputs]
+    sizes = [tensor_bytes(*output) if output[0] in WIDTHS else None for output in outputs]
     return None if None in sizes else sum(size or 0 for size in sizes)

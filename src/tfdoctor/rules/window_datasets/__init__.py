@@ -1,6 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
+from tfdoctor.rules.window_datasets.window_stages import WindowJoins
 
 __doc__, CODE = page(__file__)
 
@@ -14,8 +13,6 @@ BYTES_PER_MS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When windows of datasets are reported."""
-
     windows: float = limit(8.0, "Windows per step up to which their overhead is too little to matter", least=1.0)
     copying: float = share_limit(
         0.3,
@@ -38,67 +35,41 @@ def check(
     """Compare the time per window with what copying its bytes takes, in the slowest part of the pipeline."""
     if not windows.joins:
         return Healthy(summary="No stage joins windows that are datasets")
-    if not breakdown.waits_for_input:
-        found = max(windows.joins, key=_work)
-        if contention.crowds_out(_work(found), breakdown.step_ms, limits.taken):
-            return _judged(found, contention, limits)
+    found = max(windows.joins, key=lambda one: one.work_ms)
+    if breakdown.waits_for_input:
+        limiting = [one for one in windows.joins if one.join in pipeline.limiting]
+        if not limiting:
+            return Healthy(summary="Making windows does not limit the pipeline")
+        found = max(limiting, key=lambda one: one.join.work_ms)
+    elif not contention.crowds_out(found.work_ms, breakdown.step_ms, limits.taken):
         return Healthy(summary=f"Making windows does not slow training: {breakdown.little_wait}")
-    limiting = [found for found in windows.joins if found.join in pipeline.limiting]
-    if not limiting:
-        return Healthy(summary="Making windows does not limit the pipeline")
-    return _judged(max(limiting, key=lambda found: found.join.work_ms), contention, limits)
-
-
-def _work(found: WindowJoin) -> float:
-    """Return the work of all stages that make and join the windows, in ms per step."""
-    return found.join.work_ms + sum(inner.work_ms for inner in found.inner)
-
-
-def _judged(found: WindowJoin, contention: CpuContention, limits: Limits) -> Verdict:
-    """Tell overhead per window from the copying of large windows."""
     each, number = found.window_ms, found.join.calls
     summary = f"{found.join.title} makes a dataset for each window: {milliseconds(each)}"
     if found.nbytes is None:
         return NotApplicable(reason=f"{summary}, but the size of a window is unknown")
     copying = min(1.0, found.nbytes / BYTES_PER_MS / each) if each else 1.0
-    label = "maximum share of the time per window spent copying it"
     measures = (
         Measure("windows per step", count(number), count(limits.windows)),
         Measure("bytes of a window", nbytes(found.nbytes)),
         Measure("time per window", ms(each)),
-        Measure.share(label, copying, limits.copying),
+        Measure.share("maximum share of the time per window spent copying it", copying, limits.copying),
     )
     if number <= limits.windows or copying > limits.copying:
         return Healthy(summary=f"{summary}; this takes little beside the data", evidence=measures)
-    return _finding(f"{summary}, {round(number)} times per step", measures, found, copying, contention)
-
-
-def _finding(
-    summary: str, measures: tuple[Measure, ...], found: WindowJoin, copying: float, contention: CpuContention
-) -> Finding:
-    """Return the finding, with what is saved when only the copying of the windows remains."""
     stages = (found.join, *found.inner, *found.maps)
-    left = max(copying, 1.0 / found.batch) if found.batch else copying
+    left = max(copying, 1.0 / found.batch) if found.batch else copying  # of which the copying of the windows stays
     spared_ms = sum(stage.work_ms for stage in stages) * (1.0 - left)
-    table = Table.of(
-        stages,
-        ("stage", lambda stage: stage.title),
-        ("your line", lambda stage: stage.at),
-        ("work per step", lambda stage: ms(stage.work_ms)),
-        ("calls per step", lambda stage: count(stage.calls)),
+    remedy = Remedy(
+        "Take all windows of a batch with one gather, or slice them from one array",
+        CODE["gather"],
+        found.join.at,
+        "sliding-windows",
+        changes="the array of all windows is kept in memory",
     )
     scaled = (stage.scaled(left, Bound.AT_MOST) for stage in stages if stage.work_ms)
     return Finding(
-        summary=summary,
-        evidence=(*measures, table),
-        remedies=(
-            Remedy(
-                "Take all windows of a batch with one gather, or slice them from one array",
-                CODE["gather"],
-                found.join.at,
-                "sliding-windows",
-                changes="the array of all windows is kept in memory",
-            ),
-        ),
+        summary=f"{summary}, {round(number)} times per step",
+        evidence=(*measures, work_table(stages, ("calls per step", lambda stage: count(stage.calls)))),
+        remedies=(remedy,),
         effects=(*scaled, *contention.relief(spared_ms)),
     )

@@ -31,10 +31,14 @@ class WindowJoin:
     batch: int = 0
 
     @property
+    def work_ms(self) -> float:
+        """The work of all stages that make and join the windows, in ms per step."""
+        return self.join.work_ms + sum(stage.work_ms for stage in self.inner)
+
+    @property
     def window_ms(self) -> float:
         """What making one window takes, in ms, summed over threads."""
-        work = self.join.work_ms + sum(stage.work_ms for stage in self.inner)
-        return work / self.join.calls if self.join.calls else 0.0
+        return self.work_ms / self.join.calls if self.join.calls else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,43 +53,34 @@ class WindowJoins:
         joins = []
         for dataset in properties.chain:
             windows = next((d for d in properties.sources(dataset) if kind_of(d) == "Window"), None)
-            stage = next((s for s in pipeline.stages if s.dataset == dataset and s.calls), None)
-            if windows and stage and JOINS.fullmatch(kind_of(dataset)):
-                maps, batch = _after(dataset, properties)
-                ids = {mapped.id for mapped in maps}
-                mapped = tuple(s for s in pipeline.stages if s.dataset and s.dataset.id in ids)
-                nbytes = _window_bytes(windows, stage, pipeline)
-                joins.append(WindowJoin(stage, _inner(stage, pipeline), mapped, nbytes, batch))
+            join = next((s for s in pipeline.stages if s.dataset == dataset and s.calls), None)
+            if not windows or not join or not JOINS.fullmatch(kind_of(dataset)):
+                continue
+            within = [stage for stage in pipeline.stages if feeds(stage.path, join.path)]
+            series = f"{join.path}::Window"  # what is above it does not exist for the windows only
+            inner = tuple(one for one in within if not one.path.startswith(f"{series}::"))
+            ids, batch = _after(dataset, properties)
+            mapped = tuple(one for one in pipeline.stages if one.dataset and one.dataset.id in ids)
+            # the bytes of a window, by how many elements were taken from it
+            element = spec_bytes(" ".join(found[0] for found in TENSOR.finditer(windows.element)))
+            taken = max((s.calls for s in within if s.kind == "Window" and s.path != series), default=0.0)
+            size = element * taken / join.calls if element and taken else None
+            joins.append(WindowJoin(join, inner, mapped, size, batch))
         return cls(tuple(joins))
 
 
-def _inner(join: StageTime, pipeline: InputPipeline) -> tuple[StageTime, ...]:
-    """Return the stages that exist for the windows only: all up to the series itself."""
-    within = (stage for stage in pipeline.stages if feeds(stage.path, join.path))
-    return tuple(one for one in within if not one.path.startswith(f"{join.path}::Window::"))
-
-
-def _window_bytes(windows: Dataset, join: StageTime, pipeline: InputPipeline) -> float | None:
-    """Return the bytes of a window, by how many elements were taken from it; None is unknown."""
-    element = spec_bytes(" ".join(found[0] for found in TENSOR.finditer(windows.element)))
-    within = (s for s in pipeline.stages if s.kind == "Window" and feeds(s.path, join.path))
-    taken = max((s.calls for s in within if s.path != f"{join.path}::Window"), default=0.0)
-    return element * taken / join.calls if element and taken else None
-
-
-def _after(join: Dataset, properties: DatasetProperties) -> tuple[list[Dataset], int]:
+def _after(join: Dataset, properties: DatasetProperties) -> tuple[set[int], int]:
     """Return the maps between the windows and the next batch that also take batches, and the batch's size."""
-    maps: list[Dataset] = []
-    current: Dataset | None = join
-    while current is not None:
-        current = next((d for d in properties.chain if current.id in d.inputs), None)
-        kind = kind_of(current) if current else ""
-        if current and kind in {"Batch", "ParallelBatch"}:
+    maps: set[int] = set()
+    at = join.id
+    while current := next((one for one in properties.chain if at in one.inputs), None):
+        at, kind = current.id, kind_of(current)
+        if kind in {"Batch", "ParallelBatch"}:
             return maps, current.parameters.batch_size or 0
-        if current and kind in {"Map", "ParallelMap"}:
+        if kind in {"Map", "ParallelMap"}:
             single = any(NOT_VECTORIZABLE.fullmatch(name) for name in current.types or ("If",))
             if not single and not current.python:
-                maps.append(current)
+                maps.add(current.id)
         elif kind not in BETWEEN:
             break
-    return [], 0
+    return set(), 0
