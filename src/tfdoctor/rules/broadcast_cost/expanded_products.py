@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Self
 
-from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.dataflow import Dataflow, reached
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.program import Operation, Program, Shape
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
@@ -20,9 +21,6 @@ PRODUCTS = frozenset(("Mul", "SquaredDifference"))
 
 SUMS = frozenset(("Sum", "Mean"))
 NORMS = frozenset(("EuclideanNorm", "L2Loss"))
-
-SHAPES = frozenset(("Shape", "ShapeN", "Rank", "Size", "BroadcastGradientArgs"))
-"""Types of operations that use only the shape of their input."""
 
 SQUARE = 2.0
 """The exponent of a square."""
@@ -113,11 +111,7 @@ def _filled(shape: Shape | None, batch: int | None) -> tuple[int, ...] | None:
 
 def _only_summed(made: Operation, dataflow: Dataflow, *, squared: bool) -> bool:
     """Say whether every use of a result sums it, after a square where it is no product yet."""
-    users = [  # of its values, in the forward pass
-        user
-        for user in dataflow.consumers.get(made.name, ())
-        if user.type not in SHAPES and not GRADIENT.search(user.name)
-    ]
+    users = dataflow.forward(made)
     return bool(users) and all(_sums(user, made, dataflow, squared=squared) for user in users)
 
 
@@ -160,13 +154,8 @@ def _same(source: str, made: Operation, dataflow: Dataflow) -> bool:
 
 def _of_its_size(made: Operation, dataflow: Dataflow) -> frozenset[str]:
     """Return the operations that tensors of a result's shape connect with it, backward ones included."""
-    shape, reached, ahead = made.outputs[0][1], {made.name}, [made]
-    while ahead:
-        for one in _neighbors(ahead.pop(), shape, dataflow):
-            if one.name not in reached:
-                reached.add(one.name)
-                ahead.append(one)
-    return frozenset(reached)
+    shape, known = made.outputs[0][1], dataflow.program.by_name
+    return reached((made.name,), lambda name: (one.name for one in _neighbors(known[name], shape, dataflow)))
 
 
 def _neighbors(one: Operation, shape: Shape | None, dataflow: Dataflow) -> Iterator[Operation]:

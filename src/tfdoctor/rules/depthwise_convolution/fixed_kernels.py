@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
-from tfdoctor.facts.operations.dependence import Dependence
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation
@@ -44,7 +43,7 @@ class FixedKernels:
     rows: tuple[FixedConvolution, ...] = ()
 
     @classmethod
-    def measure(cls, operations: Operations, dataflow: Dataflow, dependence: Dependence) -> Self:
+    def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
         """Follow the kernel of each convolution to what it is computed from."""
         groups: dict[str, list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
@@ -54,7 +53,7 @@ class FixedKernels:
         found = [
             _fixed(by_name[name], tuple(rows), dataflow)
             for name, rows in groups.items()
-            if name in by_name and any(map(dependence.is_fixed, by_name[name].sources[KERNEL : KERNEL + 1]))
+            if name in by_name and any(map(dataflow.is_fixed, by_name[name].sources[KERNEL : KERNEL + 1]))
         ]
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 

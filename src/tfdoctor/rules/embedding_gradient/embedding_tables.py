@@ -10,10 +10,9 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.operation_types import MATMULS
+from tfdoctor.facts.run.operation_types import MATMULS, UPDATES
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.terms.verdict import Location
-from tfdoctor.trace.names import ASSIGN, UPDATE
 
 ONE_HOT = "OneHot"
 DENSIFIES = "UnsortedSegmentSum"
@@ -146,9 +145,7 @@ def _dense(operations: Operations) -> Iterator[DenseUpdate]:
 
 def _is_written(operations: Operations, table: tuple[int, ...]) -> bool:
     """Say whether the step writes a variable of this shape: rows may be gathered from a result as well."""
-    return any(
-        _is_on(row, table) for row in operations.rows if UPDATE.fullmatch(row.type) or ASSIGN.fullmatch(row.type)
-    )
+    return any(_is_on(row, table) for row in operations.rows if UPDATES.fullmatch(row.type))
 
 
 def _is_on(row: OperationTime, table: tuple[int, ...]) -> bool:

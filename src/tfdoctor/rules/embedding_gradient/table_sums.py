@@ -6,12 +6,11 @@ from enum import Enum
 from math import prod
 from typing import Self
 
-from tfdoctor.facts.operations.broadcasts import ELEMENTWISE, UNARY
-from tfdoctor.facts.operations.dataflow import PASSING, Dataflow
+from tfdoctor.facts.operations.dataflow import Dataflow, reached
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.operation_types import BROADCASTING, PASSING, UNARY, UPDATES
 from tfdoctor.facts.run.program import Operation, Program, Shape
-from tfdoctor.facts.savings.frozen_work import SHAPES, UPDATES
 from tfdoctor.rules.embedding_gradient.embedding_tables import DENSIFIES
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
@@ -105,7 +104,7 @@ class LookedUpTable:
         for user in (user for one in waiting for user in self.forward(one)):
             if user.type in SUMS:
                 uses.add(_Use.SUMMED)
-            elif user.type in ELEMENTWISE | UNARY | PASSING:
+            elif user.type in BROADCASTING | UNARY | PASSING:
                 waiting += [user] if user.name not in passed else []
                 passed.add(user.name)
             else:
@@ -116,9 +115,7 @@ class LookedUpTable:
 
     def forward(self, operation: Operation) -> Iterator[Operation]:
         """Yield what uses all rows of a result in the forward pass."""
-        for user in self.dataflow.consumers.get(operation.name, ()):
-            if user.type not in LOOKUPS | SHAPES and not GRADIENT.search(user.name):
-                yield user
+        yield from (user for user in self.dataflow.forward(operation) if user.type not in LOOKUPS)
 
     def summing(self) -> tuple[Operation, ...]:
         """Return the forward operations on all rows that lead to sums; () where something needs the rows."""
@@ -136,13 +133,12 @@ class LookedUpTable:
 
     def connected(self, first: Iterable[Operation]) -> Mapping[str, Operation]:
         """Return all operations that tensors of the table's shape connect with these, but no lookups."""
-        reached, ahead = {one.name: one for one in first}, list(first)
-        while ahead:
-            for one in self._neighbors(ahead.pop()):
-                if one.name not in reached and one.type not in LOOKUPS:
-                    reached[one.name] = one
-                    ahead.append(one)
-        return reached
+        known = self.program.by_name
+        names = reached(
+            (one.name for one in first),
+            lambda name: (one.name for one in self._neighbors(known[name]) if one.type not in LOOKUPS),
+        )
+        return {name: known[name] for name in names}
 
     def _neighbors(self, one: Operation) -> Iterator[Operation]:
         if any(shape == self.shape for _, shape in one.outputs) and not self._is_other(one):

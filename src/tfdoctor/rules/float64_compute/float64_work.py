@@ -5,7 +5,7 @@ from enum import Enum, auto
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.dataflow import Dataflow, reached
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Layer, Operation, Program
@@ -102,17 +102,12 @@ def _first(rows: tuple[OperationTime, ...], dataflow: Dataflow) -> Operation | N
     """Return what makes the first float64 value upstream of the heaviest operation, in the graph's order."""
     heaviest = next((row.operation for row in rows if row.operation), None)
     by_name, position = dataflow.program.by_name, dataflow.program.position
-    ahead, seen, made = [heaviest] if heaviest else [], set[str](), list[Operation]()
-    while ahead:
-        operation = ahead.pop()
-        if operation.name in seen:
-            continue
-        seen.add(operation.name)
-        sources = [by_name[name] for name in operation.sources if name in by_name]
-        wide = [source for source in sources if _makes(source)]
-        if not wide and _makes(operation):
-            made.append(operation)
-        ahead += wide
+
+    def wide(name: str) -> list[str]:
+        return [one for one in by_name[name].sources if one in by_name and _makes(by_name[one])]
+
+    found = reached([heaviest.name] if heaviest else [], wide)
+    made = (by_name[name] for name in found if _makes(by_name[name]) and not wide(name))
     return min(made, key=lambda operation: position[operation.name], default=None)
 
 

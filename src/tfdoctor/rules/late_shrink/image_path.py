@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.input.dataset_properties import RANDOM
 from tfdoctor.facts.input.decoded_images import DECODERS
+from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.rules.late_shrink.joined_maps import JoinedMaps, MapNode
 
 CROPS = frozenset(("Slice", "StridedSlice"))

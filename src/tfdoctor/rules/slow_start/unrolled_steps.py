@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.dependence import WRITES
 from tfdoctor.facts.phases.run_traces import RunTraces
+from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.terms.verdict import Location
 
@@ -43,7 +43,7 @@ class UnrolledSteps:
 def _writes(operations: tuple[Operation, ...]) -> int:
     """Return how often most variables are written in a graph: a function that is traced again has several."""
     writes = Counter(
-        (one.graph, one.sources[0]) for one in operations if one.type.startswith(WRITES) and one.sources
+        (one.graph, one.sources[0]) for one in operations if UPDATES.fullmatch(one.type) and one.sources
     )
     often = Counter(writes.values()).most_common(1)
     return often[0][0] if often else 0
