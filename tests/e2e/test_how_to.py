@@ -49,12 +49,12 @@ assert found.numpy().round(6).tolist() == tf.constant([[0.2] * 5 + [0.0] * 3] * 
 
 NORM = f"""
 import keras, tensorflow as tf
-{unfused_batch_norm.DROP_IN}
+{unfused_batch_norm.CODE["drop-in"]}
 
 keras.utils.set_random_seed(1)
 layers = [keras.Input([16, 16, 3]), keras.layers.Conv2D(16, 3), keras.layers.BatchNormalization()]
 model = keras.Sequential([*layers, keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(2)])
-{unfused_batch_norm.CLONE}
+{unfused_batch_norm.CODE["clone"]}
 x, y = tf.random.stateless_normal([32, 16, 16, 3], [1, 2]), tf.random.stateless_normal([32, 2], [3, 4])
 losses = []
 for one in (model, clone):

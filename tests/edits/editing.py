@@ -7,7 +7,7 @@ from tfdoctor.edits import by_id
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import spliced
 from tfdoctor.rules import all_rules
-from tfdoctor.rules.unfused_batch_norm import DROP_IN
+from tfdoctor.rules.unfused_batch_norm import CODE
 
 KINDS: dict[str, by_id.Kind] = {
     **by_id.KINDS,
@@ -24,7 +24,7 @@ EXAMPLES = {
     "mixed-precision": POLICY,
     "steps-per-execution": SEVERAL,
     "autotune-on": OPTION,
-    "fused-batch-norm": DROP_IN,
+    "fused-batch-norm": CODE["drop-in"],
 }
 """The examples of rules, where an edit takes its value from the example."""
 

@@ -38,70 +38,54 @@ def check(
     if not frozen.layers:
         return Healthy(summary="All layers whose weights the step uses are trained")
     named, one = counted(len(frozen.layers), "frozen layer"), len(frozen.layers) == 1
-    if not frozen.rows and operations.why_unnamed:
-        return NotApplicable(reason=operations.why_unnamed)
     if not frozen.rows:
-        return Healthy(summary=f"The inputs of {named} {VARY}")
+        why = operations.why_unnamed
+        return NotApplicable(reason=why) if why else Healthy(summary=f"The inputs of {named} {VARY}")
     part = operations.part(frozen.ms)
-    evidence = _evidence(frozen, part.share, limits)
     takes = f"{named} {'takes' if one else 'take'} {part}"
-    if part.share >= limits.share and frozen.passes is None:
+    evidence = tuple(_evidence(frozen, part.share, limits))
+    if part.share < limits.share:
+        return Healthy(summary=takes, evidence=evidence)
+    if frozen.passes is None:
         return NotApplicable(reason=f"{takes}, but {UNKNOWN_PASSES}")
-    if why := _why_healthy(frozen, takes, part.share, memory, limits):
+    if why := _why_needed(frozen, frozen.passes, takes, memory, limits):
         return Healthy(summary=why, evidence=evidence)
+    # nothing starts the operations any more: the host's time between them goes as well
+    host_ms = sum(map(dispatch.of_row, frozen.rows)) if dispatch else 0.0
+    dispatching = Effect.of_stages({Stage.HOST: host_ms}, DISPATCHING, bound=Bound.EXPECTED)
     return Finding(
         summary=f"{named} {'computes' if one else 'compute'} the same in every epoch: {part}",
         evidence=evidence,
         remedies=(Remedy("Compute the results of the frozen layers once", CODE["once"], frozen.at),),
-        effects=tuple(_effects(frozen, dispatch)),
+        effects=(*(row.scaled(0.0) for row in frozen.rows if row.ms), *dispatching),
     )
 
 
-def _effects(frozen: FrozenWork, dispatch: Dispatch | None) -> Iterator[Effect]:
-    """Yield the operations, and the host's time between them: nothing starts them any more."""
-    for row in frozen.rows:
-        if row.ms:
-            yield row.scaled(0.0)
-    host_ms = sum(map(dispatch.of_row, frozen.rows)) if dispatch else 0.0
-    if host_ms:
-        yield Effect(Stage.HOST, 0.0, DISPATCHING, ms(host_ms), bound=Bound.EXPECTED)
+def _evidence(frozen: FrozenWork, share: float, limits: Limits) -> Iterator[Measure]:
+    yield Measure("time in frozen layers on unchanged examples, per step", ms(frozen.ms))
+    yield Measure.share("share of the compute time in frozen layers", share, limits.share)
+    yield Measure("operations per step in frozen layers", count(frozen.calls))
+    if frozen.passes:
+        yield Measure("passes over the data", count(frozen.passes), count(limits.passes))
+    if frozen.features_bytes:
+        yield Measure("results of frozen layers per batch", nbytes(frozen.features_bytes))
+
+
+def _why_needed(frozen: FrozenWork, passes: float, takes: str, memory: HostMemory | None, limits: Limits) -> str:
+    """Return why the work cannot be spared; "" where it can."""
+    size, free = frozen.features_total or 0, memory.total - memory.used if memory else None
+    if passes < limits.passes:
+        return f"The run makes {number(passes)} {'pass' if passes == 1 else 'passes'} over its data"
+    if frozen.differs:
+        return f"{takes}, but {frozen.differs}"
+    if free is not None and size > limits.memory * free:
+        return f"{takes}, but {quantity(nbytes(size))} of results do not fit into memory"
+    return ""
 
 
 DISPATCHING = "dispatching frozen layers"
 """The name of the host's part for the step model."""
 
-
 UNKNOWN_PASSES = "the number of passes over the data is unknown; let the run finish"
 
-
 VARY = "change from step to step (random operations, or trained weights before them)"
-
-
-def _why_healthy(frozen: FrozenWork, taken: str, share: float, memory: HostMemory | None, limits: Limits) -> str:
-    """Return why the work is small, or cannot be spared; "" where it can."""
-    passes, size = frozen.passes or 0.0, frozen.features_total or 0
-    free = memory.total - memory.used if memory else None
-    if share < limits.share:
-        return taken
-    if passes < limits.passes:
-        return f"The run makes {number(passes)} {'pass' if passes == 1 else 'passes'} over its data"
-    if frozen.differs:
-        return f"{taken}, but {frozen.differs}"
-    if free is not None and size > limits.memory * free:
-        return f"{taken}, but {quantity(nbytes(size))} of results do not fit into memory"
-    return ""
-
-
-def _evidence(frozen: FrozenWork, share: float, limits: Limits) -> tuple[Measure, ...]:
-    evidence = [
-        Measure("time in frozen layers on unchanged examples, per step", ms(frozen.ms)),
-        Measure.share("share of the compute time in frozen layers", share, limits.share),
-        Measure("operations per step in frozen layers", count(frozen.calls)),
-    ]
-    if frozen.passes:
-        least = count(limits.passes)
-        evidence.append(Measure("passes over the data", count(frozen.passes), least))
-    if frozen.features_bytes:
-        size = nbytes(frozen.features_bytes)
-        evidence.append(Measure("results of frozen layers per batch", size))
-    return tuple(evidence)

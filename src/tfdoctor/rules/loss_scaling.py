@@ -35,11 +35,6 @@ def check(program: Program) -> Verdict:
         return NotApplicable(reason=MAY_SCALE)
     if not program.settings.optimizer:
         return NotApplicable(reason=NO_OPTIMIZER)
-    return _finding(float16, evidence, program)
-
-
-def _finding(float16: list[Operation], evidence: Measure, program: Program) -> Finding:
-    number = counted(len(float16), "gradient operation")
     layers = Counter(operation.layer for operation in float16).most_common()
     made = {name: layer.at for name, layer in program.layer_by_name.items()}
     table = Table.of(
@@ -48,15 +43,13 @@ def _finding(float16: list[Operation], evidence: Measure, program: Program) -> F
         ("your line", lambda entry: made.get(entry[0])),
         ("float16 operations", lambda entry: count(entry[1])),
     )
+    number = counted(len(float16), "gradient operation")
     return Finding(
         summary=f"The step runs {number} in float16 without a LossScaleOptimizer: small gradients become 0",
         evidence=(evidence, table),
         remedies=(
             Remedy("Scale the loss, unless the script already multiplies it by a factor", CODE["code"]),
-            Remedy("Or train in bfloat16 if the hardware supports it", BFLOAT, program.first_line),
+            Remedy("Or train in bfloat16 if the hardware supports it", CODE["bfloat"], program.first_line),
         ),
         severity=Severity.WARNING,
     )
-
-
-BFLOAT = 'keras.mixed_precision.set_global_policy("mixed_bfloat16")'

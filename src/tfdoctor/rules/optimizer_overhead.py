@@ -1,7 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.operations.compute_part import ComputePart
-from tfdoctor.facts.operations.operation_time import OperationRows
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork, is_small
 
 __doc__, CODE = page(__file__)
 
@@ -36,55 +34,35 @@ class Limits:
 def check(
     work: OptimizerWork, operations: Operations, hardware: Hardware, breakdown: Breakdown, limits: Limits = Limits()
 ) -> Verdict:
-    """Add up the optimizer's small operations."""
+    """Add up the optimizer's small operations.
+
+    On a CPU, the time between them goes as well: their part, by number, of the host's time.
+    """
     if not work.rows:
         return NotApplicable(reason=UNNAMED)
-    small = Small(work.small(limits.values, limits.each_ms), operations)
+    small = [row for row in work.rows if is_small(row, limits.values, limits.each_ms)]
+    part, calls = operations.part(sum(row.ms for row in small)), sum(row.calls for row in small)
     evidence = (
-        *small.part.measures("in the optimizer's small operations", limits.share),
-        Measure("small optimizer operations per step", count(small.calls)),
+        *part.measures("in the optimizer's small operations", limits.share),
+        Measure("small optimizer operations per step", count(calls)),
         Measure("time in all optimizer operations per step", ms(work.ms)),
     )
     on_cpu = hardware.kind == DeviceKind.CPU
-    if small.part.share < limits.share or (on_cpu and small.calls < limits.on_cpu):
-        summary = f"The optimizer's operations on small tensors take {small.part}"
-        return Healthy(summary=summary, evidence=evidence)
-    effects = tuple(row.scaled(0.0, Bound.AT_MOST) for row in small.rows)
-    fewer = Remedy("Use fewer and larger variables", CODE["fewer"], small.at)
-    fused = Remedy("Compile the step so that XLA fuses the update", FUSE, small.at, "jit-compile")
+    if part.share < limits.share or (on_cpu and calls < limits.on_cpu):
+        return Healthy(summary=f"The optimizer's operations on small tensors take {part}", evidence=evidence)
+    at = next((row.at for row in small if row.at), None)
+    fewer = Remedy("Use fewer and larger variables", CODE["fewer"], at)
+    fused = Remedy("Compile the step so that XLA fuses the update", CODE["fuse"], at, "jit-compile")
+    effects = [row.scaled(0.0, Bound.AT_MOST) for row in small]
+    if on_cpu:
+        host_ms = calls / sum(row.calls for row in operations.rows) * breakdown[Stage.HOST]
+        effects.append(Effect(Stage.HOST, 0.0, StepWork.OPTIMIZER, ms(host_ms), bound=Bound.AT_MOST))
     return Finding(
-        summary=f"The optimizer runs {counted(round(small.calls), 'small operation')}: {small.part}",
+        summary=f"The optimizer runs {counted(round(calls), 'small operation')}: {part}",
         evidence=evidence,
         remedies=(fewer,) if on_cpu else (fused, fewer),
-        effects=(*effects, small.scheduling(breakdown)) if on_cpu else effects,
+        effects=tuple(effects),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Small(OperationRows):
-    """The optimizer's operations on small tensors."""
-
-    rows: tuple[OperationTime, ...]
-    operations: Operations  # of the whole step
-
-    @property
-    def part(self) -> ComputePart:
-        """Their part of the compute time."""
-        return self.operations.part(sum(row.ms for row in self.rows))
-
-    @property
-    def at(self) -> Location | None:
-        """The first known line of one."""
-        return next((row.at for row in self.rows if row.at), None)
-
-    def scheduling(self, breakdown: Breakdown) -> Effect:
-        """Return the time between these operations on a CPU: their part, by number, of the host's time."""
-        part = self.calls / sum(row.calls for row in self.operations.rows)
-        between = ms(part * breakdown[Stage.HOST])
-        return Effect(Stage.HOST, 0.0, StepWork.OPTIMIZER, between, bound=Bound.AT_MOST)
-
-
 UNNAMED = "the trace names no operation of an optimizer: XLA compiled them, or they are outside a Keras optimizer"
-
-
-FUSE = "model.compile(optimizer, loss, jit_compile=True)"

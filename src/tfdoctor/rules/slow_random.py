@@ -57,11 +57,19 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     part, both = (operations.part(sum(row.ms for row in some)) for some in (rows, drawn))
     work = "drawing from expensive distributions"
     takes = "Drawing from expensive random distributions takes"
+    table = Table.of(
+        rows if part.share >= limits.share else drawn,
+        ("layer", lambda row: row.layer or row.name),
+        ("your line", lambda row: row.at),
+        ("operation", lambda row: row.type),
+        ("calls", lambda row: count(row.calls)),
+        ("time per step", lambda row: ms(row.ms)),
+    )
     if part.share >= limits.share:
         known = REMAINING if hardware.kind == DeviceKind.CPU else {}
         return Finding(
             summary=f"{takes} {part}",
-            evidence=(*part.measures(work, limits.share), _table(rows)),
+            evidence=(*part.measures(work, limits.share), table),
             remedies=(_remedy(rows),),
             effects=tuple(
                 row.scaled(known[row.type]) if row.type in known else row.scaled(0.0, Bound.AT_MOST) for row in rows
@@ -73,24 +81,13 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     # The method may need normal noise: only another model avoids it.
     why = f"{summary}; normal noise is often a part of the method"
     time = PartTime(Stage.DEVICE, ms(both.ms), why)
-    return Healthy(summary=why, evidence=(*measures, _table(drawn)), necessary=(time,))
+    return Healthy(summary=why, evidence=(*measures, table), necessary=(time,))
 
 
 def _drawn(operations: Operations, *, normal: bool = False) -> list[OperationTime]:
     """Return the draws from expensive distributions, and from normal ones after them."""
     rows = [row for row in operations.rows if row.type in REMAINING or row.type in OTHERS]
     return rows + [row for row in operations.rows if normal and row.type in NORMAL]
-
-
-def _table(rows: list[OperationTime]) -> Table:
-    return Table.of(
-        rows,
-        ("layer", lambda row: row.layer or row.name),
-        ("your line", lambda row: row.at),
-        ("operation", lambda row: row.type),
-        ("calls", lambda row: count(row.calls)),
-        ("time per step", lambda row: ms(row.ms)),
-    )
 
 
 def _remedy(rows: list[OperationTime]) -> Remedy:

@@ -15,7 +15,7 @@ from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import Diagnosis, Result, RunSaving
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.splice import Declined
-from tfdoctor.facts.input.dataset_properties import RANDOM
+from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError

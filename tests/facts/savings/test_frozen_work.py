@@ -7,7 +7,7 @@ import pytest
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.run.program import Dataset, Layer, Operation, Program
-from tfdoctor.facts.savings.frozen_work import ExampleGraph, why_different
+from tfdoctor.facts.savings.frozen_work import frozen_reads, repeated, results_bytes, why_different
 
 FLOAT = ("float32", (8, 4))
 
@@ -16,7 +16,7 @@ def op(name: str, kind: str, *sources: str, layer: str = "") -> Operation:
     return Operation(name=name, type=kind, outputs=(FLOAT,), sources=sources, layer=layer)
 
 
-def graph(*more: Operation, before: str = "x", trainable: bool = False) -> ExampleGraph:
+def graph(*more: Operation, before: str = "x", trainable: bool = False) -> Dataflow:
     """A base of one product on what ``before`` makes, and a trained product behind it."""
     operations = (
         op("x", "Placeholder"),
@@ -37,36 +37,40 @@ def graph(*more: Operation, before: str = "x", trainable: bool = False) -> Examp
         Layer(name="base", kind="Dense", trainable=trainable),
         Layer(name="head", kind="Dense", trainable=True),
     )
-    return ExampleGraph(Dataflow(Program(operations, layers)))
+    return Dataflow(Program(operations, layers))
+
+
+def same(found: Dataflow) -> frozenset[str]:
+    return repeated(found, frozen_reads(found))
 
 
 def test_the_frozen_part_and_what_prepares_its_input() -> None:
     found = graph(before="resize")
-    names = found.repeated()
+    names = same(found)
     assert {"resize", "base/mul", "base/relu"} <= names
     assert not {"head/mul", "head/first", "sgd", "x"} & names
-    assert found.boundary_bytes(names) == 8 * 4 * 4
+    assert results_bytes(found, names) == 8 * 4 * 4
 
 
 @pytest.mark.parametrize("before", ["drop", "head/first"])
 def test_random_and_trained_operations_before_it(before: str) -> None:
     """Trap: a perceptual loss on what a trained network makes."""
-    assert not {"base/mul", "base/relu"} & graph(before=before).repeated()
+    assert not {"base/mul", "base/relu"} & same(graph(before=before))
 
 
 def test_a_layer_that_may_be_trained_is_not_frozen() -> None:
     """Trap: the discriminator in the generator's step trains in a step of its own."""
-    assert graph(trainable=True).frozen == ()
+    assert not frozen_reads(graph(trainable=True))
 
 
 def test_a_layer_that_another_graph_changes_is_not_frozen() -> None:
     """Trap: a teacher that is a moving average of the student."""
-    assert graph(op("ema", "AssignVariableOp", "w", "base/relu")).frozen == ()
+    assert not frozen_reads(graph(op("ema", "AssignVariableOp", "w", "base/relu")))
 
 
 def test_what_an_opaque_operation_does_is_unknown() -> None:
     call = op("call", "StatefulPartitionedCall", "base/relu")
-    assert "call" not in graph(call).repeated()
+    assert "call" not in same(graph(call))
 
 
 def flipped(*kinds: str, cardinality: int | None = 100) -> str:

@@ -17,7 +17,7 @@ SERVING = UselessWork(("adam",), Location("train.py", 17), (UPDATE,), (GRADIENT,
 
 def example(useless: UselessWork = SERVING, total: float = 14.0) -> Verdict:
     """Half of the compute time is for the optimizer of an encoder, whose rate is 0."""
-    return check(useless, Operations.training(total, *useless.rows))
+    return check(useless, Operations.training(total, *useless.updates, *useless.gradients))
 
 
 sick = example

@@ -6,7 +6,7 @@ import pytest
 
 from tests.edits.editing import edited
 from tfdoctor.edits.splice import Declined
-from tfdoctor.rules.unfused_batch_norm import DROP_IN
+from tfdoctor.rules.unfused_batch_norm import CODE
 
 NAME = "FusedBatchNormalization"
 
@@ -68,4 +68,4 @@ def test_where_it_may_break_something_it_is_declined(text: str) -> None:
 
 
 def test_the_example_is_the_class() -> None:
-    assert DROP_IN.startswith(f"class {NAME}(keras.layers.BatchNormalization):")
+    assert CODE["drop-in"].startswith(f"class {NAME}(keras.layers.BatchNormalization):")

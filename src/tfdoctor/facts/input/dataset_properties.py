@@ -8,6 +8,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.passes import FOREVER, NON_EXPANDING, batches_of, kind_of, line_of
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program, RunSettings
 from tfdoctor.recording import Recording
@@ -18,9 +19,6 @@ TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*
 
 LONGEST_SPEC = 500
 """Characters of an element_spec that the record keeps: a longer one is cut off."""
-
-RANDOM = re.compile(r"Random|Multinomial|Multivariate|Categorical|Shuffle|SampleDistorted|Rng|Bernoulli")
-"""Types of operations that draw random numbers; stateless ones use a seed that varies by element."""
 
 REPEATABLE = frozenset(
     ("Assert", "PrintV2", "Print", "If", "While", "Case", "PartitionedCall", "StatefulPartitionedCall",

@@ -10,6 +10,7 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.terms.verdict import Location
 
@@ -131,7 +132,7 @@ def _resized(graph: RecordedGraph, decoder: int) -> RecordedOperation | None:
             found.append(operation)
         elif operation.type in SAME_SIZE:
             whole.add(at)
-        elif operation.type not in {"Shape", "Rank"}:
+        elif operation.type not in SHAPES:
             return None
     return found[0] if len(found) == 1 else None
 

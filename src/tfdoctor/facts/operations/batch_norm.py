@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Layer, Program
 
@@ -33,7 +32,7 @@ class BatchNorm:
     layer: Layer
     ms: float
     operations: int
-    shape: tuple[int, ...] | None = None  # of the activation it normalizes
+    shape: tuple[int, ...] | None = None  # of the activation it normalizes, 0 for each dimension where one is open
     nbytes: int | None = None  # of the same
     names: tuple[str, ...] = ()  # of its operations
 
@@ -74,36 +73,22 @@ class BatchNorms:
         layers = [layer for layer in program.layers if layer.kind.endswith(KINDS)]
         if not layers:
             raise Unavailable("the program has no batch normalization layer")
-        ran = [[row for row in operations.rows if row.layer == layer.name] for layer in layers]
-        unfused = (_unfused(layer, rows, program) for layer, rows in zip(layers, ran, strict=True))
-        return cls(
-            tuple(filter(None, unfused)),
-            sum(any("FusedBatchNorm" in row.type for row in rows) for rows in ran),
-            sum(map(bool, ran)),
-            operations.streaming_rate,
-        )
+        unfused, fused, seen = [], 0, 0
+        for layer in layers:
+            rows = [row for row in operations.rows if row.layer == layer.name]
+            fused += any("FusedBatchNorm" in row.type for row in rows)
+            seen += bool(rows)
+            moments = next((row for row in rows if row.type == MOMENTS), None)
+            if moments is None:
+                continue
+            tensors = moments.operation.inputs if moments.operation else ()
+            sized = [(program.nbytes(tensor) or 0, tensor[1]) for tensor in tensors]
+            nbytes, shape = max(sized, key=lambda tensor: tensor[0], default=(0, None))
+            full = None if shape is None else program.shape(shape) or tuple(size or 0 for size in shape)
+            names = tuple(row.name for row in rows)
+            unfused.append(BatchNorm(layer, sum(row.ms for row in rows), len(rows), full, nbytes or None, names))
+        return cls(tuple(unfused), fused, seen, operations.streaming_rate)
 
     def passes_ms(self, norm: BatchNorm, passes: float) -> float | None:
         """Return the time of passes over a layer's activation at the run's own rate, in ms."""
         return passes * norm.nbytes / self.rate * 1e3 if norm.nbytes and self.rate else None
-
-
-def _unfused(layer: Layer, rows: list[OperationTime], program: Program) -> BatchNorm | None:
-    """Describe a layer that ran as separate operations; None of any other.
-
-    Its shape has the batch dimension filled in, or 0 for each dimension where one stays open.
-    """
-    moments = next((row for row in rows if row.type == MOMENTS), None)
-    if moments is None:
-        return None
-    tensors = moments.operation.inputs if moments.operation else ()
-    sized = [(program.nbytes(tensor) or 0, tensor[1]) for tensor in tensors]
-    nbytes, shape = max(sized, key=lambda tensor: tensor[0], default=(0, None))
-    return BatchNorm(
-        layer,
-        sum(row.ms for row in rows),
-        len(rows),
-        None if shape is None else program.shape(shape) or tuple(size or 0 for size in shape),
-        nbytes or None,
-        tuple(row.name for row in rows),
-    )

@@ -7,25 +7,8 @@ from typing import Self
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.operation_types import BROADCASTING, REPEATS, UNARY
 from tfdoctor.facts.run.program import Operation, Program
-
-REPEATS = frozenset(("Tile", "BroadcastTo"))
-
-ELEMENTWISE = frozenset(
-    (
-        "AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "Pow",
-        "SelectV2", "Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "LogicalAnd",
-    )
-)  # fmt: skip
-"""Operations that broadcast their operands."""
-
-UNARY = frozenset(
-    (
-        "Abs", "Elu", "Erf", "Exp", "Expm1", "LeakyRelu", "Log", "Log1p", "Neg", "Reciprocal", "Relu",
-        "Relu6", "Rsqrt", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Square", "Tanh",
-    )
-)  # fmt: skip
-"""Operations on each value by itself: they give the same result before a repetition as after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,30 +44,22 @@ class Broadcasts:
             times = _times(forward, program) if forward else None
             if not forward or not times or forward.name.startswith("gradient"):
                 continue
-            names = _chain(forward, dataflow)
+            names = [forward.name]  # and the unary operations that follow it, forward and backward
+            for name in names:
+                users = dataflow.consumers.get(name, ())
+                names += [user.name for user in users if user.type in UNARY and user.name not in names]
+            others = [
+                user
+                for name in names
+                for user in dataflow.consumers.get(name, ())
+                if user.name not in names and not user.name.startswith("gradient")
+            ]
+            needless = bool(others) and all(user.type in BROADCASTING for user in others)
             own = [one for one in rows if dataflow.is_gradient_of(one.name, forward) or one is row]
             chain = [one for one in rows if one.operation and one.operation.name in names[1:]]
-            needless = _needless(names, dataflow)
             if needless or chain:
                 found.append(Broadcast(row, times, tuple(own if needless else ()), tuple(chain)))
         return cls(tuple(found))
-
-
-def _chain(operation: Operation, dataflow: Dataflow) -> list[str]:
-    """Return the names of a repetition and of the unary operations that follow it, forward and backward."""
-    names = [operation.name]
-    for name in names:
-        users = dataflow.consumers.get(name, ())
-        names += [user.name for user in users if user.type in UNARY and user.name not in names]
-    return names
-
-
-def _needless(names: list[str], dataflow: Dataflow) -> bool:
-    """Say whether in the forward pass only operations that broadcast use a chain's results."""
-    users = [user for name in names for user in dataflow.consumers.get(name, ())]
-    forward = [user for user in users if not user.name.startswith("gradient")]
-    others = [user for user in forward if user.name not in names]
-    return bool(others) and all(user.type in ELEMENTWISE for user in others)
 
 
 def _times(operation: Operation, program: Program) -> float | None:

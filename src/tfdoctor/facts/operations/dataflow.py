@@ -1,21 +1,36 @@
-"""Which operation feeds which, in the graphs that the run built."""
+"""The graphs that the run built: which operation feeds which, what it is computed from, what serves it alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.operation_types import CONSTANT, OPAQUE, PASSING, RANDOM, READS, SHAPES, UPDATES
 from tfdoctor.facts.run.program import Operation, Program
-
-PASSING = frozenset(["Identity", "Reshape", "Cast", "ExpandDims", "Squeeze", "StopGradient"])
-"""Operations that pass on the values of their first input, at most in another shape or type."""
+from tfdoctor.trace.names import GRADIENT
 
 LONGEST = 100
 """Operations in a row that only pass on values: a graph with more of them, or with a circle, is damaged."""
 
 GRADIENT_SCOPE = "gradient_tape/"
 """The name scope of a gradient's operations, before the name of the forward operation."""
+
+ITERATES = "IteratorGetNext"
+"""The beginning of the types of operations that take a batch from a pipeline, whose handle is no variable's."""
+
+
+class Source(StrEnum):
+    """What a value is computed from."""
+
+    BATCH = "batch"  # or another argument of the step
+    VARIABLES = "variables"
+    RANDOM = "random numbers"
+    UNKNOWN = "unknown"
+
+
+Sources = frozenset[Source]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +53,15 @@ class Dataflow:
         return cls(program)
 
     @cached_property
+    def operations(self) -> tuple[Operation, ...]:
+        """The operations in the order in which they were made; where graphs share a name, the training graph's."""
+        return tuple(self.program.by_name.values())
+
+    @cached_property
     def consumers(self) -> Mapping[str, tuple[Operation, ...]]:
         """The operations that take an operation's results, by its name."""
         consumers: dict[str, list[Operation]] = {}
-        for operation in self.program.by_name.values():
+        for operation in self.operations:
             for source in dict.fromkeys(operation.sources):
                 consumers.setdefault(source, []).append(operation)
         return {name: tuple(rows) for name, rows in consumers.items()}
@@ -50,7 +70,7 @@ class Dataflow:
     def gradients(self) -> Mapping[str, tuple[Operation, ...]]:
         """The operations of gradients, by the forward operation that their scope names."""
         gradients: dict[str, list[Operation]] = {}
-        for operation in self.program.by_name.values():
+        for operation in self.operations:
             forward, _, own = operation.name.removeprefix(GRADIENT_SCOPE).rpartition("/")
             if forward and own and operation.name.startswith(GRADIENT_SCOPE):
                 gradients.setdefault(forward, []).append(operation)
@@ -79,7 +99,136 @@ class Dataflow:
                 passed.add(user.name)
                 waiting += reversed(self.consumers.get(user.name, ()))
 
+    def forward(self, operation: Operation) -> list[Operation]:
+        """Return what takes an operation's values in the forward pass; its shape is none of them."""
+        users = self.consumers.get(operation.name, ())
+        return [user for user in users if user.type not in SHAPES and not GRADIENT.search(user.name)]
+
     @staticmethod
     def is_gradient_of(name: str, operation: Operation) -> bool:
         """Say whether the operation called ``name`` computes the gradient of another one, by its scope."""
         return name.startswith(f"{GRADIENT_SCOPE}{operation.name}/")
+
+    def only_for(
+        self,
+        names: Iterable[str],
+        *,
+        among: Container[str] | None = None,
+        shapes: bool = True,
+        gradients: bool = False,
+    ) -> frozenset[str]:
+        """Return these operations, and all ``among`` the others whose results only such operations take.
+
+        A result that nothing takes may be one of the step's; with ``gradients``, those of gradients are dropped, as
+        TensorFlow does. Without ``shapes``, it does not count what takes only the shape of a result.
+        """
+        chosen = set(names)
+        for one in reversed(self.operations):
+            users = self.consumers.get(one.name, ())
+            needed = users if shapes else [user for user in users if user.type not in SHAPES]
+            unused = gradients and not users and one.name.startswith(GRADIENT_SCOPE)
+            only = unused or (bool(needed) and all(user.name in chosen for user in needed))
+            if only and (among is None or one.name in among):
+                chosen.add(one.name)
+        return frozenset(chosen)
+
+    def sources(self, name: str) -> Sources:
+        """Return what an operation is computed from; empty is constants only."""
+        if name not in self._computed_from:
+            found = map(self.adds, reached((name,), self._before))
+            self._computed_from[name] = frozenset(source for source in found if source is not None)
+        return self._computed_from[name]
+
+    @cached_property
+    def _computed_from(self) -> dict[str, Sources]:
+        return self.computed_from()
+
+    def computed_from(self, fixed: Collection[str] = ()) -> dict[str, Sources]:
+        """Return what operations are computed from, by one pass; without those that come before their inputs.
+
+        The results of those that are ``fixed`` count as constants.
+        """
+        found: dict[str, Sources] = {}
+        known = self.program.by_name
+        for name in known:
+            before, own = self._before(name), self.adds(name)
+            if name in fixed:
+                found[name] = frozenset()
+            elif all(one in found or one not in known for one in before):
+                inputs = (found.get(one, frozenset((Source.UNKNOWN,))) for one in before)
+                found[name] = frozenset(() if own is None else (own,)).union(*inputs)
+        return found
+
+    def is_fixed(self, name: str) -> bool:
+        """Say whether an operation's values are the same in every step as long as the shapes are."""
+        shapes = {one.name for one in self.operations if one.type in SHAPES}
+        found = reached((name,), lambda one: () if one in shapes else self._before(one))
+        return all(self.adds(one) is None for one in found - shapes)
+
+    def adds(self, name: str) -> Source | None:
+        """Return what an operation's result depends on besides its inputs; None is nothing, as of a constant."""
+        operation = self.program.by_name.get(name)
+        if operation is None or OPAQUE.search(operation.type):
+            return Source.UNKNOWN
+        if operation.type.startswith(ITERATES):
+            return Source.BATCH
+        handle = operation.outputs and operation.outputs[0][0] == "resource"  # of a variable
+        if READS.search(operation.type) or handle:
+            return Source.VARIABLES
+        if RANDOM.search(operation.type):
+            return Source.RANDOM
+        if operation.sources or operation.captured or operation.type in CONSTANT:
+            return None
+        return Source.BATCH
+
+    def _before(self, name: str) -> tuple[str, ...]:
+        operation = self.program.by_name.get(name)
+        if operation is None or READS.search(operation.type) or operation.type.startswith(ITERATES):
+            return ()
+        return operation.sources
+
+    def feeds_gradients(self, name: str) -> bool:
+        """Say whether gradients are computed from an operation; an optimizer's reads come after its writes."""
+        return name in self._to_gradients
+
+    def only_metrics(self, name: str) -> bool:
+        """Say whether metrics take an operation's results, and no gradient does."""
+        operation = self.program.by_name.get(name)
+        if operation is None or GRADIENT.search(name):
+            return False
+        return of_metric(operation) or (name in self._to_metrics and name not in self._to_training)
+
+    @cached_property
+    def _to_gradients(self) -> frozenset[str]:
+        return self._leading_to(lambda one: bool(GRADIENT.search(one.name)))
+
+    @cached_property
+    def _to_metrics(self) -> frozenset[str]:
+        return self._leading_to(of_metric)
+
+    @cached_property
+    def _to_training(self) -> frozenset[str]:
+        return self._leading_to(
+            lambda one: bool(GRADIENT.search(one.name) or (UPDATES.fullmatch(one.type) and not of_metric(one)))
+        )
+
+    def _leading_to(self, end: Callable[[Operation], bool]) -> frozenset[str]:
+        known = self.program.by_name
+        ends = (one.name for one in self.operations if end(one))
+        return reached(ends, lambda name: known[name].sources if name in known else ())
+
+
+def of_metric(operation: Operation) -> bool:
+    """Say whether one of Keras's metrics made an operation."""
+    return operation.origin is not None and operation.origin.kind == "metric"
+
+
+def reached(names: Iterable[str], then: Callable[[str], Iterable[str]]) -> frozenset[str]:
+    """Return all names that these ones lead to, themselves included."""
+    ahead = list(names)
+    found = set(ahead)
+    while ahead:
+        new = {name for name in then(ahead.pop()) if name not in found}
+        found |= new
+        ahead.extend(new)
+    return frozenset(found)

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -102,6 +102,11 @@ class Operations:
         """Build a step with a gradient of type ``rest`` that takes what is left, for examples and tests."""
         left = total_ms - sum(row.ms for row in rows)
         return cls((*rows, OperationTime(name="gradient_tape/model/rest", type=rest, ms=left)))
+
+    def of(self, names: Container[str]) -> tuple[OperationTime, ...]:
+        """Return those of the program that have these names there; an instruction of XLA's is none of it."""
+        built = ((row, row.operation) for row in self.rows)
+        return tuple(row for row, one in built if one and not one.compiled and one.name in names)
 
     def part(self, ms: float) -> ComputePart:
         """Return what work that takes so many ms per step is of the compute time."""

@@ -7,19 +7,13 @@ from typing import Self
 
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
-
-UPDATES = re.compile(r"^(?:Assign(?:Sub|Add)?VariableOp|Resource(?:SparseApply|Apply|Scatter)\w*)$")
-"""Operations that change a variable."""
+from tfdoctor.facts.run.operation_types import FUSED_UPDATES, UPDATES
 
 OPTIMIZERS = frozenset(
-    (
-        "adam", "adamw", "adamax", "adagrad", "adadelta", "rmsprop", "nadam", "ftrl", "lion",
-        "lamb", "sgd", "muon", "adafactor", "optimizer", "loss_scale_optimizer",
-    )
+    ["adam", "adamw", "adamax", "adagrad", "adadelta", "rmsprop", "nadam", "ftrl", "lion", "lamb", "sgd", "muon",
+     "adafactor", "optimizer", "loss_scale_optimizer"]
 )  # fmt: skip
 """The name scopes of Keras' optimizers, numbered from the second on ("adam_1")."""
-
-NUMBERED = re.compile(r"_\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +28,10 @@ class OptimizerWork(OperationRows):
         """Find the operations by the optimizer's name scope, fused updates by their type."""
         rows = []
         for row in operations.rows:
-            scopes = {NUMBERED.sub("", part).lower() for part in row.name.split("/")[:-1]}
-            if scopes & OPTIMIZERS or row.type.startswith(("ResourceApply", "ResourceSparseApply")):
+            scopes = {re.sub(r"_\d+$", "", part).lower() for part in row.name.split("/")[:-1]}
+            if scopes & OPTIMIZERS or FUSED_UPDATES.fullmatch(row.type):
                 rows.append(row)
-        return cls(tuple(rows), sum(row.calls for row in rows if UPDATES.match(row.type)))
+        return cls(tuple(rows), sum(row.calls for row in rows if UPDATES.fullmatch(row.type)))
 
     def others(self, operations: Operations) -> tuple[OperationTime, ...]:
         """Return the operations of the same step that are not the optimizer's.
@@ -46,10 +40,6 @@ class OptimizerWork(OperationRows):
         """
         own = frozenset(map(id, self.rows))
         return tuple(row for row in operations.rows if id(row) not in own)
-
-    def small(self, values: float, each_ms: float) -> tuple[OperationTime, ...]:
-        """Return operations on tensors of at most ``values``, or of unknown size in at most ``each_ms``."""
-        return tuple(row for row in self.rows if is_small(row, values, each_ms))
 
 
 def is_small(row: OperationTime, values: float, each_ms: float) -> bool:

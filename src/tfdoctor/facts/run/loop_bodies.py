@@ -1,9 +1,11 @@
 """Which loops of the graph pass nothing from one iteration to the next, by the graphs of their bodies."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Operation, Program
 
 PLACEHOLDER, IDENTITY, ADD = "Placeholder", "Identity", "AddV2"
@@ -11,9 +13,9 @@ PLACEHOLDER, IDENTITY, ADD = "Placeholder", "Identity", "AddV2"
 WRITES = frozenset({"TensorListSetItem", "TensorListPushBack"})
 """Operations that put an element into the list that is their first input, and change no other element."""
 
-EFFECTS = ("Assign", "Resource", "PyFunc", "EagerPyFunc")
-"""Beginnings of the types of operations by which iterations can depend on each other without an edge: writes of
-variables, and Python. Random numbers are drawn in any order."""
+EFFECTS = re.compile(rf"{UPDATES.pattern}|(?:Eager)?PyFunc\w*")
+"""Operations by which iterations can depend on each other without an edge: writes of variables, and Python. Random
+numbers are drawn in any order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class IterationGraph:
         A variable of the loop that is neither the same in each iteration nor a counter is its state: no value may
         be computed from it. A list is state as well: each iteration may write an element, and none may read one.
         """
-        if any(one.type.startswith(EFFECTS) for one in self.by_name.values()):
+        if any(EFFECTS.fullmatch(one.type) for one in self.by_name.values()):
             return False
         pairs = list(zip(self.entering, self.leaving, strict=True))
         state = {old.name for old, new in pairs if not self._repeats(old, new)}

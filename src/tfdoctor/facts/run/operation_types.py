@@ -1,6 +1,8 @@
-"""The types of operations, under all the names that they run by."""
+"""The types of operations, under all the names that they run by, and what each kind of them does."""
 
 import re
+
+from tfdoctor.trace.names import ASSIGN, UPDATE
 
 REWRITTEN = re.compile(r"^_(?:Mkl)?(?:Native)?(?:Fused(?=Conv|MatMul|Depthwise|BatchMatMul))?")
 """The prefix that grappler and oneDNN add to an operation's type: _MklNativeFusedConv2D is a Conv2D."""
@@ -30,6 +32,66 @@ COMPILED = frozenset(
 
 DEPTHWISE = frozenset(f"DepthwiseConv2dNative{end}" for end in ("", "BackpropInput", "BackpropFilter"))
 """Convolutions of each channel alone."""
+
+CONSTANT = frozenset(["Const", "HostConst"])
+"""Operations without inputs whose result is always the same."""
+
+SHAPES = frozenset(["Shape", "ShapeN", "Rank", "Size"])
+"""Operations that use only the shape of their input."""
+
+PASSING = frozenset(["Identity", "Reshape", "Cast", "ExpandDims", "Squeeze", "StopGradient"])
+"""Operations that pass on the values of their first input, at most in another shape or type."""
+
+REPEATS = frozenset(["Tile", "BroadcastTo"])
+
+BROADCASTING = frozenset(
+    ["AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "Pow", "SelectV2",
+     "Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "LogicalAnd"]
+)  # fmt: skip
+"""Operations that compute each value of one of each operand's, and broadcast these."""
+
+UNARY = frozenset(
+    ["Abs", "Elu", "Erf", "Exp", "Expm1", "LeakyRelu", "Log", "Log1p", "Neg", "Reciprocal", "Relu", "Relu6",
+     "Rsqrt", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Square", "Tanh"]
+)  # fmt: skip
+"""Operations on each value by itself: they give the same result before a repetition as after it."""
+
+FUSIBLE = frozenset(
+    ["AddV2", "Add", "AddN", "Sub", "Mul", "RealDiv", "Neg", "Square", "Sqrt", "Rsqrt", "Exp", "Log", "Pow",
+     "Maximum", "Minimum", "Select", "SelectV2", "Cast", "Relu", "Relu6", "Elu", "Selu", "Sigmoid", "Tanh",
+     "Softplus", "Erf", "LeakyRelu", "ReluGrad", "Relu6Grad", "EluGrad", "SigmoidGrad", "TanhGrad", "LeakyReluGrad",
+     "RsqrtGrad", "SqrtGrad", "SquaredDifference", "BiasAdd", "GreaterEqual", "Greater", "Less", "LessEqual",
+     "DivNoNan"]
+)  # fmt: skip
+"""Operations on values one by one that fill steps, and that XLA fuses."""
+
+READS = re.compile(
+    r"(?:Read(?:(?!Read)\w)*VariableOp|ResourceGather(?:(?!ResourceGather)\w)*|VarHandleOp|VariableV2)$"
+)
+"""Operations that read a variable, or are one; searched, as for names that grappler extends."""
+
+UPDATES = re.compile(
+    rf"{UPDATE.pattern}|{ASSIGN.pattern}|AssignVariableXla\w+|(?:Resource)?Scatter(?:Mul|Div|Min|Max)"
+    r"|(?:Resource)?StridedSliceAssign"
+)
+"""Operations that change the variable that is their first input: assignments, and an optimizer's own."""
+
+FUSED_UPDATES = re.compile(r"(?:Resource)?(?:Sparse)?Apply(?!Tensor)\w+")
+"""Those of them that are a whole step of an optimizer for a variable."""
+
+RANDOM = re.compile(
+    r"Random|Rng|Multinomial|Multivariate|Categorical|Shuffle|SampleDistorted|Bernoulli|TruncatedNormal"
+)
+"""Operations whose results differ from step to step without an input that does; searched."""
+
+WHILES = frozenset(["While", "StatelessWhile"])
+"""Loops as the program builds them; the graph that runs has their bodies in place."""
+
+CALLS = re.compile(r"PartitionedCall|While|If$|Case$|Xla(?:Run|Launch|CompileAndRun)")
+"""Operations whose work is in another graph; searched."""
+
+OPAQUE = re.compile(rf"{CALLS.pattern}|PyFunc|Timestamp")
+"""Operations whose inputs do not say what they depend on: they run graphs or Python, or read a clock; searched."""
 
 
 def base_type(kind: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Self
 
-from tfdoctor.facts.operations.dependence import CONSTANT, VARIABLE
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.operation_types import CONSTANT, READS
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
@@ -154,7 +154,7 @@ def values_of(operations: Iterable[Operation]) -> dict[str, Value]:
     values: dict[str, Value] = {}
     written: dict[str, int] = {}
     for operation in operations:
-        reads = bool(VARIABLE.search(operation.type))
+        reads = bool(READS.search(operation.type))
         for handle in () if reads else operation.sources:
             written[handle] = written.get(handle, 0) + 1
         values[operation.name] = numbers.setdefault(

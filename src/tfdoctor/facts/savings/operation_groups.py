@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Self
 
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
-from tfdoctor.facts.operations.dependence import Dependence, Source
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, Source
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
@@ -72,7 +71,7 @@ class OperationGroups:
         hardware: Hardware,
         program: Program | None,
         results: AllocatedResults,
-        dependence: Dependence | None,
+        dataflow: Dataflow | None,
     ) -> Self:
         """Group the operations of the step, and compare each with the rates of the hardware."""
         rates, known = Rates.of(operations, hardware), program or Program()
@@ -81,7 +80,7 @@ class OperationGroups:
             placed = _placed(results.sized(row), known)
             place = placed.at or placed.layer or placed.name
             groups[placed.type, loop_of(placed.name), place, origin_of(row)].append(placed)
-        found = [_group(rows, rates, known, dependence) for rows in groups.values()]
+        found = [_group(rows, rates, known, dataflow) for rows in groups.values()]
         found = _compared(found)
         return cls(tuple(sorted(found, key=lambda group: -group.ms)), operations.why_unlisted)
 
@@ -216,22 +215,20 @@ def _sizes(shape: tuple[int, ...]) -> str:
     return f"[{','.join(str(size) for size in shape)}]"
 
 
-def _depends(rows: list[OperationTime], dependence: Dependence | None) -> tuple[frozenset[Source] | None, bool]:
+def _depends(rows: list[OperationTime], dataflow: Dataflow | None) -> tuple[frozenset[Source] | None, bool]:
     """Return what operations are computed from, and whether only metrics use them."""
-    if dependence is None:
+    if dataflow is None:
         return None, False
     names = [row.operation.name if row.operation else row.name for row in rows]
-    sources = frozenset(source for name in names for source in dependence.sources(name))
-    only = all(dependence.only_metrics(name) for name in names)
-    written = sources == {Source.VARIABLES} and not all(map(dependence.feeds_gradients, names))
+    sources = frozenset(source for name in names for source in dataflow.sources(name))
+    only = all(dataflow.only_metrics(name) for name in names)
+    written = sources == {Source.VARIABLES} and not all(map(dataflow.feeds_gradients, names))
     return (None if written or Source.UNKNOWN in sources else sources), only
 
 
-def _group(
-    rows: list[OperationTime], rates: Rates, program: Program, dependence: Dependence | None
-) -> OperationGroup:
+def _group(rows: list[OperationTime], rates: Rates, program: Program, dataflow: Dataflow | None) -> OperationGroup:
     first, loop = rows[0], loop_of(rows[0].name)
-    inputs, only_metrics = _depends(rows, dependence)
+    inputs, only_metrics = _depends(rows, dataflow)
     group = OperationGroup(
         type=first.type,
         at=first.at,

@@ -8,6 +8,7 @@ from typing import Self
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.program import Operation, Program, Shape, Tensor
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
@@ -20,9 +21,6 @@ PRODUCTS = frozenset(("Mul", "SquaredDifference"))
 
 SUMS = frozenset(("Sum", "Mean"))
 NORMS = frozenset(("EuclideanNorm", "L2Loss"))
-
-SHAPES = frozenset(("Shape", "ShapeN", "Rank", "Size", "BroadcastGradientArgs"))
-"""Types of operations that use only the shape of their input."""
 
 SQUARE = 2.0
 """The exponent of a square."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
-from tfdoctor.facts.operations.dependence import Dependence
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.terms.verdict import Location
@@ -43,7 +42,7 @@ class FixedKernels:
     rows: tuple[FixedConvolution, ...] = ()
 
     @classmethod
-    def measure(cls, operations: Operations, dataflow: Dataflow, dependence: Dependence) -> Self:
+    def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
         """Follow the kernel of each convolution to what it is computed from."""
         groups: dict[str, list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
@@ -52,7 +51,7 @@ class FixedKernels:
         found = []
         for name, rows in groups.items():
             made = dataflow.program.by_name.get(name)
-            if made is None or not any(map(dependence.is_fixed, made.sources[KERNEL : KERNEL + 1])):
+            if made is None or not any(map(dataflow.is_fixed, made.sources[KERNEL : KERNEL + 1])):
                 continue
             kernel, tensors = dataflow.source(made, KERNEL), made.inputs[KERNEL : KERNEL + 1]
             sizes = [size for size in (tensors[0][1] or ())[:2] if size] if tensors else []

@@ -48,10 +48,15 @@ def check(
     """Add up the time of operations that have slower kernels because of a setting."""
     if not determinism.how:
         return Healthy(summary="No setting asks for deterministic operations")
-    rows = [row for row in operations.rows if _may_be_slow(row, hardware, limits.reached)]
-    if not rows and operations.why_unnamed:
+    least = [(row, _least_ms(row, hardware)) for row in operations.rows if row.ms]
+    slow = [
+        (row, least_ms)
+        for row, least_ms in least
+        if (least_ms < limits.reached * row.ms if row.type in CONVOLUTIONS else row.type in OTHERS)
+    ]
+    if not slow and operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
-    part = operations.part(sum(row.ms for row in rows))
+    part = operations.part(sum(row.ms for row, _ in slow))
     measures = part.measures("in operations that determinism may slow down", limits.share)
     summary = f"Operations that {determinism.how} may slow down take {part}"
     if part.share < limits.share:
@@ -59,16 +64,10 @@ def check(
     code = f"unset {determinism.variable}  # in the shell" if not determinism.by_call else CODE["flag"]
     return Finding(
         summary=summary,
-        evidence=(*measures, layer_table(rows, most=10)),
+        evidence=(*measures, layer_table((row for row, _ in slow), most=10)),
         remedies=(Remedy("Switch deterministic operations off, and compare", code, determinism.at),),
-        effects=tuple(row.scaled(min(1.0, _least_ms(row, hardware) / row.ms), Bound.AT_MOST) for row in rows),
+        effects=tuple(row.scaled(min(1.0, least_ms / row.ms), Bound.AT_MOST) for row, least_ms in slow),
     )
-
-
-def _may_be_slow(row: OperationTime, hardware: Hardware, reached: float) -> bool:
-    if not row.ms or row.type not in CONVOLUTIONS:
-        return bool(row.ms) and row.type in OTHERS
-    return _least_ms(row, hardware) < reached * row.ms
 
 
 def _least_ms(row: OperationTime, hardware: Hardware) -> float:

@@ -10,10 +10,9 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.operation_types import MATMULS
+from tfdoctor.facts.run.operation_types import MATMULS, UPDATES
 from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.verdict import Location
-from tfdoctor.trace.names import ASSIGN, UPDATE
 
 ONE_HOT = "OneHot"
 DENSIFIES = "UnsortedSegmentSum"
@@ -124,7 +123,7 @@ def _dense(operations: Operations) -> Iterator[WholeTable]:
             for row in operations.rows
             if row.operation and any(shape == table for _, shape in (*row.operation.inputs, *row.operation.outputs))
         ]
-        written = any(UPDATE.fullmatch(row.type) or ASSIGN.fullmatch(row.type) for row in on_table)
+        written = any(UPDATES.fullmatch(row.type) for row in on_table)
         if summed and summed[0] is not None and written:
             rows = tuple(row for row in on_table if row in sums or row.layer == first.layer)
             name = first.layer or first.name

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Self
 
-from tfdoctor.facts.operations.broadcasts import ELEMENTWISE, UNARY
-from tfdoctor.facts.operations.dataflow import PASSING, Dataflow
+from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.operation_types import BROADCASTING, PASSING, SHAPES, UNARY, UPDATES
 from tfdoctor.facts.run.program import Operation, Shape
-from tfdoctor.facts.savings.frozen_work import SHAPES, UPDATES
 from tfdoctor.rules.embedding_gradient.embedding_tables import DENSIFIES, WholeTable
 from tfdoctor.trace.names import GRADIENT
 
@@ -91,7 +90,7 @@ def _summing(reads: list[Operation], dataflow: Dataflow) -> list[Operation]:
             forward = [
                 user for user in users if user.type not in LOOKUPS | SHAPES and not GRADIENT.search(user.name)
             ]
-            passing = SUMS | ELEMENTWISE | UNARY | PASSING
+            passing = SUMS | BROADCASTING | UNARY | PASSING
             if any(user.type not in passing and not UPDATES.fullmatch(user.type) for user in forward):
                 return []
             ahead += [user for user in forward if user.name not in own]

@@ -21,7 +21,6 @@ LEFT = 0.5
 CLASSES = 10_000
 """Fewest classes of a softmax that sampling is meant for: tf.nn.sampled_softmax_loss has thousands of samples."""
 
-SHAPES = frozenset(("Shape", "ShapeN", "Rank", "Size"))
 SLICES = frozenset(("StridedSlice", "Slice"))
 CHOOSES = SLICES | {"Max", "GatherV2"}
 """Operations that take one of several values as it is."""
@@ -232,9 +231,7 @@ def _uses(
     ``passed`` are those that only pass the results on, each once.
     """
     passed = {made.name} if passed is None else passed
-    for user in dataflow.consumers.get(made.name, ()):
-        if GRADIENT.search(user.name) or user.type in SHAPES:
-            continue
+    for user in dataflow.forward(made):
         ports = user.ports or (0,) * len(user.sources)
         taken = {port for source, port in zip(user.sources, ports, strict=False) if source == made.name}
         if user.type not in {"Identity", "Cast", *passing}:

@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Shape
-from tfdoctor.rules.late_gather.selected_products import SelectedProduct, SelectedProducts
+from tfdoctor.rules.late_gather.selected_products import SelectedProducts
 
 __doc__, CODE = page(__file__)
 
@@ -31,36 +31,11 @@ class Limits:
 def check(selected: SelectedProducts, operations: Operations, device: Device, limits: Limits = Limits()) -> Verdict:
     """Add up what the rows that nothing uses take, and compare it with the compute time."""
     products = [one for one in selected.products if one.kept <= limits.kept]
-    bound = Bound.EXPECTED if device.kind is DeviceKind.CPU else Bound.AT_MOST
-    changed = [pair for one in products for pair in _changed(one, operations.streaming_rate)]
-    spared_ms = sum(row.ms * (1.0 - left) for row, left in changed)
-    part = operations.part(spared_ms)
-    evidence = (*part.measures("for rows that nothing uses", limits.share), _table(selected))
-    if part.share < limits.share:
-        return Healthy(summary=f"Rows of products that nothing uses take {part}", evidence=evidence)
-    first = products[0]
-    return Finding(
-        summary=f"A product is computed for all rows{_at(first.product)}, and {percent(first.kept)} of them are "
-        f"used: the others take {part}",
-        evidence=evidence,
-        remedies=tuple(Remedy(_action(one), CODE["code"], one.at) for one in products),
-        effects=tuple(replace(row.scaled(left, bound), narrows=True) for row, left in changed),
-        alike=len(products) - 1,
-    )
-
-
-def _at(product: OperationTime) -> str:
-    return f" at {location(product.at)}" if product.at else ""
-
-
-def _changed(one: SelectedProduct, rate: float | None) -> Iterator[tuple[OperationTime, float]]:
-    """Yield the operations, each with the share of its time that is left."""
-    for row in one.rows:
-        yield row, one.left(row, rate)
-
-
-def _table(selected: SelectedProducts) -> Table:
-    return Table.of(
+    lines = [f" at {location(one.product.at)}" if one.product.at else "" for one in products]
+    kept = [percent(one.kept) for one in products]
+    action = "Select the {} of the rows before the product{}"
+    summary = f"A product is computed for all rows{lines[0]}, and {kept[0]} of them are used" if products else ""
+    table = Table.of(
         selected.products,
         ("product", lambda one: one.product.name),
         ("product's line", lambda one: one.product.at),
@@ -68,11 +43,22 @@ def _table(selected: SelectedProducts) -> Table:
         ("selected", lambda one: _sizes(one.to)),
         ("time of all rows per step", lambda one: ms(one.ms)),
     )
+    left = [(row, one.left(row, operations.streaming_rate)) for one in products for row in one.rows if row.ms]
+    part = operations.part(sum(row.ms * (1.0 - share) for row, share in left))
+    return spared(
+        part, limits.share, "for rows that nothing uses", left,
+        healthy=f"Rows of products that nothing uses take {part}",
+        finding=f"{summary}: the others take {part}",
+        remedies=[
+            Remedy(action.format(share, line), CODE["code"], one.at)
+            for share, line, one in zip(kept, lines, products, strict=True)
+        ],
+        more=[table],
+        bound=Bound.EXPECTED if device.kind is DeviceKind.CPU else Bound.AT_MOST,
+        narrows=True,
+        alike=len(products) - 1,
+    )  # fmt: skip
 
 
 def _sizes(shape: Shape) -> str:
     return " x ".join("batch" if size is None else str(size) for size in shape)
-
-
-def _action(one: SelectedProduct) -> str:
-    return f"Select the {percent(one.kept)} of the rows before the product{_at(one.product)}"

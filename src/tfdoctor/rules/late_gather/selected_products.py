@@ -1,28 +1,23 @@
 """Products of which few rows are selected before anything else uses them, in the graphs that the run built."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Self
 
-from tfdoctor.facts.operations.broadcasts import ELEMENTWISE, UNARY
 from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.dependence import CONSTANT, SHAPES
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.operation_types import MATMULS
+from tfdoctor.facts.run.operation_types import BROADCASTING, CONSTANT, MATMULS, SHAPES, UNARY
 from tfdoctor.facts.run.program import Operation, Shape
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
-SLICES = frozenset(("StridedSlice", "Slice"))
-
-GATHERS = frozenset(("GatherV2",))
+SELECTS = frozenset(["StridedSlice", "Slice", "GatherV2"])
 """Those whose shapes tell how many rows they take. GatherNd takes as many as its indices have, which is open."""
 
 ROW_BY_ROW = (
-    ELEMENTWISE
+    BROADCASTING
     | UNARY
     | {"BiasAdd", "Cast", "Erfc", "Identity", "LogSoftmax", "Reshape", "Softmax", "StopGradient"}
 )
@@ -33,7 +28,7 @@ GIVEN = SHAPES | CONSTANT | {"ReadVariableOp"}
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedProduct:
+class SelectedProduct(OperationRows):
     """Products, and what is computed of their rows one by one, up to the selection of a part of these.
 
     ``rows`` are the operations that ran, those of gradients included; ``matrices`` the bytes of the other operand
@@ -47,11 +42,6 @@ class SelectedProduct:
     to: Shape  # of what is selected
     at: Location | None = None  # the line that selects
     matrices: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def ms(self) -> float:
-        """The time of the operations, in ms per step."""
-        return sum(row.ms for row in self.rows)
 
     def left(self, row: OperationTime, rate: float | None) -> float:
         """Return the share of an operation's time that fewer rows leave, 0 to 1.
@@ -73,137 +63,108 @@ class SelectedProducts:
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
         """Go back from each selection of rows through what is used by it alone."""
-        search = RowSearch(dataflow, operations)
-        found = (search.before(one) for one in dataflow.program.by_name.values())
+        children: dict[str, set[str]] = {}  # what is computed directly in a scope of the forward pass
+        for one in dataflow.operations:
+            if not GRADIENT.search(one.name) and one.type not in GIVEN:
+                children.setdefault(one.name.rpartition("/")[0], set()).add(one.name)
+        found = (_before(one, dataflow, operations, children) for one in dataflow.operations)
         return cls(tuple(sorted(filter(None, found), key=lambda one: -one.ms)))
 
 
-@dataclass(frozen=True, eq=False)
-class RowSearch:
-    """Finds what only the selected rows of its results are used of."""
+def _before(
+    selection: Operation, dataflow: Dataflow, operations: Operations, children: Mapping[str, set[str]]
+) -> SelectedProduct | None:
+    """Return the products before a selection; None where it selects no rows, or others use the rest.
 
-    flow: Dataflow
-    operations: Operations
+    The operations of the gradients have the scope of an operation, or that around several.
+    """
+    kept = _kept(selection, dataflow)
+    if kept is None or GRADIENT.search(selection.name):
+        return None
+    inside = _inside(selection, dataflow)
+    names = {one.name for one in inside}
+    rows = operations.of(names) if any(map(_multiplies, inside)) else ()
+    products = [row for row in rows if row.operation and _multiplies(row.operation)]
+    if not products:
+        return None
+    scopes = {name.rpartition("/")[0] for name in names} - {""}
+    scopes = names | {scope for scope in scopes if children.get(scope, set()) <= names}
+    backward = {one.name for scope in scopes for one in dataflow.gradients.get(scope, ())}
+    return SelectedProduct(
+        max(products, key=lambda row: row.ms),
+        (*rows, *operations.of(backward)),
+        kept,
+        selection.inputs[0][1] or (),
+        selection.outputs[0][1] or (),
+        dataflow.program.line_of(selection),
+        tuple(pair for one in filter(_multiplies, inside) for pair in _matrices(one, dataflow)),
+    )
 
-    def before(self, selection: Operation) -> SelectedProduct | None:
-        """Return the products before a selection; None where it selects no rows, or others use the rest."""
-        kept = self._kept(selection)
-        if kept is None or GRADIENT.search(selection.name):
-            return None
-        inside = self._inside(selection)
-        rows = self._ran(inside) if any(_multiplies(one) for one in inside) else []
-        products = [row for row in rows if row.operation and _multiplies(row.operation)]
-        if not products:
-            return None
-        return SelectedProduct(
-            max(products, key=lambda row: row.ms),
-            (*rows, *self._ran(self._gradients(inside))),
-            kept,
-            selection.inputs[0][1] or (),
-            selection.outputs[0][1] or (),
-            self.flow.program.line_of(selection),
-            tuple(self._matrices(inside)),
-        )
 
-    def _kept(self, selection: Operation) -> float | None:
-        """Return the share of rows that are selected; None where this is open, or columns are."""
-        if selection.type not in SLICES | GATHERS or not (selection.inputs and selection.outputs):
-            return None
-        of, to = selection.inputs[0][1], selection.outputs[0][1]
-        if not of or not to or of[-1] is None or of[-1] != to[-1] or len(to) > len(of):
-            return None
-        open_rows = [None in shape[1:] or len(shape) == 1 for shape in (of, to)]
-        # An open first size is that of the batch, before as after, unless a mask says how many rows.
-        if any(open_rows) or (of[0] is None) != (to[0] is None) or self._by_mask(selection):
-            return None
-        return prod(size or 1 for size in to) / prod(size or 1 for size in of)
+def _kept(selection: Operation, dataflow: Dataflow) -> float | None:
+    """Return the share of rows that are selected; None where this is open, or columns are."""
+    if selection.type not in SELECTS or not (selection.inputs and selection.outputs):
+        return None
+    of, to = selection.inputs[0][1], selection.outputs[0][1]
+    if not of or not to or of[-1] is None or of[-1] != to[-1] or len(to) > len(of):
+        return None
+    open_rows = any(None in shape[1:] or len(shape) == 1 for shape in (of, to))
+    index = dataflow.source(selection, 1)
+    # An open first size is that of the batch, before as after, unless a mask says how many rows.
+    if open_rows or (of[0] is None) != (to[0] is None) or (index is not None and index.type == "Where"):
+        return None
+    return prod(size or 1 for size in to) / prod(size or 1 for size in of)
 
-    def _by_mask(self, selection: Operation) -> bool:
-        index = self.flow.source(selection, 1)
-        return index is not None and index.type == "Where"
 
-    def _inside(self, selection: Operation) -> list[Operation]:
-        """Return the operations before a selection whose results are used for it alone, the last first."""
-        inside, names, ahead = [], {selection.name}, [*selection.sources[:1]]
-        rows = (selection.inputs[0][1] or ())[:-1]
-        while ahead:
-            one = self.flow.program.by_name.get(ahead.pop(0))
-            if one is None or one.name in names or not self._by_rows(one, rows):
-                continue
-            if all(user.name in names for user in self._forward(one)):
-                names.add(one.name)
-                inside.append(one)
-                ahead += one.sources[:1] if _multiplies(one) else one.sources
-        return inside
+def _inside(selection: Operation, dataflow: Dataflow) -> list[Operation]:
+    """Return the operations before a selection whose results are used for it alone, the last first."""
+    inside, names, ahead = [], {selection.name}, [*selection.sources[:1]]
+    rows = (selection.inputs[0][1] or ())[:-1]
+    while ahead:
+        one = dataflow.program.by_name.get(ahead.pop(0))
+        if one is None or one.name in names or not _by_rows(one, rows, dataflow):
+            continue
+        if all(user.name in names for user in dataflow.forward(one)):
+            names.add(one.name)
+            inside.append(one)
+            ahead += one.sources[:1] if _multiplies(one) else one.sources
+    return inside
 
-    def _forward(self, one: Operation) -> Iterator[Operation]:
-        """Yield what uses an operation's values, without gradients."""
-        for user in self.flow.consumers.get(one.name, ()):
-            if user.type not in SHAPES and not GRADIENT.search(user.name):
-                yield user
 
-    def _by_rows(self, one: Operation, rows: Shape) -> bool:
-        """Say whether an operation computes each of these rows by itself."""
-        shape = one.outputs[0][1] if one.outputs else None
-        if shape is None or not (one.type in ROW_BY_ROW or _multiplies(one)):
-            return False
-        flat = len(shape) == 2 and shape[0] in {None, _size(rows)}  # noqa: PLR2004 - a matrix
-        if one.type == "Reshape" and not self._keeps_columns(one, shape):
-            return False
-        return shape[:-1] == rows or flat
-
-    def _keeps_columns(self, reshape: Operation, shape: Shape) -> bool:
-        """Say whether the last axis stays; where it is open, by the matrix that is multiplied next."""
-        before = reshape.inputs[0][1]
-        after = shape[-1]
+def _by_rows(one: Operation, rows: Shape, dataflow: Dataflow) -> bool:
+    """Say whether an operation computes each of these rows by itself."""
+    shape = one.outputs[0][1] if one.outputs else None
+    if shape is None or not (one.type in ROW_BY_ROW or _multiplies(one)):
+        return False
+    if one.type == "Reshape":  # the last axis has to stay; where it is open, by the matrix that is multiplied next
+        before, after = one.inputs[0][1], shape[-1]
         if after is None:
-            users = [*self._forward(reshape)]
-            factors = [one.inputs[1][1] or (None,) for one in users if one.type == "MatMul"]
+            users = dataflow.forward(one)
+            factors = [user.inputs[1][1] or (None,) for user in users if user.type == "MatMul"]
             after = factors[0][0] if len(factors) == len(users) == 1 else None
-        return bool(before) and after is not None and before is not None and before[-1] == after
+        if not before or after is None or before[-1] != after:
+            return False
+    size = None if None in rows else prod(one or 0 for one in rows)
+    flat = len(shape) == 2 and shape[0] in {None, size}  # noqa: PLR2004 - a matrix
+    return flat or shape[:-1] == rows
 
-    def _gradients(self, inside: list[Operation]) -> Iterator[Operation]:
-        """Yield the operations of the gradients, which have the scope of an operation or that around it."""
-        names = {one.name for one in inside}
-        scopes = set(names)
-        for one in inside:
-            scope = one.name.rpartition("/")[0]
-            if scope and self._children.get(scope, set()) <= names:
-                scopes.add(scope)
-        for scope in sorted(scopes):
-            yield from self.flow.gradients.get(scope, ())
 
-    @cached_property
-    def _children(self) -> dict[str, set[str]]:
-        """The names of what is computed directly in a scope of the forward pass, by the scope's name."""
-        children: dict[str, set[str]] = {}
-        for one in self.flow.program.by_name.values():
-            if not GRADIENT.search(one.name) and one.type not in GIVEN:
-                children.setdefault(one.name.rpartition("/")[0], set()).add(one.name)
-        return children
+def _matrices(product: Operation, dataflow: Dataflow) -> Iterator[tuple[str, int]]:
+    """Yield the name of a product with the bytes of its matrix, and those of the gradients of this."""
+    dtype, shape = product.inputs[1]
+    size = dataflow.program.nbytes((dtype, shape))
+    if size is None:
+        return
+    yield product.name, size
+    for scope in filter(None, (product.name, product.name.rpartition("/")[0])):
+        for gradient in dataflow.gradients.get(scope, ()):
+            if any(_alike(shape, given) for _, given in (*gradient.inputs, *gradient.outputs)):
+                yield gradient.name, size
 
-    def _ran(self, made: Iterable[Operation]) -> list[OperationTime]:
-        names = {one.name for one in made}
-        return [
-            row
-            for row in self.operations.rows
-            if row.operation and not row.operation.compiled and row.operation.name in names
-        ]
 
-    def _matrices(self, inside: list[Operation]) -> Iterator[tuple[str, int]]:
-        """Yield the names of the products with the bytes of their matrices, and of the gradients of these."""
-        for one in filter(_multiplies, inside):
-            matrix = one.inputs[1]
-            size = self.flow.program.nbytes(matrix)
-            if size is None:
-                continue
-            yield one.name, size
-            for gradient in (*self._of(one.name), *self._of(one.name.rpartition("/")[0])):
-                if any(_alike(matrix[1], tensor[1]) for tensor in (*gradient.inputs, *gradient.outputs)):
-                    yield gradient.name, size
-
-    def _of(self, scope: str) -> tuple[Operation, ...]:
-        return tuple(self.flow.gradients.get(scope, ())) if scope else ()
+def _alike(one: Shape | None, other: Shape | None) -> bool:
+    """Say whether two matrices have the same sizes, one of them perhaps transposed."""
+    return one is not None and other is not None and sorted(map(str, one)) == sorted(map(str, other))
 
 
 def _multiplies(one: Operation) -> bool:
@@ -215,12 +176,3 @@ def _multiplies(one: Operation) -> bool:
     first, _, rest = one.attrs.equation.replace(" ", "").partition(",")
     result = rest.partition("->")[2]
     return bool(result) and set(result[:-1]) <= set(first)
-
-
-def _size(shape: Shape) -> int | None:
-    return None if None in shape else prod(size or 0 for size in shape)
-
-
-def _alike(one: Shape | None, other: Shape | None) -> bool:
-    """Say whether two matrices have the same sizes, one of them perhaps transposed."""
-    return one is not None and other is not None and sorted(map(str, one)) == sorted(map(str, other))

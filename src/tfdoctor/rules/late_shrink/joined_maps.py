@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
+from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.recording.program import RecordedOperation, TensorType
@@ -15,9 +16,6 @@ PASSING = frozenset(
 """Kinds of datasets between two maps that pass on the elements, alone or stacked."""
 
 MAPS = frozenset(("Map", "ParallelMap"))
-
-UNREAD = frozenset(("Shape", "Rank", "Size"))
-"""Operations that take a tensor and read none of its values."""
 
 Size = tuple[int | None, int | None]
 """Height and width in pixels; None is open."""
@@ -81,7 +79,7 @@ class JoinedMaps:
             at = waiting.pop()
             if at not in reached:
                 reached.add(at)
-                if self.nodes[at].operation.type not in UNREAD:
+                if self.nodes[at].operation.type not in SHAPES:
                     waiting.extend(one for one in self.nodes[at].sources if one != without)
         return reached
 

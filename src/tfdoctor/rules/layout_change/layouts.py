@@ -62,10 +62,9 @@ class Layouts:
         for row in operations.rows:
             kernels = zip(row.ran, row.ran_ms, strict=False)
             time = sum(ms for name, ms in kernels if CONVERTING_KERNEL.search(name))
-            if row.category == FORMATTING:
-                time = row.ms
+            time = row.ms if row.category == FORMATTING else min(time, row.ms)
             if time:
-                inside.append((row, min(time, row.ms)))
+                inside.append((row, time))
         if isinstance(dataflow, Unavailable):
             return cls((), tuple(inside), str(dataflow))
         return cls(tuple(_conversions(operations, dataflow)), tuple(inside))
@@ -77,53 +76,39 @@ class Layouts:
         That is the first one, of the model's input. None is needed where an operation on images precedes
         the first: the model was in one format before it.
         """
-        kinds = {conversion.to_last for conversion in self.conversions}
-        if len(kinds) < len((True, False)):
+        if len({conversion.to_last for conversion in self.conversions}) == 1:
             return ()
-        return self.conversions if self.conversions[0].after_image else self.conversions[1:]
+        return self.conversions[0 if self.conversions and self.conversions[0].after_image else 1 :]
 
 
 def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Conversion]:
-    """Yield the conversions that ran, in the graph's order."""
-    directions = {
-        operation.name: to_last
-        for operation in dataflow.program.by_name.values()
-        if operation.type == "Transpose" and not operation.name.startswith("gradient")
-        if (to_last := _direction(operation)) is not None
-    }
-    after, images = _of_images(directions, dataflow)
-    for name, to_last in directions.items():
-        operation = dataflow.program.by_name[name]
-        rows = tuple(
-            row for row in operations.rows if row.name == name or dataflow.is_gradient_of(row.name, operation)
-        )
-        if rows and name in images:
-            yield Conversion(operation, to_last, rows, name in after)
-
-
-def _of_images(names: Iterable[str], dataflow: Dataflow) -> tuple[set[str], set[str]]:
-    """Return the conversions behind an image operation, and all conversions of images.
+    """Yield the conversions of images that ran, in the graph's order.
 
     A conversion within reach of another one of images converts images too: a normalization may go back
     and forth several times between two convolutions.
     """
     by_name, users = dataflow.program.by_name, dataflow.consumers
+    turned = {
+        one: to_last
+        for one in dataflow.operations
+        if one.type == "Transpose" and not one.name.startswith("gradient")
+        if (to_last := _direction(one)) is not None
+    }
 
-    def sources(operation: Operation) -> list[Operation]:
-        return [by_name[name] for name in operation.sources if name in by_name]
+    def sources(one: Operation) -> list[Operation]:
+        return [by_name[name] for name in one.sources if name in by_name]
 
-    behind = {name: _near(by_name[name], sources) for name in names}
-    ahead = {name: _near(by_name[name], lambda one: users.get(one.name, ())) for name in names}
-    after = {name for name, reached in behind.items() if _has_image(reached)}
-    images = after | {name for name, reached in ahead.items() if _has_image(reached)}
-    linked = {name: {row.name for row in (*behind[name], *ahead[name])} for name in behind}
+    behind = {one.name: _near(one, sources) for one in turned}
+    near = {one.name: behind[one.name] + _near(one, lambda one: users.get(one.name, ())) for one in turned}
+    after = {name for name, reached in behind.items() if any(one.type in IMAGES for one in reached)}
+    images = {name for name, reached in near.items() if any(one.type in IMAGES for one in reached)}
+    linked = {name: {one.name for one in reached} for name, reached in near.items()}
     while more := {name for name in linked if name not in images and linked[name] & images}:
         images |= more
-    return after, images
-
-
-def _has_image(reached: Iterable[Operation]) -> bool:
-    return any(operation.type in IMAGES for operation in reached)
+    for one, to_last in turned.items():
+        rows = [row for row in operations.rows if row.name == one.name or dataflow.is_gradient_of(row.name, one)]
+        if rows and one.name in images:
+            yield Conversion(one, to_last, tuple(rows), one.name in after)
 
 
 def _direction(operation: Operation) -> bool | None:
@@ -133,26 +118,17 @@ def _direction(operation: Operation) -> bool | None:
     before, after = operation.inputs[0][1], operation.outputs[0][1]
     if before is None or after is None or len(before) not in IMAGE_RANKS:
         return None
-    to_last = after == _turned(before, 1, len(before) - 1)
-    to_first = after == _turned(before, len(before) - 1, 1)
-    return to_last if to_last != to_first else None
-
-
-def _turned(shape: Shape, taken: int, put: int) -> Shape:
-    rest = [size for at, size in enumerate(shape) if at != taken]
-    return (*rest[:put], shape[taken], *rest[put:])
+    first: Shape = (before[0], before[-1], *before[1:-1])
+    last: Shape = (before[0], *before[2:], before[1])
+    return after == last if (after == last) != (after == first) else None
 
 
 def _near(operation: Operation, neighbors: Callable[[Operation], Iterable[Operation]]) -> list[Operation]:
     """Return the operations of the forward pass within reach in one direction, up to other transpositions."""
     frontier, reached = [operation], list[Operation]()
     for _ in range(REACH):
-        frontier = [
-            neighbor
-            for operation in frontier
-            for neighbor in neighbors(operation)
-            if not neighbor.name.startswith("gradient")
-        ]
+        around = [one for operation in frontier for one in neighbors(operation)]
+        frontier = [one for one in around if not one.name.startswith("gradient")]
         reached += frontier
-        frontier = [neighbor for neighbor in frontier if neighbor.type != "Transpose"]
+        frontier = [one for one in frontier if one.type != "Transpose"]
     return reached

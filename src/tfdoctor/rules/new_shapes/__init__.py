@@ -46,31 +46,21 @@ def check(
     )
     if searches.steps < limits.steps or searches.late < limits.late:
         return Healthy(summary=f"{summary} and not again", evidence=evidence)
-    effects = _effects(searches, operations)
+    times = {row.name: row.ms for row in operations.rows} if operations else {}
+    few_shapes = CODE["images"]
+    if padding is not None:
+        rows = program.batch_size if program else None
+        few_shapes = CODE["buckets"].format(bucketing(padding.buckets, rows, fixed=True))
     return Finding(
         summary=f"{summary}; the kernels that were only tried take {milliseconds(searches.lost_ms)} per step",
         evidence=evidence,
         remedies=(
-            Remedy("Let batches have a few shapes", _few_shapes(padding, program)),
+            Remedy("Let batches have a few shapes", few_shapes),
             Remedy("Or switch the search off, where shapes must be arbitrary", CODE["off"]),
         ),
-        effects=effects,
+        effects=tuple(
+            Effect(Stage.DEVICE, needed / total, name, ms(times[name]), bound=Bound.AT_MOST)
+            for name, total, needed in searches.operations
+            if times.get(name, 0.0) >= total / 2  # else the typical step does not search
+        ),
     )
-
-
-def _effects(searches: Searches, operations: Operations | None) -> tuple[Effect, ...]:
-    """Return what is left of each operation of the typical step; () where only other steps search."""
-    times = {row.name: row.ms for row in operations.rows} if operations else {}
-    return tuple(
-        Effect(Stage.DEVICE, needed / total, name, ms(times[name]), bound=Bound.AT_MOST)
-        for name, total, needed in searches.operations
-        if times.get(name, 0.0) >= total / 2  # else the typical step does not search
-    )
-
-
-def _few_shapes(padding: SequencePadding | None, program: Program | None) -> str:
-    """Return the code for the recorded sequences; without any, the one for images."""
-    if padding is None:
-        return CODE["images"]
-    rows = program.batch_size if program else None
-    return CODE["buckets"].format(bucketing(padding.buckets, rows, fixed=True))

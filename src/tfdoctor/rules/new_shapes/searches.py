@@ -46,7 +46,6 @@ class Searches:
         if device.kind != DeviceKind.GPU or device.missing or work is None:
             why = "convolutions are searched for on GPUs only"
             raise Unavailable(str(device.missing or why))
-        number = sum(step.calls for step in steps.steps)
         searched: set[int] = set()
         times: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
         for (place, name), kernels in _by_step(work, steps).items():
@@ -54,13 +53,11 @@ class Searches:
                 searched.add(place)
                 total, least = times[name]
                 spent = sum(sum(runs) for runs in kernels.values())
-                fastest = min(min(runs) for runs in kernels.values())
-                times[name] = (total + spent, least + fastest)
-        half = len(steps.steps) // 2
-        per_step = PS_PER_MS * max(1, number)
+                times[name] = (total + spent, least + min(min(runs) for runs in kernels.values()))
+        per_step = PS_PER_MS * max(1, sum(step.calls for step in steps.steps))
         rows = ((name, total / per_step, least / per_step) for name, (total, least) in times.items())
-        ordered = tuple(sorted(rows, key=lambda row: -row[1]))
-        return cls(len(searched), len(steps.steps), sum(at >= half for at in searched), ordered)
+        late = sum(at >= len(steps.steps) // 2 for at in searched)
+        return cls(len(searched), len(steps.steps), late, tuple(sorted(rows, key=lambda row: -row[1])))
 
     @property
     def lost_ms(self) -> float:

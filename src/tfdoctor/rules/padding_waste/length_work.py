@@ -1,7 +1,7 @@
 """Which operations of a step take longer, the longer its sequences are."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from tfdoctor.facts.input.sequence_padding import SequencePadding
 from tfdoctor.facts.operations.loop_work import LoopWork
@@ -20,8 +20,7 @@ MOST_DIMENSIONS = 2
 """Dimensions of time that a tensor can have: attention's scores have two."""
 
 
-@dataclass(frozen=True, slots=True)
-class GrowingOperation:
+class GrowingOperation(NamedTuple):
     """An operation whose time grows with the length of sequences.
 
     ``dimensions`` of one of its tensors are as long: 2 for attention's scores. ``known`` says whether a recorded
@@ -44,83 +43,51 @@ class LengthWork:
     def measure(
         cls, padding: SequencePadding, operations: Operations, loops: LoopWork | None, program: Program | None
     ) -> Self:
-        """Find the operations with a tensor or a loop as long as the longest sequences."""
-        worst = padding.inputs[0]
+        """Find the operations with a tensor or a loop as long as the longest sequences.
+
+        A layer works on them if one of its tensors has time as a dimension of its own.
+        """
+        worst, rows = padding.inputs[0], operations.rows
         batch = (program.batch_size if program else None) or worst.batch_size
-        lengths = Lengths.of(worst.steps, batch, operations, loops, program)
-        found = [(row, lengths.dimensions(row)) for row in operations.rows]
-        growing = tuple(
-            GrowingOperation(row, 1 if dimensions is None else dimensions, dimensions is not None)
-            for row, dimensions in found
-            if dimensions != 0
-        )
+        least = LOOPED * worst.steps
+        inside = [row for loop in (loops.loops if loops else ()) if loop.iterations >= least for row in loop.rows]
+        looped = {row.name for row in (*inside, *(row for row in rows if row.calls >= least))}
+        built = program.by_name.values() if program else ()
+        layers = {one.layer for one in built if _dimensions(one, worst.steps, batch)}
+        growing = []
+        for row in rows:
+            own = _dimensions(row.operation, worst.steps, batch)
+            found = own or 1 if own or row.name in looped else _of_layer(row, layers)
+            if found != 0:
+                growing.append(GrowingOperation(row, 1 if found is None else found, found is not None))
         if not any(entry.known for entry in growing):
             return cls(())
-        calls = sum(row.calls for row in operations.rows)
-        looped = sum(row.calls for row in operations.rows if row.name in lengths.looped)
-        return cls(growing, looped / calls if calls else 0.0)
-
-    @property
-    def unknown_ms(self) -> float:
-        """The time per step of the operations that grow for all that is known."""
-        return sum(entry.row.ms for entry in self.growing if not entry.known)
-
-    @property
-    def known_ms(self) -> float:
-        """The time per step of the operations that are seen to grow."""
-        return sum(entry.row.ms for entry in self.growing if entry.known)
+        calls = sum(row.calls for row in rows)
+        started = sum(row.calls for row in rows if row.name in looped)
+        return cls(tuple(growing), started / calls if calls else 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """What tells that a dimension is as long as the sequences: ``steps`` positions of ``batch`` examples."""
+def _of_layer(row: OperationTime, layers: set[str]) -> int | None:
+    """Return the dimensions of an operation whose shapes show none, by its layer; None is unknown."""
+    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
+    layer = row.layer or (row.operation.layer if row.operation else "")
+    if not tensors or any(dtype == "variant" or shape is None for dtype, shape in tensors):
+        return None  # a TensorList has an element for each position
+    if not any(shape and shape[0] is None for _, shape in tensors):
+        return 0
+    if layer:
+        return 1 if layer in layers else 0
+    return None if any(len(shape) == MATRIX for _, shape in tensors if shape) else 0
 
-    steps: int
-    batch: int | None
-    layers: frozenset[str]  # those with a tensor that has time as a dimension of its own
-    looped: frozenset[str]  # the operations of loops over time
 
-    @classmethod
-    def of(
-        cls, steps: int, batch: int | None, operations: Operations, loops: LoopWork | None, program: Program | None
-    ) -> Self:
-        """Find the loops that iterate over the positions of a sequence, and the layers that work on them."""
-        least = LOOPED * steps
-        rows = [row for row in operations.rows if row.calls >= least]
-        for loop in loops.loops if loops else ():
-            rows += loop.rows if loop.iterations >= least else ()
-        alone = cls(steps, batch, frozenset(), frozenset(row.name for row in rows))
-        built = program.by_name.values() if program else ()
-        layers = {one.layer for one in built if one.layer and alone.has_time(one)}
-        return cls(steps, batch, frozenset(layers), alone.looped)
+def _dimensions(operation: Operation | None, steps: int, batch: int | None) -> int:
+    """Count the dimensions of one tensor that are as long as the sequences, or open and not the batch's."""
 
-    def dimensions(self, row: OperationTime) -> int | None:
-        """Return how many dimensions of one tensor are as long as the sequences; None is unknown."""
-        tensors = _tensors(row.operation)
-        found = max((self._of_tensor(shape) for _, shape in tensors if shape), default=0)
-        if found or row.name in self.looped:
-            return found or 1
-        layer = row.layer or (row.operation.layer if row.operation else "")
-        if not tensors or any(dtype == "variant" or shape is None for dtype, shape in tensors):
-            return None  # a TensorList has an element for each position
-        open_rows = any(shape and shape[0] is None for _, shape in tensors)
-        if not open_rows:
-            return 0
-        if layer:
-            return 1 if layer in self.layers else 0
-        return None if any(len(shape) == MATRIX for _, shape in tensors if shape) else 0
-
-    def has_time(self, operation: Operation) -> bool:
-        """Say whether a tensor of an operation has time as a dimension of its own."""
-        return any(self._of_tensor(shape) for _, shape in _tensors(operation) if shape)
-
-    def _of_tensor(self, shape: Shape) -> int:
-        """Count the dimensions that are as long as the sequences, or open and not the batch's."""
-        flat = self.batch is not None and shape[0] == self.batch * self.steps
-        first = shape[0] == self.steps and shape[1:2] in {(None,), (self.batch,)}  # time-major
-        long = sum(size is None or size == self.steps for size in shape[1:])
+    def of_tensor(shape: Shape) -> int:
+        flat = batch is not None and shape[0] == batch * steps
+        first = shape[0] == steps and shape[1:2] in {(None,), (batch,)}  # time-major
+        long = sum(size is None or size == steps for size in shape[1:])
         return min(MOST_DIMENSIONS, long + (flat or (first and shape[1] is not None)))
 
-
-def _tensors(operation: Operation | None) -> tuple[tuple[str, Shape | None], ...]:
-    return (*operation.inputs, *operation.outputs) if operation else ()
+    tensors = (*operation.inputs, *operation.outputs) if operation else ()
+    return max((of_tensor(shape) for _, shape in tensors if shape), default=0)

@@ -9,12 +9,6 @@ from typing import Self
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-<<<<<<< HEAD
-from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.rules.python_input.remedies import fewer, in_place
-from tfdoctor.terms import text
-=======
->>>>>>> w-C
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Cell, Location, Stage, Table
 
@@ -83,12 +77,12 @@ class Making:
             Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
         }
         # A line is sampled in several places, of which the first is the most frequent.
-        calls = {maker.at: maker.calls for maker in reversed(makers)}
+        calls = {maker.at: maker.main_call for maker in reversed(makers)}
         all_ms = (host_ms + between_ms) * share
         lines = tuple((at, calls[at], all_ms * n / seen.total()) for at, n in seen.most_common() if makers)
         operations = Counter[str]()
         for maker in makers:
-            operations[maker.calls] += maker.seen if OPERATION.match(maker.calls) else 0
+            operations[maker.main_call] += maker.seen if OPERATION.match(maker.main_call) else 0
         mostly = 2 * operations.total() > seen.total() and bool(makers)
         operation = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1) if mostly else ""
         draws = bool(lines) and lines[0][1] == CHOICE and 2 * lines[0][2] >= all_ms
@@ -121,69 +115,3 @@ class Making:
         if self.converting_ms:
             rows.append(("conversion of new arrays to tensors", "-", ms(self.converting_ms)))
         return Table(("your line", "calls", "time per step, estimated"), tuple(rows))
-<<<<<<< HEAD
-
-
-ALONE = 10
-"""Stack samples in a line that is named without the others: with 10 its time is uncertain by a third."""
-
-
-def _by_line(makers: Sequence[TimedLine], all_ms: float) -> tuple[tuple[Location | None, str, float], ...]:
-    """Divide the time among lines; a line is sampled in several places, of which the first is the most frequent."""
-    seen: Counter[Location | None] = Counter()
-    calls: dict[Location | None, str] = {}
-    for maker in makers:
-        seen[maker.at] += maker.seen
-        calls.setdefault(maker.at, maker.main_call)
-    return tuple((at, calls[at], all_ms * n / seen.total()) for at, n in seen.most_common())
-
-
-def _in_function(makers: Sequence[TimedLine], function: str) -> Remedy | None:
-    """Return what to do where TensorFlow's operations, called one by one, make the batch; None for other Python."""
-    operations = Counter[str]()
-    for maker in makers:
-        if OPERATION.match(maker.main_call):
-            operations[maker.main_call] += maker.seen
-    if 2 * operations.total() <= sum(maker.seen for maker in makers):
-        return None
-    name = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1)
-    code = INSIDE.format(function=function or "train_step", name=name)
-    return Remedy(f"Call {name} inside {function or 'the tf.function'}", code)
-
-
-CHOICE = "numpy.random.choice"
-"""Without replacement it permutes all n for k of them: 1.8 ms for 48 of 80,000, where a Generator takes 0.01 ms
-(NumPy 2.4 on an AMD EPYC, 2026-11-29)."""
-
-DRAW = "Where it draws without replacement, draw from a numpy.random.Generator"
-
-GENERATOR = """\
-rng = np.random.default_rng(seed)  # once, before the loop
-index = rng.choice(n, k, replace=False)  # or rng.integers(n, size=k), where an example may come twice"""
-
-
-OPERATION = re.compile(r"tensorflow\.(?!python\.|(?:constant|convert_to_tensor)$)")
-"""An operation of TensorFlow's API, but none that makes a tensor of an array: a tf.function does that, too."""
-
-
-MOST_LINES = 8
-"""Lines that a finding shows."""
-
-
-OTHERS = "other lines"
-
-
-INSIDE = """\
-@tf.function
-def {function}():
-    x = {name}(...)  # in the graph: no call from Python for each operation
-    ..."""
-
-
-PIPELINE = """\
-dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(len(x)).repeat().batch(batch_size)
-dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
-for features, target in dataset:
-    loss = train_step(features, target)  # prepare() in TensorFlow operations, on whole batches"""
-=======
->>>>>>> w-C

@@ -9,9 +9,6 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 BY_HAND = "batch size, sequence length and unrolling change training or memory"
 
-LARGER = 4
-"""How many times as large a batch the remedy proposes: a quarter of the fixed cost per example is left."""
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -51,56 +48,47 @@ def check(
     overhead: PythonOverhead | None,
     limits: Limits = Limits(),
 ) -> Verdict:
-    """Compare what the loops take outside of operations with the step."""
+    """Compare what the loops take outside of operations with the step, then loops that need not be loops."""
     if work.iterations < limits.iterations:
         return Healthy(
             summary=f"No loop inside the step iterates {limits.iterations:.0f} times or more",
             evidence=(Measure("iterations of the longest loop", count(work.iterations)),),
         )
     share = work.scheduling_ms / breakdown.step_ms
-    taken = _of_step(work.scheduling_ms, breakdown)
-    summary = f"A loop of {work.iterations:.0f} iterations takes {taken} outside of operations"
     iterations = max(work.iterations, sum(loop.iterations for loop in work.loops))
-    each = ms(work.scheduling_ms / iterations)
-    evidence: tuple[Evidence, ...] = (
+    summary = (
+        f"A loop of {work.iterations:.0f} iterations takes {_of_step(work.scheduling_ms, breakdown)} outside of "
+        "operations"
+    )
+    evidence = (
         Measure.share("share of the step in loops, outside of operations", share, limits.share),
-        Measure("time per iteration outside of operations", each),
-        *_sizes(program),
-        _table(work),
+        Measure("time per iteration outside of operations", ms(work.scheduling_ms / iterations)),
+        *_sizes(work, program),
     )
     if share >= limits.share:
         host_ms = breakdown[Stage.HOST] - overhead.edges_ms if overhead else 0.0
         return _finding(summary, evidence, work, program, host_ms)
-    necessary = _necessary(work, breakdown, limits)
-    healthy = Healthy(summary=summary, evidence=evidence, necessary=necessary)
-    return _of_independent(work, breakdown, program, limits) or healthy
-
-
-def _of_step(time_ms: float, breakdown: Breakdown) -> str:
-    return f"{milliseconds(time_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
-
-
-def _of_independent(
-    work: LoopWork, breakdown: Breakdown, program: Program | None, limits: Limits
-) -> Finding | None:
-    """Report the loops of short operations that need not be loops; None where they take little of the step."""
     chosen = work.independent(limits.iterations, limits.operation_ms)
     share = chosen.ms / breakdown.step_ms
     if share < limits.whole:
-        return None
+        return Healthy(summary=summary, evidence=evidence, necessary=_necessary(work, breakdown, limits))
     label = "share of the step in loops whose iterations do not depend on each other"
     measures = [Measure.share(label, share, limits.whole)]
     if chosen.mean_ms:  # else no operation was recorded, because all are short
-        limit_ms = ms(limits.operation_ms)
-        measures.append(Measure("mean time of an operation in them", ms(chosen.mean_ms), limit_ms))
+        mean, most = ms(chosen.mean_ms), ms(limits.operation_ms)
+        measures.append(Measure("mean time of an operation in them", mean, most))
+    taken = _of_step(chosen.ms, breakdown)
     return _finding(
-        f"A loop of {chosen.iterations:.0f} iterations that do not depend on each other takes "
-        f"{_of_step(chosen.ms, breakdown)}",
-        (*measures, *_sizes(program), _table(chosen)),
+        f"A loop of {chosen.iterations:.0f} iterations that do not depend on each other takes {taken}",
+        (*measures, *_sizes(chosen, program)),
         chosen,
         program,
         0.0,
     )
+
+
+def _of_step(time_ms: float, breakdown: Breakdown) -> str:
+    return f"{milliseconds(time_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
 
 
 def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[PartTime, ...]:
@@ -121,13 +109,10 @@ def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[Pa
     return times if host_ms else times[1:]
 
 
-def _sizes(program: Program | None) -> tuple[Evidence, ...]:
-    size = program.batch_size if program else None
-    return (Measure("batch size", count(size)),) if size else ()
-
-
-def _table(work: LoopWork) -> Table:
-    return Table.of(
+def _sizes(work: LoopWork, program: Program | None) -> Iterator[Evidence]:
+    if program and program.batch_size:
+        yield Measure("batch size", count(program.batch_size))
+    yield Table.of(
         work.loops,
         ("loop", lambda loop: loop.name or "unknown"),
         ("iterations per step", lambda loop: count(loop.iterations)),
@@ -145,48 +130,38 @@ def _finding(
     may go, which excludes the way into the call and out of it.
     """
     waiting_ms = max(work.scheduling_ms, work.waiting_ms, host_ms)
-    rows = [row for loop in work.loops for row in loop.rows]
     return Finding(
         summary=summary,
         evidence=evidence,
         remedies=_remedies(work, program),
         effects=(
             *Effect.of_stages({Stage.HOST: waiting_ms}, StepWork.SCHEDULING),
-            *(row.scaled(0.0, Bound.AT_MOST) for row in rows),
+            *(row.scaled(0.0, Bound.AT_MOST) for loop in work.loops for row in loop.rows),
         ),
     )
+
+
+RECURRENT = "rnn"
+"""The package of Keras that holds recurrent layers."""
 
 
 def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
     """Choose by what makes the loop, as far as that is known: a recurrent layer of Keras or the user's own code."""
     longest = work.loops[0]
     layer = program.layer_by_name.get(longest.layer) if program else None
-    if layer and RECURRENT in layer.module.split("."):
-        at = layer.at or longest.at
-        unroll = Remedy(UNROLL, UNROLLED, at)
-        return Remedy(LARGER_BATCH, LARGER_SIZE, at), unroll, Remedy(f"Or {SHORTEN}")
+    recurrent = layer and RECURRENT in layer.module.split(".")
+    at = (layer.at if layer and recurrent else None) or longest.at
+    larger = Remedy("Use a larger batch, adjust the learning rate and compare the accuracy", CODE["larger"], at)
+    action = "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps"
+    unroll = Remedy(action, CODE["unrolled"], at)
+    if recurrent:
+        return larger, unroll, Remedy("Or shorten the sequences")
     if not longest.at:
-        rest = Remedy(f"Or {SHORTEN}, or {REPLACE}", CODE["whole"], edit_id="vectorized-fn")
-        return Remedy(LARGER_BATCH, LARGER_SIZE), Remedy(UNROLL, UNROLLED), rest
-    replace = Remedy(REPLACE[0].upper() + REPLACE[1:], CODE["whole"], longest.at, "vectorized-fn")
+        action = "Or shorten the sequences, or replace the loop with operations on whole tensors"
+        return larger, unroll, Remedy(action, CODE["whole"], edit_id="vectorized-fn")
+    whole = Remedy("Replace the loop with operations on whole tensors", CODE["whole"], longest.at, "vectorized-fn")
     batch = program.batch_size if program else None
     over_batch = batch and abs(longest.iterations - batch) <= 1  # a larger batch: more iterations
     if over_batch or longest.independent:
-        return (replace,)
-    return replace, Remedy(f"Or {LARGER_BATCH[0].lower()}{LARGER_BATCH[1:]}", LARGER_SIZE)
-
-
-RECURRENT = "rnn"
-"""The package of Keras that holds recurrent layers."""
-
-LARGER_BATCH = "Use a larger batch, adjust the learning rate and compare the accuracy"
-
-LARGER_SIZE = f"batch_size = {LARGER} * batch_size"
-
-UNROLL = "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps"
-
-UNROLLED = "keras.layers.LSTM(units, unroll=True)"
-
-SHORTEN = "shorten the sequences"
-
-REPLACE = "replace the loop with operations on whole tensors"
+        return (whole,)
+    return whole, replace(larger, action=f"Or {larger.action[0].lower()}{larger.action[1:]}", at=None)

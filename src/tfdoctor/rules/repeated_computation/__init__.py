@@ -11,8 +11,6 @@ BY_HAND = "which line keeps the value for the others is a choice in the code of 
 SHOWN = 5
 """Pairs of lines that are shown: those of most time."""
 
-COLUMNS = ("computed", "first at", "again at", "operations", "time per step")
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -33,7 +31,7 @@ class Limits:
 
 def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Add up what is computed again, and compare it with the compute time."""
-    share = work.ms / operations.total_ms if operations.total_ms else 0.0
+    share = operations.part(work.ms).share
     evidence = (
         Measure("time computing again what is known, per step", ms(work.ms)),
         Measure.share("share of the compute time computing again what is known", share, limits.share),
@@ -44,41 +42,27 @@ def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits
     if share < limits.share or not (repeats or constants):
         summary = f"{percent(share)} of the compute time computes again what is known"
         return Healthy(summary=summary, evidence=evidence)
+    lines: list[tuple[Repeat | Constant, tuple[str, ...], Location | str, Location | None]]
+    lines = [(one, one.layers, one.first or "unknown", one.again) for one in repeats[:SHOWN]]
+    lines += [(one, (), "every step", one.at) for one in constants[:SHOWN]]
+    table = [
+        (_name(one.rows, layers), first, again or "unknown", count(len(one.rows)), ms(one.ms))
+        for one, layers, first, again in lines
+    ]
+    columns = ("computed", "first at", "again at", "operations", "time per step")
+    remedies: dict[Location | None, Remedy] = {}  # one for each line
+    for one in repeats[:SHOWN]:
+        first = f" of {location(one.first)}" if one.first and one.first != one.again else ""
+        action = f"Compute it once and use the result{first} again"
+        remedies.setdefault(one.again, Remedy(action, CODE["reuse"], one.again))
+    for constant in constants[:SHOWN]:
+        remedies.setdefault(constant.at, _once(constant))
     return Finding(
         summary="; ".join(_sentences(repeats, constants)),
-        evidence=(*evidence, _table(repeats, constants)),
-        remedies=tuple(_remedies(repeats, constants)),
+        evidence=(*evidence, Table(columns, tuple(table))),
+        remedies=tuple(remedies.values()),
         effects=tuple(_effects(repeats, constants)),
     )
-
-
-def _sentences(repeats: list[Repeat], constants: list[Constant]) -> Iterator[str]:
-    """Yield what is repeated, with its time."""
-    if repeats:
-        time = milliseconds(sum(one.ms for one in repeats))
-        places = map(location, filter(None, (repeats[0].first, repeats[0].again)))
-        lines = " and ".join(dict.fromkeys(places))
-        at = f" at {lines}" if lines else ""
-        yield f"Each step computes the same twice or more{at}: {time} per step"
-    if constants:
-        time = milliseconds(sum(one.ms for one in constants))
-        at = f" at {location(constants[0].at)}" if constants[0].at else ""
-        read = any(one.reads for one in constants)
-        when = "change only where Python assigns a variable" if read else "never change"
-        yield f"Results that {when} are computed in each step{at}: {time} per step"
-
-
-def _table(repeats: list[Repeat], constants: list[Constant]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (_name(one.rows, one.layers), one.first or "unknown", one.again or "unknown",
-         count(len(one.rows)), ms(one.ms))
-        for one in repeats[:SHOWN]
-    ]  # fmt: skip
-    rows += [
-        (_name(one.rows), "every step", one.at or "unknown", count(len(one.rows)), ms(one.ms))
-        for one in constants[:SHOWN]
-    ]
-    return Table(COLUMNS, tuple(rows))
 
 
 def _name(rows: Iterable[OperationTime], layers: tuple[str, ...] = ()) -> str:
@@ -87,23 +71,9 @@ def _name(rows: Iterable[OperationTime], layers: tuple[str, ...] = ()) -> str:
     return ", ".join((layers or tuple(types))[:3])
 
 
-def _remedies(repeats: list[Repeat], constants: list[Constant]) -> Iterator[Remedy]:
-    asked: set[Location | None] = set()
-    for one in repeats[:SHOWN]:
-        if one.again not in asked:
-            asked.add(one.again)
-            first = f" of {location(one.first)}" if one.first and one.first != one.again else ""
-            yield Remedy(f"Compute it once and use the result{first} again", CODE["reuse"], one.again)
-    for constant in constants[:SHOWN]:
-        if constant.at not in asked:
-            asked.add(constant.at)
-            yield _once(constant)
-
-
 def _once(constant: Constant) -> Remedy:
-    """Return the remedy for a result that never changes, or only where Python assigns a variable."""
     if not constant.reads:
-        return Remedy("Compute it once, before the training", ONCE, constant.at)
+        return Remedy("Compute it once, before the training", CODE["once"], constant.at)
     lines = " and ".join(map(location, constant.reads[:SHOWN]))
     action = (
         f"If nothing assigns the variables read at {lines} between the steps, compute it once before the loop; "
@@ -112,17 +82,25 @@ def _once(constant: Constant) -> Remedy:
     return Remedy(action, CODE["after-assignment"], constant.at)
 
 
-ONCE = """\
-matrix = normalize(matrix)  # before the function that trains, not in it"""
+def _sentences(repeats: list[Repeat], constants: list[Constant]) -> Iterator[str]:
+    """Yield what is repeated, with its time."""
+    if repeats:
+        places = map(location, filter(None, (repeats[0].first, repeats[0].again)))
+        lines = " and ".join(dict.fromkeys(places))
+        time = milliseconds(sum(one.ms for one in repeats))
+        yield f"Each step computes the same twice or more{f' at {lines}' if lines else ''}: {time} per step"
+    if constants:
+        at = f" at {location(constants[0].at)}" if constants[0].at else ""
+        read = any(one.reads for one in constants)
+        when = "change only where Python assigns a variable" if read else "never change"
+        time = milliseconds(sum(one.ms for one in constants))
+        yield f"Results that {when} are computed in each step{at}: {time} per step"
 
 
-def _effects(repeats: Iterable[Repeat], constants: Iterable[Constant]) -> Iterator[Effect]:
-    """Yield one effect for each operation: of a repetition all of its time goes."""
+def _effects(repeats: list[Repeat], constants: list[Constant]) -> Iterator[Effect]:
     for one in repeats:
         yield from (row.scaled(0.0) for row in one.rows)
         yield from (row.scaled(0.0, Bound.AT_MOST) for row in one.gradients)
-        for added in one.sums:
-            left, row = 1.0 - added.spared, added.row
-            yield Effect(Stage.DEVICE, left, row.name, ms(row.ms), bound=Bound.AT_MOST, narrows=True)
+        yield from (replace(row.scaled(1.0 - spared, Bound.AT_MOST), narrows=True) for row, spared in one.sums)
     for constant in constants:
         yield from (row.scaled(0.0, Bound.AT_MOST) for row in constant.rows)

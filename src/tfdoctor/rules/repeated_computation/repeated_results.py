@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Self
+from typing import NamedTuple, Self
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
-from tfdoctor.facts.operations.dependence import VARIABLE, Dependence
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.operation_types import READS
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.savings.layer_calls import values_of
 from tfdoctor.rules.repeated_computation.unassigned import Unassigned
@@ -29,17 +29,11 @@ SUM = "AddN"
 """The operation that adds up the gradients of one tensor, or of one weight."""
 
 
-@dataclass(frozen=True, slots=True)
-class GradientSum:
+class GradientSum(NamedTuple):
     """A sum of gradients, of which some are those of later computations."""
 
     row: OperationTime
     spared: float  # the share of its operands that go, 0 to 1; 1 where a single one remains
-
-    @property
-    def ms(self) -> float:
-        """The time that these operands take, in ms per step."""
-        return self.row.ms * self.spared
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +47,10 @@ class Repeat:
     sums: tuple[GradientSum, ...] = ()  # of these gradients and others
 
     @property
-    def forward_ms(self) -> float:
-        """The time of the repeated operations, in ms per step."""
-        return sum(row.ms for row in self.rows)
-
-    @property
     def ms(self) -> float:
-        """Their time with that of their gradients, and of adding these up."""
-        backward_ms = sum(row.ms for row in self.gradients) + sum(one.ms for one in self.sums)
-        return self.forward_ms + backward_ms
+        """Their time with that of their gradients, and of adding these up, in ms per step."""
+        sums_ms = sum(row.ms * spared for row, spared in self.sums)
+        return sum(row.ms for row in self.rows) + (sum(row.ms for row in self.gradients) + sums_ms)
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -89,7 +78,7 @@ class RepeatedResults:
     constants: tuple[Constant, ...] = ()
 
     @classmethod
-    def measure(cls, operations: Operations, program: Program, dependence: Dependence) -> Self:
+    def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
         """Number the values of each graph, and compare those of the operations that ran.
 
         TensorFlow merges equal operations by itself where they read no variable. Gradients that compute a forward
@@ -99,8 +88,8 @@ class RepeatedResults:
         for row in operations.rows:  # without instructions of XLA's
             if row.name in program.by_name and not (row.operation and row.operation.compiled):
                 ran[row.name].append(row)
-        repeats = tuple(_repeats(ran, dependence.flow, operations))
-        constants = _constants(ran, dependence, Unassigned(dependence, operations))
+        repeats = _repeats(ran, dataflow, operations)
+        constants = _constants(ran, dataflow, Unassigned(dataflow, operations))
         return cls(
             tuple(sorted(repeats, key=lambda one: -one.ms)), tuple(sorted(constants, key=lambda one: -one.ms))
         )
@@ -111,67 +100,66 @@ class RepeatedResults:
         return sum(one.ms for one in self.repeats) + sum(one.ms for one in self.constants)
 
 
-Lines = tuple[Location | None, Location | None]
-
 Ran = Mapping[str, Sequence[OperationTime]]
 """The operations that ran, by their name in the graph. One that was fused with others has the name of the last."""
 
 
-def _constants(ran: Ran, dependence: Dependence, kept: Unassigned) -> Iterator[Constant]:
+def _constants(ran: Ran, dataflow: Dataflow, kept: Unassigned) -> Iterator[Constant]:
     """Yield the operations that depend on nothing that changes, by their lines.
 
     Of those that depend on variables only the ones count that the user's line calls itself, and that compute: what
     a layer of Keras or an optimizer computes of its variables cannot be moved.
     """
-    lines: dict[Location | None, list[Operation]] = defaultdict(list)
+    lines: dict[Location | None, list[str]] = defaultdict(list)
     for name in ran:
-        made = dependence.flow.program.by_name[name]
-        computes = made.type not in FILLS and not VARIABLE.search(made.type)
-        if computes and not GRADIENT.search(name):
+        made = dataflow.program.by_name[name]
+        if made.type not in FILLS and not READS.search(made.type) and not GRADIENT.search(name):
             own = made.direct and not made.origin and made.type not in MOVES
-            if (own and kept.reads(name)) or not dependence.sources(name):
-                lines[made.at].append(made)
-    for at, operations in lines.items():
-        names = [one.name for one in operations]
-        yield Constant(at, tuple(row for name in names for row in ran[name]), kept.lines(names))
+            if (own and kept.reads(name)) or not dataflow.sources(name):
+                lines[made.at].append(name)
+    for at, names in lines.items():
+        reads = dict.fromkeys(read.at for name in names for read in kept.reads(name) if read.at)
+        yield Constant(at, tuple(row for name in names for row in ran[name]), tuple(reads))
 
 
-def _repeats(ran: Ran, flow: Dataflow, operations: Operations) -> Iterator[Repeat]:
+def _repeats(ran: Ran, dataflow: Dataflow, operations: Operations) -> Iterator[Repeat]:
     """Yield the operations that compute again, by the lines of the first and the later computation.
 
     Operations of one line are told apart by those that call its function. Gradients of later computations go where
     the first one has such gradients, too. One gradient remains: that of a discriminator's generated images is
     needed, if only the generator's step has it.
     """
-    lines: dict[Lines, list[tuple[str, str]]] = defaultdict(list)
-    for first, *later in _equal(ran, flow.program):
+    lines: dict[tuple[Location | None, Location | None], list[tuple[str, str]]] = defaultdict(list)
+    for first, *later in _equal(ran, dataflow.program):
         for one in later:
             alike = first.at == one.at
             at = (first.by or first.at, one.by or one.at) if alike else (first.at, one.at)
             lines[at].append((first.name, one.name))
-    gradients = _gradients(operations)
+    gradients: dict[str, list[OperationTime]] = defaultdict(list)  # by each scope that they are in
+    for row in operations.rows:
+        parts = row.name.removeprefix(GRADIENT_SCOPE).split("/") if row.name.startswith(GRADIENT_SCOPE) else []
+        for end in range(1, len(parts)):
+            gradients["/".join(parts[:end])].append(row)
+
+    def named(name: str) -> set[str]:  # with those that were fused with it
+        return {name, *(row.operation.name for row in ran[name] if row.operation)}
+
     for (first_at, again), pairs in lines.items():
         rows = tuple(row for _, name in pairs for row in ran[name])
-        both = [later for one, later in pairs if not gradients.keys().isdisjoint(_names(one, ran))]
-        names = [name for later in both for name in _names(later, ran)]
-        spared = tuple(row for name in names for row in gradients.get(name, ()))
-        yield Repeat(first_at, again, rows, spared, tuple(_sums(spared, flow, operations)))
+        both = [later for one, later in pairs if not gradients.keys().isdisjoint(named(one))]
+        spared = tuple(row for later in both for name in named(later) for row in gradients.get(name, ()))
+        yield Repeat(first_at, again, rows, spared, tuple(_sums(spared, dataflow, operations)))
 
 
-def _sums(spared: Iterable[OperationTime], flow: Dataflow, operations: Operations) -> Iterator[GradientSum]:
+def _sums(spared: Iterable[OperationTime], dataflow: Dataflow, operations: Operations) -> Iterator[GradientSum]:
     """Yield the sums of which gradients that go are operands, directly or in another shape."""
     names = {row.operation.name if row.operation else row.name for row in spared}
     for row in operations.rows if names else ():
         added = row.operation.sources if row.operation and row.type == SUM else ()
-        sources = (flow.source(row.operation, at) for at in range(len(added)) if row.operation)
+        sources = (dataflow.source(row.operation, at) for at in range(len(added)) if row.operation)
         number = sum(source is not None and source.name in names for source in sources)
         if number:
             yield GradientSum(row, 1.0 if len(added) - number <= 1 else number / len(added))
-
-
-def _names(name: str, ran: Ran) -> set[str]:
-    """Return the names of an operation, and of those that were fused with it."""
-    return {name, *(row.operation.name for row in ran[name] if row.operation)}
 
 
 def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
@@ -184,19 +172,7 @@ def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:
         values = values_of(members)
         found: dict[int, list[Operation]] = defaultdict(list)
         for one in members:
-            computes = one.sources and not VARIABLE.search(one.type)
             in_step = program.by_name[one.name] is one and one.name in ran
-            if in_step and computes and not GRADIENT.search(one.name):
+            if in_step and one.sources and not READS.search(one.type) and not GRADIENT.search(one.name):
                 found[values[one.name]].append(one)
         yield from (same for same in found.values() if len(same) > 1)
-
-
-def _gradients(operations: Operations) -> Ran:
-    """Return the operations of gradients by the forward operation that their scope names."""
-    found: dict[str, list[OperationTime]] = defaultdict(list)
-    for row in operations.rows:
-        before, scope, name = row.name.partition(GRADIENT_SCOPE)
-        parts = name.split("/") if scope and not before else []
-        for end in range(1, len(parts)):
-            found["/".join(parts[:end])].append(row)
-    return found

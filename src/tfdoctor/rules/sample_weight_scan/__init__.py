@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScan, WeightScans
+from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScans
 
 __doc__, CODE = page(__file__)
 
@@ -34,20 +34,14 @@ def check(scans: WeightScans, phases: RunPhases, limits: Limits = Limits()) -> V
     summary = f"Keras looks through sample weights one by one for {time}"
     if share < limits.share or taken < limits.least_ms:
         return Healthy(summary=summary, evidence=evidence, concern=Concern.RUN)
-    first = scans.lines[0]
+    at = scans.lines[0].at
     return Finding(
-        summary=f"{summary} at {location(first.at)}" if first.at else summary,
+        summary=f"{summary} at {location(at)}" if at else summary,
         evidence=evidence,
-        remedies=(Remedy("Pass the weights in a list, one entry for each output", IN_A_LIST, first.at),),
-        run_effects=tuple(map(_effect, scans.lines)),
+        remedies=(Remedy("Pass the weights in a list, one entry for each output", CODE["in-a-list"], at),),
+        run_effects=tuple(
+            RunEffect(phase=line.phase, of=ms(line.ms), subject=location(line.at) if line.at else "")
+            for line in scans.lines
+        ),
         concern=Concern.RUN,
     )
-
-
-def _effect(line: WeightScan) -> RunEffect:
-    subject = location(line.at) if line.at else ""
-    return RunEffect(phase=line.phase, of=ms(line.ms), subject=subject)
-
-
-IN_A_LIST = """\
-model.fit(x, y, sample_weight=[weights])  # a list with one entry for each output"""

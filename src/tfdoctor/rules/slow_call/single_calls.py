@@ -7,6 +7,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import WORKING, working
 from tfdoctor.facts.step_time.line_work import SlowCall
@@ -27,9 +28,6 @@ MANY = 8.0
 
 USEFUL = 0.5
 """Share of the calls' time in their operations from which on it is work that one call has to do as well."""
-
-UPDATES = ("Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply")
-"""Beginnings of the types of operations that change variables: the next call then needs this one's result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ def _singles(graphs: Iterable[RecordedGraph]) -> set[str]:
         found = [set(_examples(graph)) for graph in own]
         types = {operation.type for graph in own for operation in graph.operations}
         one = {1} in found and set[int | None]().union(*found) <= {1, None}
-        if one and not any(kind.startswith(UPDATES) for kind in types):
+        if one and not any(map(UPDATES.fullmatch, types)):  # else the next call needs this one's result
             names.add(name)
     return names
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.dependence import WRITES
 from tfdoctor.facts.phases.run_traces import RunTraces
+from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.verdict import Location
 
@@ -30,7 +30,7 @@ class UnrolledSteps:
         operations = program.training
         lines = Counter(one.at for one in operations if one.at)
         # A function that is traced again has several graphs.
-        written = ((one.graph, one.sources[0]) for one in operations if one.type.startswith(WRITES) and one.sources)
+        written = ((one.graph, one.sources[0]) for one in operations if UPDATES.fullmatch(one.type) and one.sources)
         steps = max(Counter(Counter(written).values()).items(), key=lambda one: one[1], default=(0, 0))[0]
         for function in traces.functions if steps else ():
             begins = function.defined

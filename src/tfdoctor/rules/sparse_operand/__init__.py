@@ -28,11 +28,10 @@ class Limits:
 def check(operands: SparseOperands, operations: Operations, limits: Limits = Limits()) -> Verdict:
     """Find the matrices of zeros, and add up the products with them."""
     sparse = [one for one in operands.operands if one.zeros.fullest and one.density <= limits.density]
-    total_ms = sum(one.ms for one in sparse)
-    share = total_ms / operations.total_ms
+    part = operations.part(sum(one.ms for one in sparse))
     evidence = (
-        Measure("time in products with matrices of zeros, per step", ms(total_ms)),
-        Measure.share("share of the compute time in these products", share, limits.share),
+        Measure("time in products with matrices of zeros, per step", ms(part.ms)),
+        Measure.share("share of the compute time in these products", part.share, limits.share),
         Table.of(
             operands.operands,
             ("matrix", lambda one: " x ".join(map(str, one.shape))),
@@ -41,16 +40,13 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = Lim
             ("time per step", lambda one: ms(one.ms)),
         ),
     )
-    if share < limits.share:
-        return Healthy(
-            summary=f"Products with matrices that are mostly zeros take {milliseconds(total_ms)} per step",
-            evidence=evidence,
-        )
+    if part.share < limits.share:
+        summary = f"Products with matrices that are mostly zeros take {milliseconds(part.ms)} per step"
+        return Healthy(summary=summary, evidence=evidence)
     return Finding(
-        summary=f"Products with {counted(len(sparse), 'matrix', 'matrices')} of almost only zeros take "
-        f"{milliseconds(total_ms)} per step, {percent(share)} of the compute time",
+        summary=f"Products with {counted(len(sparse), 'matrix', 'matrices')} of almost only zeros take {part}",
         evidence=evidence,
-        remedies=tuple(_remedy(one) for one in sparse),
+        remedies=tuple(map(_remedy, sparse)),
         effects=tuple(row.scaled(one.density, Bound.AT_MOST) for one in sparse for row in one.rows),
         alike=len(sparse) - 1,
     )
@@ -58,10 +54,7 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = Lim
 
 def _remedy(one: SparseOperand) -> Remedy:
     if one.zeros.diagonal:
-        return Remedy("Multiply by the diagonal as a vector", DIAGONAL, one.at)
+        return Remedy("Multiply by the diagonal as a vector", CODE["diagonal"], one.at)
     if one.zeros.fullest == 1:
         return Remedy("Gather rows instead of multiplying by one-hot rows", CODE["gather"], one.at)
     return Remedy("Keep the matrix sparse and multiply with tf.sparse", CODE["sparse"], one.at)
-
-
-DIAGONAL = "y = tf.linalg.diag_part(matrix)[:, None] * x  # the diagonal taken once, before the loop"

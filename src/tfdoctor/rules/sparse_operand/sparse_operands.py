@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import MATMULS
-from tfdoctor.facts.run.program import Operation, Program, Zeros
+from tfdoctor.facts.run.program import Program, Shape, Zeros
 from tfdoctor.terms.verdict import Location
 
 
@@ -18,7 +18,7 @@ class SparseOperand(OperationRows):
     """A captured matrix, and the products with it, forward and backward; ms per training step."""
 
     name: str  # of its placeholder
-    shape: tuple[int | None, ...]
+    shape: Shape
     zeros: Zeros
     rows: tuple[OperationTime, ...]
 
@@ -31,8 +31,7 @@ class SparseOperand(OperationRows):
     def at(self) -> Location | None:
         """The line of its slowest product, the forward pass first: a gradient has the line of the tape."""
         rows = sorted(self.rows, key=lambda row: ("gradient" in row.name, -row.ms))
-        lines = (row.operation.at if row.operation else None for row in rows)
-        return next((line for line in lines if line), None)
+        return next((row.operation.at for row in rows if row.operation and row.operation.at), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +51,13 @@ class SparseOperands:
             raise Unavailable("the recording does not say how many zeros matrices hold; record again")
         groups: dict[str, list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
-            matrix = _captured(row, dataflow) if row.type in MATMULS else None
-            if matrix is not None:
-                groups[matrix.name].append(row)
+            if row.type in MATMULS and row.operation:
+                sources = (dataflow.source(row.operation, position) for position in (0, 1))
+                if captured := next((source for source in sources if source and source.zeros), None):
+                    groups[captured.name].append(row)
         found = []
         for name, rows in groups.items():
             matrix = program.by_name[name]
             shape = matrix.outputs[0][1] if matrix.outputs else None
-            zeros = matrix.zeros or Zeros(0.0)
-            found.append(SparseOperand(name, shape or (), zeros, tuple(rows)))
+            found.append(SparseOperand(name, shape or (), matrix.zeros or Zeros(0.0), tuple(rows)))
         return cls(tuple(sorted(found, key=lambda operand: -operand.ms)))
-
-
-def _captured(row: OperationTime, dataflow: Dataflow) -> Operation | None:
-    """Return the captured matrix that a product multiplies; None where it has none."""
-    if row.operation is None:
-        return None
-    sources = (dataflow.source(row.operation, position) for position in (0, 1))
-    return next((source for source in sources if source and source.zeros), None)

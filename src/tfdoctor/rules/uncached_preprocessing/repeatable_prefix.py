@@ -6,10 +6,10 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.dataset_properties import RANDOM
 from tfdoctor.facts.input.function_graphs import CONTROL, FunctionGraphs, tensor_bytes
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.recording.program import RecordedOperation
 from tfdoctor.terms.verdict import Location

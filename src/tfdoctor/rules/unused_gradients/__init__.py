@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.rules.unused_gradients.unused_work import Unfollowed, UnusedWork
+from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
 
 __doc__, CODE = page(__file__)
 
@@ -21,38 +21,28 @@ def check(unused: UnusedWork, breakdown: Breakdown, limits: Limits = Limits()) -
     """Compare the work for unused gradients with the step."""
     total_ms = unused.kernels_ms + unused.host_ms
     share = breakdown.share(total_ms) if total_ms else 0.0
-    if share < limits.share:
-        return _below(unused, share, limits)
-    return Finding(
-        summary=_summary(unused, share),
-        evidence=tuple(_evidence(unused, share, limits)),
-        remedies=(Remedy(UNREAD if unused.returned else FOLLOW, CODE["before"], unused.at),),
-        effects=tuple(_effects(unused)),
-    )
-
-
-def _below(unused: UnusedWork, share: float, limits: Limits) -> Verdict:
-    """Return what is known without a finding."""
-    if unused.unfollowed:
-        return NotApplicable(reason=_unknown(unused.unfollowed))
-    if not unused.calls:
+    if share < limits.share and (line := unused.unfollowed):
+        where = f" at {location(line.at)}" if line.at else ""
+        why = TOO_FEW if line.too_few else "the recorder saw no use of them before the traced steps"
+        return NotApplicable(reason=f"unknown whether the gradients taken{where} are used, because {why}")
+    if not unused.calls and share < limits.share:
         return Healthy(summary="No traced step takes gradients outside of a tf.function")
     if not share:
         return Healthy(summary="Each eager gradient that is computed is used")
-    evidence = tuple(_evidence(unused, share, limits))
-    return Healthy(summary=_summary(unused, share), evidence=evidence)
-
-
-def _summary(unused: UnusedWork, share: float) -> str:
-    variables = counted(unused.unused, "variable")
     use = "no operation uses" if unused.returned else "the script does not ask for"
-    return f"Eager steps compute gradients of {variables} that {use}: {percent(share)} of the step"
-
-
-def _unknown(line: Unfollowed) -> str:
-    where = f" at {location(line.at)}" if line.at else ""
-    why = TOO_FEW if line.too_few else "the recorder saw no use of them before the traced steps"
-    return f"unknown whether the gradients taken{where} are used, because {why}"
+    variables = counted(unused.unused, "variable")
+    summary = f"Eager steps compute gradients of {variables} that {use}: {percent(share)} of the step"
+    evidence = tuple(_evidence(unused, share, limits))
+    if share < limits.share:
+        return Healthy(summary=summary, evidence=evidence)
+    bound = Bound.AT_MOST if unused.returned else Bound.EXPECTED
+    times = {Stage.DEVICE: unused.kernels_ms, Stage.HOST: unused.host_ms}
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=(Remedy(UNREAD if unused.returned else FOLLOW, CODE["before"], unused.at),),
+        effects=Effect.of_stages(times, StepWork.UNUSED_GRADIENTS, bound=bound),
+    )
 
 
 TOO_FEW = "fewer than six calls came before the traced steps; record with a higher --warmup"
@@ -60,13 +50,6 @@ TOO_FEW = "fewer than six calls came before the traced steps; record with a high
 FOLLOW = "Have the tape follow only what is trained"
 
 UNREAD = "If the script does not read these gradients with NumPy, have the tape follow only what is trained"
-
-
-def _effects(unused: UnusedWork) -> Iterator[Effect]:
-    bound = Bound.AT_MOST if unused.returned else Bound.EXPECTED
-    for stage, time_ms in ((Stage.DEVICE, unused.kernels_ms), (Stage.HOST, unused.host_ms)):
-        if time_ms:
-            yield Effect(stage, 0.0, StepWork.UNUSED_GRADIENTS, ms(time_ms), bound=bound)
 
 
 def _evidence(unused: UnusedWork, share: float, limits: Limits) -> Iterator[Evidence]:

@@ -1,7 +1,7 @@
 """What eager steps compute in back-propagation for gradients that nothing uses."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
@@ -14,8 +14,7 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Stage
 
 
-@dataclass(frozen=True, slots=True)
-class Unfollowed:
+class Unfollowed(NamedTuple):
     """A line that takes gradients in the traced steps, of which it is not known whether they are used."""
 
     at: Location | None
@@ -60,54 +59,44 @@ class UnusedWork:
         places = Places.of(recording)
         unknown = (line for line in lines if line.traced and not (line.followed and line.is_timed))
         unfollowed = next((Unfollowed(places(line.at), line.too_few) for line in unknown), None)
-        rows = [Scaled.of(line, line.traced / steps, eager, breakdown, kernels_ms) for line in lines]
-        rows = [row for row in rows if row.total_ms]
-        if not rows:
+        taken, operations, kernels, host = [], 0.0, 0.0, 0.0
+        for line in lines:
+            calls_ms, python_ms = _per_step(line, line.traced / steps, eager, breakdown, kernels_ms)
+            if calls_ms + python_ms:
+                taken.append((calls_ms + python_ms, line))
+                operations += line.traced / steps * line.operations
+                kernels, host = kernels + calls_ms, host + python_ms
+        if not taken:
             return cls(calls, unfollowed)
-        taken = max(rows, key=lambda row: row.total_ms).taken
+        _, most = max(taken, key=lambda pair: pair[0])
         return cls(
             calls,
             unfollowed,
-            taken.variables,
-            taken.unused,
-            sum(row.taken.returned for row in rows),
-            taken.names,
-            taken.types,
-            places(taken.at),
-            sum(row.operations for row in rows),
-            sum(row.kernels_ms for row in rows),
-            sum(row.host_ms for row in rows),
+            most.variables,
+            most.unused,
+            sum(line.returned for _, line in taken),
+            most.names,
+            most.types,
+            places(most.at),
+            operations,
+            kernels,
+            host,
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
-    """The useless work of a line, per traced step."""
+def _per_step(
+    taken: GradientsTaken, calls: float, eager: EagerWork, breakdown: Breakdown, all_kernels_ms: float
+) -> tuple[float, float]:
+    """Return the ms of the useless kernels of a line and of Python for them, per traced step.
 
-    taken: GradientsTaken
-    operations: float
-    kernels_ms: float
-    host_ms: float
-
-    @classmethod
-    def of(
-        cls, taken: GradientsTaken, calls: float, eager: EagerWork, breakdown: Breakdown, all_kernels_ms: float
-    ) -> Self:
-        """Scale by the time of an operation with Python's before it, which differs between traced and other steps.
-
-        Of the time of the calls the kernels have the same part as in the whole step.
-        """
-        if not (eager.operations and taken.is_timed):
-            return cls(taken, 0.0, 0.0, 0.0)
-        slower = breakdown.step_ms / eager.operations / (taken.step_ms / taken.step_operations)
-        total_ms = calls * slower * (taken.calls_ms + taken.python_ms)
-        all_calls_ms = breakdown.step_ms * taken.step_calls_ms / taken.step_ms
-        part = min(1.0, all_kernels_ms / all_calls_ms) if all_calls_ms else 0.0
-        kernels_ms = min(calls * slower * taken.calls_ms * part, all_kernels_ms)
-        host_ms = min(total_ms - kernels_ms, breakdown[Stage.HOST])
-        return cls(taken, calls * taken.operations, kernels_ms, host_ms)
-
-    @property
-    def total_ms(self) -> float:
-        """Both, in ms per step."""
-        return self.kernels_ms + self.host_ms
+    They are scaled by the time of an operation with Python's before it, which differs between traced and other
+    steps. Of the time of the calls the kernels have the same part as in the whole step.
+    """
+    if not (eager.operations and taken.is_timed):
+        return 0.0, 0.0
+    slower = breakdown.step_ms / eager.operations / (taken.step_ms / taken.step_operations)
+    total_ms = calls * slower * (taken.calls_ms + taken.python_ms)
+    all_calls_ms = breakdown.step_ms * taken.step_calls_ms / taken.step_ms
+    part = min(1.0, all_kernels_ms / all_calls_ms) if all_calls_ms else 0.0
+    kernels_ms = min(calls * slower * taken.calls_ms * part, all_kernels_ms)
+    return kernels_ms, min(total_ms - kernels_ms, breakdown[Stage.HOST])

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoop, FallbackLoops
+from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoops
 
 __doc__, CODE = page(__file__)
 
@@ -25,58 +25,46 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Add up the loops of the step, and those of the stages that limit the pipeline."""
-    if not found.loops:
+    loops = found.loops
+    if not loops:
         return Healthy(summary="No operation of a vectorized_map is seen to run in a loop")
-    in_step = tuple(_of_step(found))
-    in_stages = tuple(_of_stages(found, pipeline.limiting)) if pipeline else ()
-    if not breakdown.waits_for_input and not in_step:
-        in_stages = ()  # the step does not end earlier
-    effects = (*in_step, *in_stages)
-    on_gpu = device.kind != DeviceKind.CPU and any(loop.rows for loop in found.loops)
-    seen = effects if breakdown.waits_for_input else in_step
+    in_step = [
+        row.scaled(0.0, Bound.AT_MOST) for one in loops if one.loop for row in one.loop.rows if row.ms
+    ]  # on a CPU
+    in_step += Effect.of_stages({Stage.HOST: found.scheduling_ms}, StepWork.SCHEDULING)
+    in_stages = []
+    if pipeline and (breakdown.waits_for_input or in_step):  # else the step does not end earlier
+        stages = {one.stage.path: one for one in loops if one.stage and one.stage in pipeline.limiting}
+        in_stages = [
+            one.stage.scaled(1.0 - one.stage_ms / one.stage.work_ms, Bound.AT_MOST)
+            for one in stages.values()
+            if one.stage and one.stage.work_ms
+        ]
+    seen = [*in_step, *in_stages] if breakdown.waits_for_input else in_step
     taken = sum(effect.of.value * (1.0 - effect.scales) for effect in seen if effect.of)
     share = breakdown.share(taken)
-    names = ", ".join(dict.fromkeys(loop.type for loop in found.loops))
-    summary = f"vectorized_map runs {names} once for each element, in {counted(len(found.loops), 'loop')}"
+    names = ", ".join(dict.fromkeys(one.type for one in loops))
+    summary = f"vectorized_map runs {names} once for each element, in {counted(len(loops), 'loop')}"
+    table = Table.of(
+        loops,
+        ("operation", lambda one: one.type),
+        ("your line", lambda one: one.at),
+        ("runs in", lambda one: one.stage.title if one.stage else one.layer or "the step"),
+        ("iterations per step", lambda one: count(one.loop.iterations) if one.loop else None),
+        most=10,
+    )
     evidence = (
         Measure("time in such loops, per step", ms(taken)),
         Measure.share("share of the step in such loops", share, limits.share),
-        _table(found.loops),
+        table,
     )
+    on_gpu = device.kind != DeviceKind.CPU and any(one.rows for one in loops)
     if share < limits.share and not on_gpu:
         return Healthy(summary=f"{summary}, which take little of the step", evidence=evidence)
-    at = next((loop.at for loop in found.loops if loop.at), None)
+    at = next((one.at for one in loops if one.at), None)
     return Finding(
         summary=summary,
         evidence=evidence,
         remedies=(Remedy("Write the function for a whole batch", CODE["batched"], at),),
-        effects=effects,
-    )
-
-
-def _of_step(found: FallbackLoops) -> Iterator[Effect]:
-    """Yield what a CPU's step saves without its loops."""
-    for loop in found.loops:
-        if loop.loop:
-            yield from (row.scaled(0.0, Bound.AT_MOST) for row in loop.loop.rows if row.ms)
-    if found.scheduling_ms:
-        yield from Effect.of_stages({Stage.HOST: found.scheduling_ms}, StepWork.SCHEDULING)
-
-
-def _of_stages(found: FallbackLoops, limiting: tuple[StageTime, ...]) -> Iterator[Effect]:
-    """Yield what the stages that limit the pipeline save; without its own loops the step may wait for them."""
-    stages = {loop.stage.path: loop for loop in found.loops if loop.stage in limiting}
-    for loop in stages.values():
-        if loop.stage and loop.stage.work_ms:
-            yield loop.stage.scaled(1.0 - loop.stage_ms / loop.stage.work_ms, Bound.AT_MOST)
-
-
-def _table(loops: tuple[FallbackLoop, ...]) -> Table:
-    return Table.of(
-        loops,
-        ("operation", lambda loop: loop.type),
-        ("your line", lambda loop: loop.at),
-        ("runs in", lambda loop: loop.stage.title if loop.stage else loop.layer or "the step"),
-        ("iterations per step", lambda loop: count(loop.loop.iterations) if loop.loop else None),
-        most=10,
+        effects=(*in_step, *in_stages),
     )

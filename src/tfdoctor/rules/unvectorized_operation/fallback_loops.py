@@ -11,6 +11,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.operation_types import CALLS, WHILES
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph
@@ -18,14 +19,6 @@ from tfdoctor.terms.verdict import Location
 
 LOOP = re.compile(r"(.*\bloop_body(?:_\d+)?/.+)/pfor/while(?:_\d+)?")
 """The loop that replaces an operation, under the operation's name (parallel_for/pfor.py: _fallback_converter)."""
-
-DATASET = "dataset"
-"""The kind of the graphs that tf.data runs."""
-
-WHILES = frozenset({"While", "StatelessWhile"})
-
-CONTROL = frozenset({*WHILES, "If", "StatelessIf", "PartitionedCall", "StatefulPartitionedCall"})
-"""Operations that hold others; the loop of one of these is the user's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,22 +73,19 @@ class FallbackLoops:
         stages = pipeline.stages if pipeline else ()
         timed = (_timed(loop, measured, rows, stages) for loop in dict.fromkeys(known))
         ran = tuple(loop for loop in timed if loop.loop or loop.rows or loop.stage)
-        in_step = sum(loop.loop is not None for loop in ran)
-        alone = not isinstance(work, Unavailable) and 0 < in_step == len(work.loops)
-        scheduling = work.scheduling_ms if alone and isinstance(work, LoopWork) else 0.0
-        return cls(ran, scheduling)
+        alone = 0 < sum(loop.loop is not None for loop in ran) == len(measured)
+        return cls(ran, work.scheduling_ms if alone and isinstance(work, LoopWork) else 0.0)
 
 
 def _of(graph: RecordedGraph, place: Places) -> Iterator[FallbackLoop]:
-    """Yield the loops of a graph, by the operations that they replace."""
+    """Yield the loops of a graph by the operations that they replace; one that runs a graph is the user's own."""
     types = {one.name: one.type for one in graph.operations}
     for one in graph.operations:
         found = LOOP.fullmatch(one.name) if one.type in WHILES else None
         replaced = types.get(found[1], "") if found else ""
-        if found and replaced and replaced not in CONTROL:
-            yield FallbackLoop(
-                name=found[1], type=replaced, at=place(one.at), layer=one.layer, of_data=graph.kind == DATASET
-            )
+        if found and replaced and not CALLS.search(replaced):
+            of_data = graph.kind == "dataset"
+            yield FallbackLoop(name=found[1], type=replaced, at=place(one.at), layer=one.layer, of_data=of_data)
 
 
 def _timed(

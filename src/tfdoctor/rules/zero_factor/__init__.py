@@ -21,24 +21,19 @@ def check(dropped: DroppedWork, operations: Operations, limits: Limits = Limits(
     """Compare the work for zeros with the compute time."""
     if not dropped.factors:
         return Healthy(summary="No operation of the step multiplies by a constant zero")
-    part = operations.part(dropped.ms)
-    evidence = (
-        *part.measures("for results that are multiplied by zero", limits.share),
-        Measure("multiplications by zero", count(dropped.factors)),
-        Measure("operations for them per step", count(sum(row.calls for row in dropped.rows))),
-    )
     what = "gradients" if dropped.of_gradients else "results"
-    if part.share < limits.share:
-        return Healthy(summary=f"Work for {what} times zero takes {part}", evidence=evidence)
-    return Finding(
-        summary=f"{counted(dropped.factors, 'multiplication')} by zero drop {what}, which take {part}",
-        evidence=evidence,
-        remedies=(_remedy(dropped),),
-        effects=tuple(row.scaled(0.0) for row in dropped.rows if row.ms),
-    )
-
-
-def _remedy(dropped: DroppedWork) -> Remedy:
+    action, code = "Compute this only where its factor is not zero", CODE["weighed"]
     if dropped.of_gradients:
-        return Remedy("Take gradients only for the weights that train", CODE["trained"], dropped.at)
-    return Remedy("Compute this only where its factor is not zero", CODE["weighed"], dropped.at)
+        action, code = "Take gradients only for the weights that train", CODE["trained"]
+    part = operations.part(sum(row.ms for row in dropped.rows))
+    return spared(
+        part, limits.share, "for results that are multiplied by zero",
+        [(row, 0.0) for row in dropped.rows if row.ms],
+        healthy=f"Work for {what} times zero takes {part}",
+        finding=f"{counted(dropped.factors, 'multiplication')} by zero drop {what}, which take {part}",
+        remedies=[Remedy(action, code, dropped.at)],
+        more=[
+            Measure("multiplications by zero", count(dropped.factors)),
+            Measure("operations for them per step", count(dropped.calls)),
+        ],
+    )  # fmt: skip

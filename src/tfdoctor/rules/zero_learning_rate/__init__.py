@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.rules.zero_learning_rate.useless_work import UselessWork, total_ms
+from tfdoctor.rules.zero_learning_rate.useless_work import UselessWork
 
 __doc__, CODE = page(__file__)
 
@@ -21,22 +21,19 @@ def check(useless: UselessWork, operations: Operations, limits: Limits = Limits(
     """Compare the work for updates that change nothing with the compute time."""
     if not useless.optimizers:
         return Healthy(summary="No optimizer was made with a learning rate of 0 and kept it")
-    part, names = operations.part(useless.ms), ", ".join(useless.optimizers)
+    rows, names = (*useless.updates, *useless.gradients), ", ".join(useless.optimizers)
+    part = operations.part(sum(row.ms for row in rows))
     evidence = (
         Measure.share("share of the compute time for updates without effect", part.share, limits.share),
-        Measure("gradients that only these updates use, per step", ms(total_ms(useless.gradients))),
-        Measure("updates with a learning rate of 0, per step", ms(total_ms(useless.updates))),
-        Measure("operations of both per step", count(sum(row.calls for row in useless.rows))),
+        Measure("gradients that only these updates use, per step", ms(sum(row.ms for row in useless.gradients))),
+        Measure("updates with a learning rate of 0, per step", ms(sum(row.ms for row in useless.updates))),
+        Measure("operations of both per step", count(sum(row.calls for row in rows))),
     )
     if part.share < limits.share:
         return Healthy(summary=f"Updates by {names}, at a rate of 0, take {part}", evidence=evidence)
     return Finding(
         summary=f"{names} has a learning rate of 0: its gradients and updates take {part}",
         evidence=evidence,
-        remedies=(_remedy(useless.at),),
-        effects=tuple(row.scaled(0.0) for row in useless.rows if row.ms),
+        remedies=(Remedy("Take gradients only for the weights that train", CODE["trained"], useless.at),),
+        effects=tuple(row.scaled(0.0) for row in rows if row.ms),
     )
-
-
-def _remedy(at: Location | None) -> Remedy:
-    return Remedy("Take gradients only for the weights that train", CODE["trained"], at)

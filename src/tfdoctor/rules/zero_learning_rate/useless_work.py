@@ -1,6 +1,5 @@
 """What a step computes only for updates that change no weight."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -39,38 +38,12 @@ class UselessWork:
         if not manifest.finished:
             raise Unavailable("the run was not recorded to its end, and its learning rates may rise")
         zero = manifest.steps.zero_rates
-        names = frozenset(rate.name for rate in zero)
+        names = {rate.name for rate in zero}
         updates = {row.name for row in operations.rows if row.layer in names}
-        serving = _serving(dataflow, names)
+        serving = dataflow.only_for(one.name for one in dataflow.operations if one.layer in names)
         return cls(
             tuple(sorted(names)),
             next((Places.of(recording)(rate.at) for rate in zero), None),
             tuple(row for row in operations.rows if row.name in updates),
             tuple(row for row in operations.rows if row.name in serving - updates),
         )
-
-    @property
-    def rows(self) -> tuple[OperationTime, ...]:
-        """All these operations."""
-        return (*self.updates, *self.gradients)
-
-    @property
-    def ms(self) -> float:
-        """Their time, in ms per step."""
-        return total_ms(self.rows)
-
-
-def total_ms(rows: Iterable[OperationTime]) -> float:
-    """Return the time of operations, in ms per step."""
-    return sum(row.ms for row in rows)
-
-
-def _serving(dataflow: Dataflow, names: frozenset[str]) -> frozenset[str]:
-    """Return the operations of these optimizers, and those whose results only such take."""
-    serving: set[str] = set()
-    for operation in reversed(tuple(dataflow.program.by_name.values())):
-        users = dataflow.consumers.get(operation.name, ())
-        only = bool(users) and all(user.name in serving for user in users)
-        if only or operation.layer in names:
-            serving.add(operation.name)
-    return frozenset(serving)
