@@ -9,7 +9,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.rules import slow_cudnn_path
-from tfdoctor.rules.slow_cudnn_path import ACTIONS, Limits
+from tfdoctor.rules.slow_cudnn_path import Limits
 from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage
@@ -32,7 +32,7 @@ def test_both_sides_of_the_share(factor: float, kind: type) -> None:
 
 @pytest.mark.parametrize("obstacle", CudnnObstacle)
 def test_each_obstacle_has_a_remedy(obstacle: CudnnObstacle) -> None:
-    assert as_finding(example(obstacle)).remedies[0].action == ACTIONS[obstacle]
+    assert as_finding(example(obstacle)).remedies[0].action == obstacle.action
 
 
 def test_a_cpu_has_no_cudnn() -> None:

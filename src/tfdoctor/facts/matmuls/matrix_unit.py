@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.matmuls.eligibility import is_eligible
 from tfdoctor.facts.operations.kernel_kinds import Kernel, kernel, of_operation
 from tfdoctor.facts.operations.kernel_names import KernelRole
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -103,3 +102,19 @@ def _place(launched: Kernel) -> str:
     if launched.on_unit:
         return "on_unit_ms"
     return "off_unit_ms" if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE) else "beside_ms"
+
+
+def is_eligible(row: OperationTime, hardware: Hardware) -> bool | None:
+    """Compare an operation on a GPU with the types and sizes that the unit supports; None is unknown."""
+    if not hardware.matrix_unit:
+        return False if hardware.without_unit else None
+    dtype = row.precision
+    if not row.is_matrix or row.is_depthwise or (dtype and dtype not in hardware.multiplies):
+        return False
+    if not dtype:
+        return None
+    if not hardware.strict or dtype != "float16":
+        return True
+    # cuBLAS before 11 and cuDNN before 7.6.3 skip the unit where a dimension is no multiple; later ones pad it.
+    multiple = hardware.tile.multiple if hardware.tile else 1
+    return True if row.kernel and not any(size % multiple for size in row.kernel[-2:]) else None

@@ -1,6 +1,7 @@
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.matmuls.flop_rates import fastest_flop_s, flop_s
 from tfdoctor.facts.operations.layer_times import LayerTime, by_layer
-from tfdoctor.rules.depthwise_convolution.depthwise import Depthwise
+from tfdoctor.rules.depthwise_convolution.depthwise import line_of, regular_flops
 from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
 from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.units import Quantity, flop_rate
@@ -43,9 +44,9 @@ def check(
     """Compare the time of depthwise convolutions with the time to move their bytes, and constant kernels alone."""
     constant = fixed.rows if fixed else ()
     names = {row.name for one in constant for row in one.rows}
-    rows = tuple(row for row in operations.rows if row.is_depthwise and row.name not in names)
+    rows = [row for row in operations.rows if row.is_depthwise and row.name not in names]
     if rows:
-        layers = _layers(Depthwise.of(rows, operations, hardware), operations, hardware, limits)
+        layers = _layers(rows, operations, hardware, limits)
     else:
         constant_ms = sum(one.ms for one in constant)
         takes = f"Depthwise convolutions, all with constant kernels, take {milliseconds(constant_ms)} per step"
@@ -85,46 +86,49 @@ def _separable(found: list[FixedConvolution], operations: Operations, limits: Li
     )
 
 
-def _layers(work: Depthwise, operations: Operations, hardware: Hardware, limits: Limits) -> Verdict:
-    """Judge the convolutions whose kernels may be trained."""
-    on_cpu, part = hardware.kind == DeviceKind.CPU, operations.part(work.ms)
+def _layers(rows: Sequence[OperationTime], operations: Operations, hardware: Hardware, limits: Limits) -> Verdict:
+    """Judge the convolutions whose kernels may be trained, by what regular ones would need in their place."""
+    on_cpu, part = hardware.kind == DeviceKind.CPU, operations.part(sum(row.ms for row in rows))
     rates = {
-        "FLOP rate of the depthwise convolutions": work.flop_s,
-        "FLOP rate of the other convolutions and matmuls": work.others_flop_s,
+        "FLOP rate of the depthwise convolutions": flop_s(rows),
+        "FLOP rate of the other convolutions and matmuls": flop_s(operations.matrix),
     }
     measures = [*part.measures("in depthwise convolutions"), *_measures(rates)]
+    summary = f"Depthwise convolutions take {part}"
     if part.share < (limits.on_cpu if on_cpu else limits.share):
-        summary = f"Depthwise convolutions take {milliseconds(work.ms)} per step"
-        return Healthy(summary=summary, evidence=tuple(measures))
+        return Healthy(
+            summary=f"Depthwise convolutions take {milliseconds(part.ms)} per step", evidence=tuple(measures)
+        )
+    precisions = {row.precision for row in rows}
+    alike = (row for row in operations.matrix if row.type.startswith("Conv") and row.precision in precisions)
+    fastest, flops = fastest_flop_s(alike), regular_flops(rows)
+    needed = flops / (part.ms * 1e-3) if flops and part.ms else None
+    reached = max(fastest or 0.0, hardware.peak_flop_s or 0.0)
+    pays = reached > needed if needed is not None and reached else None
     regular = _measures(
         {
-            "FLOP rate from which regular convolutions of at most 3 x 3 are faster": work.break_even_flop_s,
-            "FLOP rate of the fastest regular convolution in this run": work.fastest_flop_s,
+            "FLOP rate from which regular convolutions of at most 3 x 3 are faster": needed,
+            "FLOP rate of the fastest regular convolution in this run": fastest,
             "peak FLOP rate of the hardware": hardware.peak_flop_s,
         }
     )
-    summary = f"Depthwise convolutions take {part}"
-    if work.regular_pays is False:  # no regular convolution reaches the rate from which it would be faster
-        needed, reached = (quantity(flop_rate(one or 0.0)) for one in (work.break_even_flop_s, work.reached_flop_s))
+    if pays is False:
         return Healthy(
-            summary=f"{summary}; regular convolutions would take less time from {needed} on, "
-            f"and reach at most {reached} here",
+            summary=f"{summary}; regular convolutions would take less time from "
+            f"{quantity(flop_rate(needed or 0.0))} on, and reach at most {quantity(flop_rate(reached))} here",
             evidence=(*measures, *regular),
         )
     rate = hardware.bandwidth_bytes_s or operations.streaming_rate
     least_ms = {  # to move the operands once; 0 when their size or the rate is unknown
-        row.name: row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0 for row in work.rows
+        row.name: row.nbytes * row.calls / rate * 1e3 if row.nbytes and rate else 0.0 for row in rows
     }
-    promises = work.regular_pays is True or not on_cpu  # a regular convolution may be faster on this hardware
+    promises = pays is True or not on_cpu  # a regular convolution may be faster on this hardware
+    spares = [row for row in rows if row.ms] if promises else []
     return Finding(
         summary=summary,
-        evidence=(*measures, *(regular if on_cpu else ()), _table(work.rows, least_ms)),
-        remedies=(Remedy(ACTION if promises else MEASURE, CODE["fused"], work.at),),
-        effects=tuple(
-            row.scaled(0.0 if row.ms > least_ms[row.name] else 1.0, Bound.AT_MOST)
-            for row in work.rows
-            if row.ms and promises
-        ),
+        evidence=(*measures, *(regular if on_cpu else ()), _table(rows, least_ms)),
+        remedies=(Remedy(ACTION if promises else MEASURE, CODE["fused"], line_of(rows)),),
+        effects=tuple(row.scaled(0.0 if row.ms > least_ms[row.name] else 1.0, Bound.AT_MOST) for row in spares),
     )
 
 

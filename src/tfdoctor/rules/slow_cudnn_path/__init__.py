@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers
+from tfdoctor.rules.slow_cudnn_path.recurrent_layers import RecurrentLayers
 
 __doc__, CODE = page(__file__)
 
@@ -23,22 +23,6 @@ class Limits:
     )
 
 
-ACTIONS: Mapping[CudnnObstacle, str] = {
-    CudnnObstacle.RECURRENT_DROPOUT: "Drop recurrent_dropout, and use dropout",
-    CudnnObstacle.ACTIVATION: "Use the default activation",
-    CudnnObstacle.RECURRENT_ACTIVATION: "Use the default recurrent activation",
-    CudnnObstacle.UNROLL: "Do not unroll the layer",
-    CudnnObstacle.USE_BIAS: "Use the bias",
-    CudnnObstacle.RESET_AFTER: "Apply the reset gate after the product",
-    CudnnObstacle.USE_CUDNN: "Let Keras use cuDNN",
-    CudnnObstacle.LEFT_PADDING: "Pad the sequences on the right",
-    CudnnObstacle.MASK: "Check that the mask is padded on the right only",
-    CudnnObstacle.RAGGED: "Pad the ragged input on the right",
-    CudnnObstacle.UNKNOWN: "Look for what keeps the layer off cuDNN: the table of this rule's page",
-}
-"""What to do; the page has the code under the name of the obstacle."""
-
-
 def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """Add up the time of the layers off cuDNN, and of launching their kernels."""
     looped = layers.looped
@@ -57,7 +41,7 @@ def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits
             looped,
             ("layer", lambda one: one.layer.name),
             ("your line", lambda one: one.layer.at),
-            ("off cuDNN because of", lambda one: ", ".join(one.obstacles)),
+            ("off cuDNN because of", lambda one: ", ".join(obstacle.label for obstacle in one.obstacles)),
             ("time per step", lambda one: ms(one.ms)),
         ),
     )
@@ -67,7 +51,7 @@ def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits
     for one in looped:
         obstacle, code = one.obstacles[0], CODE.get(one.obstacles[0].name.lower(), "")
         rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
-        remedies.append(Remedy(ACTIONS[obstacle], code.format(kind=one.layer.kind, rate=rate), one.layer.at))
+        remedies.append(Remedy(obstacle.action, code.format(kind=one.layer.kind, rate=rate), one.layer.at))
     return Finding(
         summary=summary,
         evidence=evidence,

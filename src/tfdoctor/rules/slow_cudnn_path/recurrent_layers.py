@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -22,20 +22,23 @@ MOSTLY = 0.9
 """Share of the rows that end with a value, from which their padding is on the left."""
 
 
-class CudnnObstacle(StrEnum):
-    """What keeps a layer off cuDNN (Keras 2 and 3, `LSTM` and `GRU`)."""
+class CudnnObstacle(Enum):
+    """What keeps a layer off cuDNN (Keras 2 and 3, `LSTM` and `GRU`), and what to do; the page has the code."""
 
-    RECURRENT_DROPOUT = "recurrent_dropout"
-    ACTIVATION = "activation"
-    RECURRENT_ACTIVATION = "recurrent_activation"
-    UNROLL = "unroll"
-    USE_BIAS = "use_bias"
-    RESET_AFTER = "reset_after"
-    USE_CUDNN = "use_cudnn"
-    LEFT_PADDING = "padding on the left"
-    MASK = "a mask"
-    RAGGED = "a ragged input"
-    UNKNOWN = "unknown"
+    RECURRENT_DROPOUT = "recurrent_dropout", "Drop recurrent_dropout, and use dropout"
+    ACTIVATION = "activation", "Use the default activation"
+    RECURRENT_ACTIVATION = "recurrent_activation", "Use the default recurrent activation"
+    UNROLL = "unroll", "Do not unroll the layer"
+    USE_BIAS = "use_bias", "Use the bias"
+    RESET_AFTER = "reset_after", "Apply the reset gate after the product"
+    USE_CUDNN = "use_cudnn", "Let Keras use cuDNN"
+    LEFT_PADDING = "padding on the left", "Pad the sequences on the right"
+    MASK = "a mask", "Check that the mask is padded on the right only"
+    RAGGED = "a ragged input", "Pad the ragged input on the right"
+    UNKNOWN = "unknown", "Look for what keeps the layer off cuDNN: the table of this rule's page"
+
+    def __init__(self, label: str, action: str) -> None:
+        self.label, self.action = label, action
 
 
 @dataclass(frozen=True, slots=True)
