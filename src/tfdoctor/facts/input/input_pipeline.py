@@ -144,7 +144,6 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         image_ms=node.image_ps * scale,
         operations={name: time * scale for name, time in node.operations.items()},
         asynchronous=node.asynchronous,
-        parallelism=node.parallelism,
         dataset=max(matching, key=lambda one: bool(one.function), default=None),  # of what tf.data fused
     )
 

@@ -54,8 +54,7 @@ def pipeline_calls(
 
     Returns the nodes by path, and by its id the stage whose function an execution that tf.data started belongs to.
     """
-    of_line = [chosen_events(line, _matters, window) for line in lines]
-    chosen = list(zip(lines, of_line, strict=True))
+    chosen = [(line, chosen_events(line, _matters, window)) for line in lines]
     kind = _joined([line.kind[events] for line, events in chosen], np.int32)
     start_ps = _joined([line.start_ps[events] for line, events in chosen], np.int64)
     lasting = _joined([line.duration_ps[events] for line, events in chosen], np.int64)
@@ -66,7 +65,7 @@ def pipeline_calls(
     )
     member = np.isin(ids, np.array([*members], np.uint64))
     calls = np.flatnonzero(is_call & member)
-    around = enclosing(start_ps, start_ps + lasting, [len(events) for events in of_line])
+    around = enclosing(start_ps, start_ps + lasting, [len(events) for _, events in chosen])
     holder = nearest(around, (is_call & member) | produces)
     called_by = holder[calls]
     within = np.zeros(len(kind), np.int64)  # in calls of other stages, which are not a stage's own time
@@ -85,9 +84,17 @@ def pipeline_calls(
     owners = dict(_owners(zip(*(row.tolist() for row in rows), strict=True), nodes, roles))
     first = 0
     for line, events in chosen:
-        _describe(line, events[member[first : first + len(events)]], nodes, roles)
+        mine = events[member[first : first + len(events)]]
+        _add_names(line.kind[mine].tolist(), line.stats.values_of("name", mine), nodes, roles)
         first += len(events)
     return nodes, owners
+
+
+def _add_names(kinds: list[int], names: Iterable[object], nodes: dict[str, Node], roles: dict[int, Role]) -> None:
+    for kind, name in dict.fromkeys(zip(kinds, names, strict=True)):
+        node = nodes.get(roles[kind].path)
+        if node is not None and name and str(name) not in node.names:
+            node.names.append(str(name))
 
 
 def _owners(
@@ -98,20 +105,6 @@ def _owners(
         above = Node(roles[call].path).parent if call in roles and roles[call].call else ""
         if path := roles[kind].path if roles[kind].call else above:
             yield run, nodes.setdefault(path, Node(path))
-
-
-def _describe(line: Line, events: NDArray[np.intp], nodes: dict[str, Node], roles: dict[int, Role]) -> None:
-    """Add what calls say of their stages: names, and the parallelism at last."""
-    kinds = line.kind[events].tolist()
-    for kind, name in dict.fromkeys(zip(kinds, line.stats.values_of("name", events), strict=True)):
-        node = nodes.get(roles[kind].path)
-        if node is not None and name and str(name) not in node.names:
-            node.names.append(str(name))
-    said = [*zip(kinds, line.stats.values_of("parallelism", events), strict=True)]
-    for kind, threads in reversed(dict.fromkeys(reversed(said))):  # by their last call
-        node = nodes.get(roles[kind].path)
-        if node is not None and str(threads).isdigit():
-            node.parallelism = int(str(threads))
 
 
 def _joined(columns: list[NDArray[Any]], kind: type) -> NDArray[Any]:
