@@ -77,7 +77,13 @@ def _add_operations(
     columns = (keys[order].tolist(), times[order].tolist(), counts[order].tolist())
     for place, time, count in zip(*columns, strict=True):
         at_node, kind = divmod(place, len(line.types))
-        _work(line.types[kind]).add_to(stages[at_node], time, count)
+        stage, work = stages[at_node], _work(line.types[kind])
+        if work.name:
+            stage.operations[work.name] = stage.operations.get(work.name, 0) + time
+        stage.python_ps += time * work.python
+        stage.reading_ps += time * work.reading
+        stage.reads += count * work.reading
+        stage.image_ps += time * work.images
 
 
 class _Work(NamedTuple):
@@ -87,18 +93,6 @@ class _Work(NamedTuple):
     python: bool
     reading: bool
     images: bool
-
-    def add_to(self, node: Node, time_ps: int, count: int) -> None:
-        """Add the time of so many runs."""
-        if self.name:
-            node.operations[self.name] = node.operations.get(self.name, 0) + time_ps
-        if self.python:
-            node.python_ps += time_ps
-        if self.reading:
-            node.reading_ps += time_ps
-            node.reads += count
-        if self.images:
-            node.image_ps += time_ps
 
 
 def _matters(kind: EventType) -> bool:
