@@ -83,7 +83,7 @@ def _consequences(
     cores: Cores | None,
     limits: Limits,
 ) -> Iterator[Consequence]:
-    """Yield what a pool does that is always busy, a map that is not run in parallel, and a prefetch that is not added."""
+    """Yield what a pool does that is always busy, a map that stays serial, and a prefetch that is not added."""
     stages = [stage for stage in pipeline.stages if stage.asynchronous and stage.work_ms]
     if pool := options.pool:
         threads = cores.usable if cores and device.kind == DeviceKind.CPU else pool + (cores.free if cores else inf)
