@@ -120,7 +120,7 @@ def measured(*graphs: dict[str, Any], element: str = TEXT, between: str = "Prefe
 
 def test_a_function_is_read_from_the_graph_of_its_name() -> None:
     verdict = measured(graph("columns", "Placeholder", "DecodeCSV", "Pack"))
-    assert verdict == MapFunction(CHEAP, 2, 240, 256, fixed=True)
+    assert verdict == MapFunction(CHEAP, 240, 256, fixed=True)
 
 
 def test_open_shapes_are_told() -> None:

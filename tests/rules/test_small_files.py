@@ -86,7 +86,7 @@ def test_what_the_process_read_shows_the_size_of_unlisted_files(size: int, kind:
     ],
 )
 def test_records_of_a_whole_batch_are_decoded_at_once(types: tuple[str, ...], batch: int, remaining: float) -> None:
-    function = MapFunction(frozenset(types), len(types), None, batch=batch)
+    function = MapFunction(frozenset(types), None, batch=batch)
     verdict = as_finding(
         example(stage(dataset=Dataset(id=1, kind="_MapDataset")), functions=MapFunctions({1: function}))
     )

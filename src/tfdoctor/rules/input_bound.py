@@ -60,7 +60,7 @@ def check(
         ready = (PartTime(Stage.INPUT, ms(wait), HAND_OVER),) if wait < limits.ready_ms else ()
         summary = f"{waits} ({percent(wait / step)}) for input"
         return Healthy(summary=summary, evidence=measures, necessary=ready)
-    if why := _profilers(cost, limits) or _in_time(breakdown, pipeline, steps, limits):
+    if why := _excuse(breakdown, pipeline, steps, cost, limits):
         clause, measure, sentence = why
         return Healthy(
             summary=f"{waits} for input{clause}",
@@ -85,33 +85,31 @@ def _little(wait_ms: float, step_ms: float, limits: Limits) -> bool:
     return wait_ms < limits.share * step_ms or wait_ms < limits.ready_ms
 
 
-Excuse = tuple[str, Measure, str]
-"""Why a wait is not for the pipeline's work: a clause for the summary, its measure, and a sentence."""
+def _excuse(
+    breakdown: Breakdown,
+    pipeline: InputPipeline | None,
+    steps: Steps | None,
+    cost: TracingCost | None,
+    limits: Limits,
+) -> tuple[str, Measure, str] | None:
+    """Return why a wait is not for the pipeline's work: a clause for the summary, its measure, and a sentence.
 
-
-def _profilers(cost: TracingCost | None, limits: Limits) -> Excuse | None:
-    """Say that most of a wait is the recording of the events that the pipeline has while it makes a batch."""
-    untraced = cost.untraced[Stage.INPUT] if cost else 0.0
-    if cost is None or not _little(untraced, sum(cost.untraced.values()), limits):
-        return None
-    clause = f" while it is traced; without the profiler's cost, {milliseconds(untraced)}"
-    sentence = "Most of the wait is the profiler's own cost: it records an event for each element"
-    return clause, Measure("wait for input per step without tracing", ms(untraced)), sentence
-
-
-def _in_time(
-    breakdown: Breakdown, pipeline: InputPipeline | None, steps: Steps | None, limits: Limits
-) -> Excuse | None:
-    """Say that a pipeline that works ahead, without stalls, makes a batch in a fraction of the step."""
-    step_ms = breakdown.step_ms
+    It is the recording of the events that the pipeline has while it makes a batch, or a pipeline that works ahead,
+    without stalls, makes a batch in a fraction of the step.
+    """
+    untraced, step_ms = cost.untraced[Stage.INPUT] if cost else 0.0, breakdown.step_ms
+    if cost and _little(untraced, sum(cost.untraced.values()), limits):
+        clause = f" while it is traced; without the profiler's cost, {milliseconds(untraced)}"
+        sentence = "Most of the wait is the profiler's own cost: it records an event for each element"
+        return clause, Measure("wait for input per step without tracing", ms(untraced)), sentence
     if pipeline is None or (steps and steps.stalled) or breakdown["input"] >= limits.late * step_ms:
         return None
     work_ms, ahead = pipeline.work_ms, pipeline.prefetches and pipeline.serial_ms < limits.ready_ms
     if not ahead or not 0.0 < work_ms <= limits.ahead * step_ms:
         return None
     clause = f", but the pipeline makes the next batch in {milliseconds(work_ms)}, while the step computes"
-    measure = Measure("work of the slowest part of the pipeline per step", ms(work_ms))
     late = "the wait is for a thread that wakes up late, not for the pipeline's work"
+    measure = Measure("work of the slowest part of the pipeline per step", ms(work_ms))
     return clause, measure, f"The batch is made in time: {late}"
 
 

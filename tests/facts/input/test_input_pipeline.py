@@ -186,7 +186,7 @@ def parallel(kind: str, produce_kind: str) -> tuple[Thread, ...]:
 
     def trainer(at: float) -> Iterable[Row]:
         yield iterator("Root", at, at + 20, 1)
-        yield iterator(f"Root::{kind}", at, at + 20, 2, 1, parallelism=2, name="MapDataset:4")
+        yield iterator(f"Root::{kind}", at, at + 20, 2, 1, name="MapDataset:4")
 
     def runner(at: float) -> Iterable[Row]:
         yield (produce_kind, at + 30, at + 34)
@@ -217,7 +217,6 @@ def test_the_threads_of_a_parallel_map_are_counted(kind: str, produce_kind: str)
     assert mapped.work_ms == pytest.approx(60)
     assert mapped.wall_ms == pytest.approx(30)
     assert mapped.concurrency == pytest.approx(2)
-    assert mapped.parallelism == 2
 
 
 def test_a_parallel_map_is_a_segment_of_its_own_and_its_source_another() -> None:

@@ -39,7 +39,7 @@ def order(
     """Images are flipped and saturated at 224 by 224 pixels, and resized to 64 by 64 after that."""
     made = Dataset.of("ParallelMap", function="augment", at=Location("train.py", 31))
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", 30.0, 2, dataset=made)
-    work = FullSizeOperation(stage, "adjust", "AdjustSaturation", spent, Location("train.py", 21))
+    work = FullSizeOperation(stage, "AdjustSaturation", spent, Location("train.py", 21))
     late = LateShrinking(kind, large, small, (work,), Location("train.py", 26))
     awaited = frozenset((stage.path,)) if waits else frozenset()
     return check(Buffers(()), FullSizeWork((late,), awaited, contention, 25.0), None)

@@ -28,7 +28,7 @@ def example(  # noqa: PLR0913 - what a call costs, and what needs it
     """CSV rows are decoded one by one: 256 calls of 0.03 ms per step."""
     return PRECONDITIONS[1](Breakdown.of(input=wait, host=2.3)) or check(
         InputPipeline.of(StageTime.of("Root::Prefetch"), stage),
-        MapFunctions({CSV.id: MapFunction(types, 2, nbytes, batch, fixed)}),
+        MapFunctions({CSV.id: MapFunction(types, nbytes, batch, fixed)}),
         contention,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
 from tfdoctor.facts.run.passes import FOREVER, kind_of
@@ -75,7 +75,7 @@ class Cacheable:
             return cls(why=why, frozen=frozen, never=never, unknown=properties.remade)
         walks = list(_walks(properties, properties.chain[0], never, set()))
         return cls(
-            tuple(part for walk in walks if (part := walk.part(properties))),
+            tuple(walk.part for walk in walks if walk.part),
             walks[-1].why,
             frozen,
             never,
@@ -110,65 +110,26 @@ def _cut_short(properties: DatasetProperties, consumers: tuple[Dataset, ...], ca
     return False
 
 
-class _RepeatableStages:
-    """Follows the stages from the source until one is not repeatable."""
+class _Walk(NamedTuple):
+    """What one cache could keep on the way from a source to the trainer, and why the repeatable part ends."""
 
-    def __init__(self, why: str = "") -> None:
-        self.kept: list[Dataset] = []
-        self.pending: list[Dataset] = []  # readers and sources, kept only with a later function
-        self.moved: list[Dataset] = []
-        self.why = why
-        self.random: CacheablePart | None = None
-        self.unknown = False
-
-    def take(self, stage: Dataset) -> None:
-        """Add a stage, or set ``why`` where the repeatable part ends."""
-        kind, same = kind_of(stage), repeatable(stage)
-        if kind == "Cache":
-            self.kept, self.pending, self.moved = [], [], []
-        elif kind in MOVABLE and not (kind == "Shuffle" and same):
-            self.moved.append(stage)
-        elif kind in TIED and self.moved:
-            names = " and ".join(sorted({kind_of(moved).lower() for moved in self.moved}))
-            self.why = f"{names} precedes {kind.lower()}"
-        elif same:
-            self.keep(stage)
-        elif same is None:
-            name, self.unknown = stage.function or kind, True
-            self.why = f"it is unknown whether {name} gives the same result in every pass"
-        else:
-            self.why = f"{stage.function or kind} draws random numbers"
-            if stage.function:
-                kept = (*self.kept, *self.pending)
-                self.random = CacheablePart(stage, kept, tuple(self.moved))
-
-    def keep(self, stage: Dataset) -> None:
-        """Add a stage that gives the same result in every pass."""
-        self.pending.append(stage)
-        if stage.function:
-            self.kept, self.pending = [*self.kept, *self.pending], []
-
-    def part(self, properties: DatasetProperties) -> CacheablePart | None:
-        """Return what one cache could keep; None where nothing works."""
-        if not self.kept:
-            return None
-        above = {stage.id for stage in properties.upstream(self.kept[-1])}
-        moved = tuple(stage for stage in self.moved if stage.id in above)
-        return CacheablePart(self.kept[-1], tuple(self.kept), moved)
+    part: CacheablePart | None = None
+    why: str = ""
+    random: CacheablePart | None = None
+    unknown: bool = False
 
 
-def _walks(
-    properties: DatasetProperties, end: Dataset, never: Dataset | None, walked: set[int]
-) -> Iterator[_RepeatableStages]:
+def _walks(properties: DatasetProperties, end: Dataset, never: Dataset | None, walked: set[int]) -> Iterator[_Walk]:
     """Walk from the sources to a stage; where pipelines differ from pass to pass, through each by itself."""
     line = properties.line(end)
-    joined = list(properties.upstream(line[-1]))
-    if joined and not _same(line[-1], joined):
-        for source in properties.sources(line[-1]):
+    join, joined = line[-1], list(properties.upstream(line[-1]))
+    endless = join.cardinality == FOREVER and any(kind_of(stage) == "Repeat" for stage in joined)  # no second pass
+    if joined and (endless or not all(map(repeatable, (join, *joined)))):
+        for source in properties.sources(join):
             if source.id not in walked:
                 walked.add(source.id)
                 yield from _walks(properties, source, never, walked)
-        yield _RepeatableStages(COMBINED)
+        yield _Walk(why=COMBINED)
         return
     caches = [stage for stage in joined if kind_of(stage) == "Cache" and stage is not never]
     stored = {stage.id for cache in caches for stage in (cache, *properties.upstream(cache))}
@@ -176,13 +137,45 @@ def _walks(
     for stage in reversed(joined):
         if stage.id not in stored:
             walk.keep(stage)
-    for stage in reversed(line):
-        if stage is not never and not walk.why:
-            walk.take(stage)
-    yield walk
+    taken = (walk.take(stage) for stage in reversed(line) if stage is not never)
+    ended = next((one for one in taken if one), _Walk())
+    if walk.kept:
+        above = {stage.id for stage in properties.upstream(walk.kept[-1])}
+        moved = tuple(stage for stage in walk.moved if stage.id in above)
+        ended = ended._replace(part=CacheablePart(walk.kept[-1], tuple(walk.kept), moved))
+    yield ended
 
 
-def _same(join: Dataset, joined: list[Dataset]) -> bool:
-    """Whether pipelines that meet give the same elements in every pass; an endless one has no second pass."""
-    endless = join.cardinality == FOREVER and any(kind_of(stage) == "Repeat" for stage in joined)
-    return not endless and all(repeatable(stage) for stage in (join, *joined))
+class _RepeatableStages:
+    """The stages from a source on, until one is not repeatable."""
+
+    def __init__(self) -> None:
+        self.kept: list[Dataset] = []
+        self.pending: list[Dataset] = []  # readers and sources, kept only with a later function
+        self.moved: list[Dataset] = []
+
+    def take(self, stage: Dataset) -> _Walk | None:
+        """Add a stage, or return why the repeatable part ends."""
+        kind, same = kind_of(stage), repeatable(stage)
+        name = stage.function or kind
+        if kind == "Cache":
+            self.kept, self.pending, self.moved = [], [], []
+        elif kind in MOVABLE and not (kind == "Shuffle" and same):
+            self.moved.append(stage)
+        elif kind in TIED and self.moved:
+            names = " and ".join(sorted({kind_of(moved).lower() for moved in self.moved}))
+            return _Walk(why=f"{names} precedes {kind.lower()}")
+        elif same:
+            self.keep(stage)
+        elif same is None:
+            return _Walk(why=f"it is unknown whether {name} gives the same result in every pass", unknown=True)
+        else:
+            part = CacheablePart(stage, (*self.kept, *self.pending), tuple(self.moved)) if stage.function else None
+            return _Walk(why=f"{name} draws random numbers", random=part)
+        return None
+
+    def keep(self, stage: Dataset) -> None:
+        """Add a stage that gives the same result in every pass."""
+        self.pending.append(stage)
+        if stage.function:
+            self.kept, self.pending = [*self.kept, *self.pending], []

@@ -1,6 +1,6 @@
 """The arrays that each call of the training function converts to tensors, and what that takes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Self
@@ -8,7 +8,6 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.feeding import feeding, parts_of
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -23,7 +22,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedArgument, FedCall
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Line, Trace
-from tfdoctor.trace.names import CONVERTED
+from tfdoctor.trace.names import CONVERTED, SESSION_RUN
 
 HELD = frozenset(("numpy", "pandas"))
 """Kinds of arguments that are no tensors, so that each call converts them."""
@@ -33,8 +32,10 @@ NOT_CALLED = (
     "Session.run, and no such call was seen in the traced steps"
 )
 
-Spans = Sequence[list[tuple[int, int]]]
-"""For each array, in the order of the arguments, when it was converted: (start, end), in ps."""
+SLOWEST_BYTES_PER_MS = 0.5e6
+"""Bytes read and written per ms, 0.5 GB/s, at the least: a copy to memory that the system provides page by page ran
+at 12 GB/s on two cores of an EPYC, and at 3 GB/s while other programs used both. So small arrays get none of the
+time of Python's own work in Session.run, 0.1 to 0.4 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,54 +96,73 @@ class Conversions:
         Raises:
             Unavailable: the arguments were not recorded, or their conversions do not show in the trace.
         """
-        record = recording.program.python if recording.program else None
+        record, locate = recording.program.python if recording.program else None, Places.of(recording)
+        steady = SteadySteps.of(steps)
         if record is not None and record.feeds is not None:
             waiting = feeding(trace.host_lines, steps) - activity.of(Stage.DEVICE)
-            arrays = fed_arrays(record.feeds, SteadySteps.of(steps).ms(waiting))
-            return cls(arrays, Places.of(recording)(record.feeds.at))
-        fed = _fed(recording, framework)
-        at = Places.of(recording)(fed.at)
+            return cls(fed_arrays(record.feeds, steady.ms(waiting)), locate(record.feeds.at))
+        if record is not None and record.fed is None:
+            raise Unavailable(NOT_CALLED)
+        fed = record.fed if record else None
+        if fed is None or not all(argument.kind for argument in fed.arguments):
+            raise Unavailable(f"the arguments of the training function were not recorded{framework.with_tfdoctor}")
         held = [argument for argument in fed.arguments if argument.kind in HELD]
-        if not held:
-            return cls((), at)
         lines = trainers(line for line in trace.host_lines if len(line))
-        spans = _conversions(lines, fed.function, len(held))
-        if not any(spans):
+        spans = _conversions(lines, fed.function, len(held)) if held else []
+        if held and not any(spans):
             raise Unavailable("the trace does not show how the arguments' arrays are converted")
-        steady, working = SteadySteps.of(steps), activity.of(Stage.DEVICE)
-        converted = (
-            _array(one, Intervals.union(when) - working, steady, _cast(one, dataflow, operations))
-            for one, when in zip(held, spans, strict=True)
-        )
-        return cls(tuple(converted), at)
+        arrays = []
+        for one, when in zip(held, spans, strict=True):
+            converting = Intervals.union(when) - activity.of(Stage.DEVICE)
+            inside, cast = steady.ms(converting & steady.calls), _cast(one, dataflow, operations)
+            outside = steady.ms(converting) - inside
+            made = cast.operation.outputs[:1] if cast and cast.operation else ()
+            cast_to = made[0][0] if made else ""
+            arrays.append(ConvertedArray(one.dtype, one.shape, inside, outside, one.same, cast, cast_to, one.place))
+        return cls(tuple(arrays), locate(fed.at))
 
 
 def fed_arrays(feeds: FedCall, feeding_ms: float) -> tuple[ConvertedArray, ...]:
     """Return what Session.run is fed, which takes so many ms per step to prepare, all within the step's call.
 
+    The time is divided by the bytes that a cast, or a copy, reads and writes for each.
+
     Raises:
-        Unavailable: not all of it are arrays.
+        Unavailable: a list is fed as well, whose conversion does not show beside that of arrays.
     """
+    if any(array.kind == "python" for array in feeds.arguments):
+        raise Unavailable("Session.run is fed lists beside arrays, and the trace does not tell their times apart")
+    moved = []
+    for array in feeds.arguments:
+        taken, given = (WIDTHS.get(dtype, 0) for dtype in (array.dtype, array.fed_as or array.dtype))
+        moved.append(prod(array.shape) * (taken + given) if taken and given else 0)
+    total = sum(moved)
+    parts = [min(feeding_ms * part / total, part / SLOWEST_BYTES_PER_MS) if part else 0.0 for part in moved]
     return tuple(
         ConvertedArray(one.dtype, one.shape, part, 0.0, one.same, None, one.fed_as, one.place, fed=True)
-        for one, part in zip(feeds.arguments, parts_of(feeds.arguments, feeding_ms), strict=True)
+        for one, part in zip(feeds.arguments, parts, strict=True)
     )
 
 
-def _fed(recording: Recording, framework: Framework) -> FedCall:
-    """Return the recorded call of the training function."""
-    record = recording.program.python if recording.program else None
-    fed = record.fed if record else None
-    if record is not None and fed is None:
-        raise Unavailable(NOT_CALLED)
-    if fed is None or not all(argument.kind for argument in fed.arguments):
-        raise Unavailable(f"the arguments of the training function were not recorded{framework.with_tfdoctor}")
-    return fed
+def feeding(lines: Iterable[Line], steps: Steps) -> Intervals:
+    """Return the time from the beginning of each step's Session.run until it starts the graph.
+
+    Raises:
+        Unavailable: the trace does not show when graphs start.
+    """
+    named = (line.start_ps[is_named(line, SESSION_RUN.__eq__)] for line in trainers(filter(len, lines)))
+    starts = np.sort(np.concatenate([np.zeros(0, np.int64), *named]))
+    firsts = [(step, int(starts.searchsorted(step.start_ps))) for step in steps.steps]
+    within = ((step, int(starts[at])) for step, at in firsts if at < len(starts))
+    spans = [(step.start_ps, start) for step, start in within if start < step.call_end_ps]
+    if not spans:
+        raise Unavailable("the trace does not show how Session.run converts what it is fed")
+    return Intervals.union(spans)
 
 
-def _conversions(lines: Iterable[Line], function: str, count: int) -> Spans:
+def _conversions(lines: Iterable[Line], function: str, count: int) -> list[list[tuple[int, int]]]:
     """Return when each of so many arrays was converted, from the calls of a function that convert as many."""
-    spans: Spans = [[] for _ in range(count)]
+    spans: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     for line in lines:
         mask = is_named(line, CONVERTED.__eq__)
         starts = line.start_ps[mask]
@@ -153,23 +173,6 @@ def _conversions(lines: Iterable[Line], function: str, count: int) -> Spans:
                 for one, (start, end) in zip(spans, events[first:last].tolist(), strict=True):
                     one.append((start, end))
     return spans
-
-
-def _array(
-    argument: FedArgument, when: Intervals, steady: SteadySteps, cast: OperationTime | None
-) -> ConvertedArray:
-    inside = steady.ms(when & steady.calls)
-    made = cast.operation.outputs[:1] if cast and cast.operation else ()
-    return ConvertedArray(
-        argument.dtype,
-        argument.shape,
-        inside,
-        steady.ms(when) - inside,
-        argument.same,
-        cast,
-        made[0][0] if made else "",
-        argument.place,
-    )
 
 
 def _cast(argument: FedArgument, dataflow: Dataflow | None, operations: Operations | None) -> OperationTime | None:

@@ -44,15 +44,15 @@ class DataOptions:
         """
         if not program.feeding:
             raise Unavailable("no recorded tf.data pipeline feeds the training loop")
-        if program.feeding[0].options is None:
+        options = program.feeding[0].options
+        if options is None:
             raise Unavailable(
                 "the tf.data options were not recorded: the pipeline was built inside a graph, or an earlier "
                 "tfdoctor made the recording"
             )
-        if program.input_kind == ARRAYS:
-            return cls(program.feeding[0].options, by_keras=True)
-        option_lines = (dataset.at for dataset in program.feeding if dataset.kind.strip("_") == "OptionsDataset")
-        return cls(program.feeding[0].options, next(option_lines, None))
+        lines = (dataset.at for dataset in program.feeding if dataset.kind.strip("_") == "OptionsDataset")
+        by_keras = program.input_kind == ARRAYS
+        return cls(options, None if by_keras else next(lines, None), by_keras)
 
     @property
     def pool(self) -> int | None:

@@ -69,8 +69,8 @@ class DatasetProperties:
         if passes is None and not properties.fills and iterators and iterators.passes > 1:
             passes = float(iterators.passes)
         fit_at = Places.of(recording)(program.settings.fit_at)
-        remade, taken = bool(iterators and iterators.remade), _taken(program.feeding[0], recording)
-        return cls(program.feeding, passes, remade, fit_at, taken)
+        remade = bool(iterators and iterators.remade)
+        return cls(program.feeding, passes, remade, fit_at, _taken(recording, program))
 
     def line(self, end: Dataset | None = None) -> tuple[Dataset, ...]:
         """Return the datasets from the trainer, or ``end``, to the source, or to where several sources meet."""
@@ -180,30 +180,24 @@ def repeatable(dataset: Dataset) -> bool | None:
     return None if states else True
 
 
-def _taken(feeding: Dataset, recording: Recording) -> int | None:
+def _taken(recording: Recording, program: Program) -> int | None:
     """Return the bytes of a batch by the arguments that a function was traced for; None where none fit."""
-    wanted = TENSOR.findall(feeding.element)
-    for graph in recording.program.graphs if recording.program else ():
+    wanted = TENSOR.findall(program.feeding[0].element)
+    for graph in recording.program.graphs if recording.program and wanted else ():
         given = " ".join(graph.given)
-        if graph.kind != "dataset" and _fit(TENSOR.findall(given), wanted):
+        tensors = TENSOR.findall(given)
+        if graph.kind != "dataset" and len(tensors) == len(wanted) and all(map(_fit, tensors, wanted)):
             size = spec_bytes(given)
             if size is not None:
                 return size
     return None
 
 
-def _fit(given: list[tuple[str, str]], wanted: list[tuple[str, str]]) -> bool:
-    """Whether tensors agree in number, type, rank, and all dimensions that are known."""
-    return (
-        bool(wanted)
-        and len(given) == len(wanted)
-        and all(
-            dtype == other
-            and len(known := _dimensions(shape)) == len(full := _dimensions(seen))
-            and all(size in {"None", there} for size, there in zip(known, full, strict=True))
-            for (seen, dtype), (shape, other) in zip(given, wanted, strict=True)
-        )
-    )
+def _fit(given: tuple[str, str], wanted: tuple[str, str]) -> bool:
+    """Whether tensors agree in type, rank, and all dimensions that are known."""
+    known, full = _dimensions(wanted[0]), _dimensions(given[0])
+    sizes = zip(known, full, strict=False)
+    return given[1] == wanted[1] and len(known) == len(full) and all(size in {"None", it} for size, it in sizes)
 
 
 def _dimensions(shape: str) -> list[str]:
@@ -217,9 +211,16 @@ def _passes(properties: DatasetProperties, settings: RunSettings, recording: Rec
     """
     epochs, per_epoch, manifest = settings.epochs, settings.steps_per_epoch, recording.manifest
     line = properties.line()
-    joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(line[-1]))
-    mixed = joined and kind_of(line[-1]) != "Zip"
-    batches = _mixed_batches(properties, line) if mixed else batches_of(line)
+    join, batches = line[-1], None
+    joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(join))
+    if not joined or kind_of(join) == "Zip":
+        batches = batches_of(line)
+    else:  # several pipelines, each of which repeats by itself: one pass is over all of them
+        sources = [data for data in properties.sources(join) if data.element == join.element]
+        lengths = [properties.elements(source) for source in sources]
+        if lengths and None not in lengths:
+            whole = replace(join, cardinality=sum(length or 0 for length in lengths))
+            batches = batches_of((*(replace(stage, cardinality=None) for stage in line[:-1]), whole))
     steps = (epochs or 0) * (per_epoch or 0)
     stopped = manifest is None or (manifest.plan and manifest.plan.stop_after)
     if manifest and not steps and not stopped and manifest.steps.seen_all:
@@ -227,16 +228,3 @@ def _passes(properties: DatasetProperties, settings: RunSettings, recording: Rec
     if batches and steps:
         return steps / batches
     return float(epochs) if epochs and not per_epoch and not properties.repeats else None
-
-
-def _mixed_batches(properties: DatasetProperties, line: tuple[Dataset, ...]) -> float | None:
-    """Return the batches of one pass over all of several pipelines, each of which repeats by itself."""
-    join = line[-1]
-    sources = [data for data in properties.sources(join) if data.element == join.element]
-    lengths = [properties.elements(source) for source in sources]
-    known = [length for length in lengths if length is not None]
-    if not known or len(known) < len(lengths):
-        return None
-    return batches_of(
-        (*(replace(stage, cardinality=None) for stage in line[:-1]), replace(join, cardinality=sum(known)))
-    )

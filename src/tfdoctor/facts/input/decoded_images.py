@@ -97,7 +97,7 @@ class DecodedImages:
                 "the size of the stored images was not recorded: the pipeline does not begin with paths of local "
                 "JPEG or PNG files"
             )
-        height, width = next(iter(stored))[:2]
+        ((height, width, *_),) = stored
         return cls(tuple(_images(decoding, graphs, (height, width))))
 
 
@@ -106,16 +106,19 @@ def _images(stages: Sequence[StageTime], graphs: FunctionGraphs, stored: Size) -
         graph, total = graphs.of(stage.dataset), sum(stage.operations.values())
         for at, operation in enumerate(graph.operations if graph else ()):
             resized = graph and DECODERS.fullmatch(operation.type) and _resized(graph, at)
-            used = _size(resized) if resized else None
-            if not resized or not used:
+            shape = resized.outputs[0][1] if resized and resized.outputs else None
+            if not resized or shape is None or len(shape) != 4:  # noqa: PLR2004 - (number, height, width, channels)
                 continue
+            _, height, width, _ = shape
+            if not height or not width:
+                continue  # open
             spent = sum(stage.operations.get(op.name, 0.0) for op in (operation, resized))
             ratio = max(1, operation.attrs.ratio)
             yield DecodedImage(
                 stage=stage,
                 type=operation.type,
                 decoded=(-(-stored[0] // ratio), -(-stored[1] // ratio)),
-                used=used,
+                used=(height, width),
                 share=spent / total if total else 0.0,
                 ratio=ratio,
                 at=graphs.at(operation),
@@ -135,12 +138,3 @@ def _resized(graph: RecordedGraph, decoder: int) -> RecordedOperation | None:
         elif operation.type not in SHAPES:
             return None
     return found[0] if len(found) == 1 else None
-
-
-def _size(operation: RecordedOperation) -> Size | None:
-    """Return the height and width that an operation gives a batch of images; None where they are open."""
-    shape = operation.outputs[0][1] if operation.outputs else None
-    if shape is None or len(shape) != 4:  # noqa: PLR2004 - (number, height, width, channels)
-        return None
-    height, width = shape[1], shape[2]
-    return (height, width) if height and width else None

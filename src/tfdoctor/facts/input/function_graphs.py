@@ -35,11 +35,13 @@ class FunctionGraphs:
                 graphs.setdefault(graph.name.removeprefix(NAMED), []).append(graph)
         if not graphs:
             raise Unavailable("the functions of the pipeline's maps were not recorded")
-        matched = {
-            dataset.id: graphs[name][0]
-            for dataset in program.datasets
-            if _same(graphs.get(name := dataset.function.strip("<>"), ()))
+        names = {dataset.id: dataset.function.strip("<>") for dataset in program.datasets}
+        # A function may be mapped over training and test data: then its graphs compute the same.
+        forms = {
+            name: {tuple((op.name, op.type, op.at, op.outputs) for op in graph.operations) for graph in found}
+            for name, found in graphs.items()
         }
+        matched = {number: graphs[name][0] for number, name in names.items() if len(forms.get(name, ())) == 1}
         return cls(matched, Places.of(recording))
 
     def of(self, dataset: Dataset | None) -> RecordedGraph | None:
@@ -49,12 +51,6 @@ class FunctionGraphs:
     def at(self, operation: RecordedOperation) -> Location | None:
         """Return the user's line of an operation."""
         return self.place(operation.at)
-
-
-def _same(graphs: Sequence[RecordedGraph]) -> bool:
-    """Whether graphs of one name compute the same: a function may be mapped over training and test data."""
-    forms = [[(op.name, op.type, op.at, op.outputs) for op in graph.operations] for graph in graphs]
-    return bool(forms) and forms.count(forms[0]) == len(forms)
 
 
 def tensor_bytes(dtype: str, shape: Sequence[int | None] | None) -> int | None:

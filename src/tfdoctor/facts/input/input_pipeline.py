@@ -7,7 +7,7 @@ consumer waits for elements is not work.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -46,12 +46,15 @@ class InputPipeline:
         """
         program, batches = program or Program(), max(1, iterators.batches)
         per_step = batches / sum(step.calls for step in steps.steady_steps)
-        datasets = _written(program)
+        # The user's datasets by tf.data's name for them; the training loop's take precedence.
+        names = Counter(dataset.trace_name for dataset in program.datasets)
+        known = [dataset for dataset in program.datasets if names[dataset.trace_name] == 1]
+        fed = [dataset for dataset in program.feeding if dataset.trace_name]
+        datasets = {dataset.trace_name: dataset for dataset in (*known, *fed)}
         made = [_stage(node, batches, per_step, datasets) for node in iterators.nodes.values()]
-        stages = _placed(_handed(made), program.batches_at)
+        stages = tuple(_placed(made, program.batches_at))
         ran = {name for stage in stages for name in NUMBERED.findall(stage.name)}
-        functions = [one for one in program.feeding if one.function_at and one.trace_name]
-        idle = tuple(dataset for dataset in functions if dataset.trace_name not in ran)
+        idle = tuple(one for one in fed if one.function_at and one.trace_name not in ran)
         return cls(stages, tuple(segments_of(stages)), program.input_kind, idle)
 
     @classmethod
@@ -120,20 +123,14 @@ class InputPipeline:
         )
 
 
-def _written(program: Program) -> Mapping[str, Dataset]:
-    """Return the user's datasets by tf.data's name for them; the training loop's take precedence."""
-    names = Counter(dataset.trace_name for dataset in program.datasets)
-    known = [dataset for dataset in program.datasets if names[dataset.trace_name] == 1]
-    feeding = [dataset for dataset in program.feeding if dataset.trace_name]
-    return {dataset.trace_name: dataset for dataset in (*known, *feeding)}
-
-
 def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dataset]) -> StageTime:
     made = node.calls if 0.5 <= node.calls / batches <= 1.5 else batches  # noqa: PLR2004 - one a batch
     scale = per_step / made / PS_PER_MS
     work, wall = (
         (node.function_ps, node.function_wall_ps) if node.asynchronous else (node.self_ps, node.self_wall_ps)
     )
+    users = () if node.path in ROOTS or node.name.startswith(INJECTED) else NUMBERED.findall(node.name)
+    matching = [datasets[one] for one in users if one in datasets]
     return StageTime(
         path=node.path,
         kind=node.kind,
@@ -147,41 +144,24 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         image_ms=node.image_ps * scale,
         operations={name: time * scale for name, time in node.operations.items()},
         asynchronous=node.asynchronous,
-        parallelism=node.parallelism,
-        dataset=None if node.path in ROOTS else _dataset(node.name, datasets),
+        dataset=max(matching, key=lambda one: bool(one.function), default=None),  # of what tf.data fused
     )
 
 
-def _handed(stages: Sequence[StageTime]) -> Iterator[StageTime]:
-    """Yield the stages; one that only hands a device its batches waits for them, in C++, and does not work."""
-    names = {stage.path: stage.name for stage in stages}
-    for stage in stages:
-        consumer = names.get(stage.path.rpartition("::")[0], "")
-        if stage.kind == GENERATOR and DEVICE_PREFETCH in consumer:
-            yield replace(stage, work_ms=0.0, wall_ms=0.0, python_ms=0.0)
-        else:
-            yield stage
+def _placed(stages: Iterable[StageTime], batches_at: Location | None) -> Iterator[StageTime]:
+    """Yield the stages; one that tf.data made inside another, such as a generator's, with the line of its consumer.
 
-
-def _placed(stages: Iterable[StageTime], batches_at: Location | None) -> tuple[StageTime, ...]:
-    """Give a stage that tf.data made inside another, such as a generator's, the line of its consumer.
-
-    Keras makes the generator of a PyDataset in fit; what it runs is at ``batches_at``.
+    Keras makes the generator of a PyDataset in fit; what it runs is at ``batches_at``. One that only hands a device
+    its batches waits for them, in C++, and does not work.
     """
-    placed: list[StageTime] = []
-    for stage in stages:
+    before: list[StageTime] = []
+    for one in stages:
+        stage, consumer = one, next((s.name for s in before if s.path == one.path.rpartition("::")[0]), "")
+        if stage.kind == GENERATOR and DEVICE_PREFETCH in consumer:
+            stage = replace(stage, work_ms=0.0, wall_ms=0.0, python_ms=0.0)
         if stage.dataset is None and not stage.injected and not stage.is_root:
-            above = [one.dataset for one in placed if feeds(stage.path, one.path) and one.dataset]
+            above = [s.dataset for s in before if feeds(stage.path, s.path) and s.dataset]
             at = (batches_at if stage.kind == GENERATOR else None) or (above[-1].at if above else None)
-            inner = Dataset(id=above[-1].id, kind="", at=at) if above else None
-            stage = replace(stage, dataset=inner)  # noqa: PLW2901 - the same stage
-        placed.append(stage)
-    return tuple(placed)
-
-
-def _dataset(name: str, datasets: Mapping[str, Dataset]) -> Dataset | None:
-    """Find the user's dataset; of stages that tf.data fused, the one with a function."""
-    if name.startswith(INJECTED):
-        return None
-    matching = [datasets[one] for one in NUMBERED.findall(name) if one in datasets]
-    return max(matching, key=lambda dataset: bool(dataset.function), default=None)
+            stage = replace(stage, dataset=Dataset(id=above[-1].id, kind="", at=at) if above else None)
+        before.append(stage)
+        yield stage

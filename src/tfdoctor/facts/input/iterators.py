@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.iterator_calls import PipelineCalls, chosen_events
+from tfdoctor.facts.input.iterator_calls import chosen_events, pipeline_calls
 from tfdoctor.facts.input.iterator_functions import add_functions
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import Steps, StepSpans
@@ -65,12 +65,22 @@ class Iterators:
         window = StepSpans.of(steps)
         lines, types = (trace.host.lines, trace.host.types) if trace.host else ((), ())
         roots, batches = _training_roots(lines, window)
-        found = PipelineCalls.of(lines, types, _members(lines, roots), window)
-        add_functions(lines, found.owners)
-        if not found.nodes:
-            waited = any(is_named(line, WAIT.fullmatch).any() for line in lines)
-            raise Unavailable(_why(framework, waited=waited))
-        return cls(dict(sorted(found.nodes.items())), batches)
+        nodes, owners = pipeline_calls(lines, types, _members(lines, roots), window)
+        add_functions(lines, owners)
+        if nodes:
+            return cls(dict(sorted(nodes.items())), batches)
+        why = "the trace contains no tf.data iterator, so the batches come from elsewhere"
+        if any(is_named(line, WAIT.fullmatch).any() for line in lines):
+            why = (
+                "the trainer waited for batches, but no iterator finished a call in the traced window; trace more "
+                "steps (--steps)"
+            )
+        elif framework.tf_data:
+            why = (
+                "the trace contains iterators of tf.data, but none that passes a batch to a training step; trace "
+                "more steps"
+            )
+        raise Unavailable(why)
 
 
 def _training_roots(lines: Iterable[Line], window: StepSpans) -> tuple[set[int], int]:
@@ -108,17 +118,3 @@ def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:
         members |= ahead
         ahead = set().union(*(called[one] for one in ahead)) - members
     return members
-
-
-def _why(framework: Framework, *, waited: bool) -> str:
-    if waited:
-        return (
-            "the trainer waited for batches, but no iterator finished a call in the traced window; trace "
-            "more steps (--steps)"
-        )
-    if framework.tf_data:
-        return (
-            "the trace contains iterators of tf.data, but none that passes a batch to a training step; trace more "
-            "steps"
-        )
-    return "the trace contains no tf.data iterator, so the batches come from elsewhere"

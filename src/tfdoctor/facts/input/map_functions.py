@@ -37,7 +37,6 @@ class MapFunction:
     """
 
     types: frozenset[str]
-    operations: int
     nbytes: int | None
     batch: int = 0
     fixed: bool = True
@@ -57,18 +56,16 @@ class MapFunctions:
     @classmethod
     def measure(cls, program: Program, graphs: FunctionGraphs) -> Self:
         """Read the recorded graph of each map's function."""
-        functions = {}
+        functions, specs = {}, {one.id: one.element for one in program.datasets}
         for dataset in program.datasets:
             graph = graphs.of(dataset)
             if graph is None:
                 continue
             working = [one for one in graph.operations if one.type not in GIVEN]
             written = [tensor_bytes(*output) for one in working for output in one.outputs]
-            given = (one.element for one in program.datasets if one.id in dataset.inputs)
-            spec = next(given, "")
+            spec = next((specs[number] for number in specs if number in dataset.inputs), "")
             functions[dataset.id] = MapFunction(
                 types=frozenset(one.type for one in working) | (dataset.types or set()) - GIVEN,
-                operations=len(working),
                 nbytes=None if None in written else sum(size or 0 for size in written),
                 batch=_batch(dataset, program),
                 fixed=bool(spec) and not OPEN.search(spec),

@@ -36,7 +36,6 @@ class StageTime:
     image_ms: float = 0.0  # decoding and resizing images
     operations: Mapping[str, float] = field(default_factory=dict, hash=False)  # of its function, by name
     asynchronous: bool = False
-    parallelism: int | None = None  # as tf.data reports it
     dataset: Dataset | None = None
 
     @classmethod

@@ -29,11 +29,7 @@ class RepeatedWork:
     @classmethod
     def measure(cls, cacheable: Cacheable, properties: DatasetProperties, pipeline: InputPipeline) -> Self:
         """Find the stages of each part with a function behind which the user's code can add a cache."""
-        ids = {
-            stage.id
-            for part in cacheable.parts
-            if any(stage.function and properties.own(stage) for stage in part.kept)
-            for stage in part.kept
-        }
+        own = [part for part in cacheable.parts if any(one.function and properties.own(one) for one in part.kept)]
+        ids = {stage.id for part in own for stage in part.kept}
         working = (stage for stage in pipeline.stages if stage.work_ms)
         return cls(tuple(stage for stage in working if stage.dataset and stage.dataset.id in ids))

@@ -60,8 +60,7 @@ class PaddedInput:
     def of(cls, entry: RecordedSequences) -> Self:
         """Read a recorded input; the sizes of its batches count only where all were recorded."""
         sizes = entry.steps if len(entry.steps) == len(entry.lengths) else ()
-        longest = max(sizes, default=entry.shape[1])
-        features = len(entry.shape) > TOKENS
+        longest, features = max(sizes, default=entry.shape[1]), len(entry.shape) > TOKENS
         return cls(longest, entry.lengths, entry.batches, entry.leading, sizes, entry.pad, features)
 
     @property
@@ -77,15 +76,14 @@ class PaddedInput:
     @property
     def used(self) -> float:
         """The share of the positions that is not padding."""
-        return sum(sum(batch) for batch in self.lengths) / self._positions(self._sizes)
+        return sum(map(sum, self.lengths)) / self._positions(self._sizes)
 
     @property
     def trimmed(self) -> float | None:
         """The share that remains when each batch is cut to its own longest row; None without whole batches."""
         if not self.batches:
             return None
-        longest = [max(batch) for batch in self.lengths]
-        return self._positions(longest) / self._positions(self._sizes)
+        return self._positions(map(max, self.lengths)) / self._positions(self._sizes)
 
     def cut(self, batch_size: int | None) -> float | None:
         """Return the share that remains when each batch is cut to its own longest row; None is unknown.
@@ -175,24 +173,15 @@ class SequencePadding:
 
 
 def _is_sequence(entry: RecordedSequences) -> bool:
-    rows = sum(len(batch) for batch in entry.lengths)
-    return (
-        len(entry.shape) > 1
-        and max(entry.steps, default=entry.shape[1]) >= SHORTEST
-        and rows >= FEWEST_ROWS
-        and all(entry.lengths)
-        and entry.begins >= BEGINS
-        and entry.gaps <= GAPS
-        and not entry.mask
-    )
+    many = sum(map(len, entry.lengths)) >= FEWEST_ROWS and all(entry.lengths)
+    long = len(entry.shape) > 1 and max(entry.steps, default=entry.shape[1]) >= SHORTEST
+    return many and long and entry.begins >= BEGINS and entry.gaps <= GAPS and not entry.mask
 
 
 def _is_table(entry: RecordedSequences) -> bool:
     """Whether rows of numbers end at one column rather than at lengths of their own."""
-    if len(entry.shape) > TOKENS:
-        return False
     sizes = entry.steps or (entry.shape[1],) * len(entry.lengths)
     batches = zip(entry.lengths, sizes, strict=False)
-    early = [length for batch, size in batches for length in batch if length < size]
-    (_, most), *_ = Counter(early).most_common(1) or [(0, 0)]
-    return most > ALIKE * len(early)
+    early = Counter(length for batch, size in batches for length in batch if length < size)
+    most = max(early.values(), default=0)
+    return len(entry.shape) <= TOKENS and most > ALIKE * early.total()

@@ -35,15 +35,13 @@ class SourceFiles:
         Raises:
             Unavailable: the pipeline does not begin with one list of files, or that was not recorded.
         """
-        files = (dataset.files for dataset in program.feeding if dataset.files)
-        listed = {(one.count, one.network, _local(one)) for one in files}
+        listed = {(one.files.count, one.files.network, _local(one.files)) for one in program.feeding if one.files}
         openers = (dataset for dataset in program.feeding if OPENER.fullmatch(dataset.kind))
         opened = {_opened(dataset, program) for dataset in openers}
         counts = listed or {(count, "", False) for count in opened - {None}}
         if len(counts) != 1:
             raise Unavailable("the files that the pipeline reads were not recorded")
-        ((count, network, local),) = counts
-        return cls(count, network, local)
+        return cls(*counts.pop())
 
     @property
     def remote(self) -> bool:

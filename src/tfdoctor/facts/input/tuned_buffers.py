@@ -34,7 +34,8 @@ class TunedBuffers:
         Raises:
             Unavailable: none of them is tuned, or the program limits the memory of the tuning.
         """
-        tuned = tuple(one for one in program.feeding if _is_tuned(one))
+        sizes_of = ((one, one.parameters) for one in program.feeding)
+        tuned = tuple(one for one, given in sizes_of if AUTOTUNE in {given.num_parallel_calls, given.buffer_size})
         if not tuned:
             raise Unavailable("no buffer of the pipeline has a size that tf.data chooses")
         options = [one.options or {} for one in program.feeding]
@@ -59,11 +60,6 @@ class TunedBuffers:
     def remedy(self) -> Remedy:
         """The limit to set, in the program."""
         return Remedy("Limit what tf.data may take for its buffers", LIMITED, self.at)
-
-
-def _is_tuned(dataset: Dataset) -> bool:
-    parameters = dataset.parameters
-    return AUTOTUNE in {parameters.num_parallel_calls, parameters.buffer_size}
 
 
 LIMITED = """\

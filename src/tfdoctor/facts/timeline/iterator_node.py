@@ -24,7 +24,6 @@ class Node:
     image_ps: int = 0  # how long its function decoded and resized images
     operations: dict[str, int] = field(default_factory=dict)  # of its function, by name
     repetition: int = 0  # passes that a repeat() above had completed, at most
-    parallelism: int | None = None  # as tf.data reports it
 
     @property
     def name(self) -> str:

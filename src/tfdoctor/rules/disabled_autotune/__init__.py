@@ -59,11 +59,7 @@ def check(
     if critical and critical.python_ms > critical.work_ms / 2:
         one = f"{critical.title} runs Python, which uses one thread at a time with any options"
         return NotApplicable(reason=f"{one}; see python-input")
-    consequences = [
-        *_pool(options, pipeline, breakdown, device, cores, limits),
-        *_map(options, pipeline, left_on_all_cores(device, cores)),
-        *_prefetch(options, pipeline, limits),
-    ]
+    consequences = list(_consequences(options, pipeline, breakdown, device, cores, limits))
     if not consequences:
         return Healthy(summary=f"{named}, but this does not make the step wait")
     values = {one.option: one.value for one in consequences}
@@ -79,7 +75,7 @@ def check(
     )
 
 
-def _pool(
+def _consequences(
     options: DataOptions,
     pipeline: InputPipeline,
     breakdown: Breakdown,
@@ -87,40 +83,28 @@ def _pool(
     cores: Cores | None,
     limits: Limits,
 ) -> Iterator[Consequence]:
-    """Yield the consequence of a pool whose threads are always busy."""
+    """Yield what a pool does that is always busy, a map that stays serial, and a prefetch that is not added."""
     stages = [stage for stage in pipeline.stages if stage.asynchronous and stage.work_ms]
-    if not options.pool or not stages:
-        return
-    times = inf  # by which the stages' threads grow without the pool
-    if cores:
-        threads = cores.usable if device.kind == DeviceKind.CPU else options.pool + cores.free
-        times = max(1.0, threads / options.pool)
-    full = sum(stage.work_ms for stage in stages) / (options.pool * breakdown.step_ms)
-    if times <= 1.0 or full < limits.full:
-        return
-    yield Consequence(
-        f"A private pool of {counted(options.pool, 'thread')} is always busy and limits the pipeline",
-        "threading.private_threadpool_size",
-        options.pool,
-        tuple(stage.scaled(1.0 / times, bound_by(cores), spreads=True) for stage in stages),
-        (
-            Measure("threads of the private pool", count(options.pool)),
-            Measure.share("share of time the pool is busy", min(1.0, full), limits.full),
-        ),
-    )
-
-
-def _map(options: DataOptions, pipeline: InputPipeline, left: float) -> Iterator[Consequence]:
-    """Yield the consequence of a plain map that tf.data would have run in parallel."""
+    if pool := options.pool:
+        threads = cores.usable if cores and device.kind == DeviceKind.CPU else pool + (cores.free if cores else inf)
+        left = 1.0 / max(1.0, threads / pool)  # by as much as the stages' threads grow without the pool
+        full = sum(stage.work_ms for stage in stages) / (pool * breakdown.step_ms)
+        if stages and left < 1.0 and full >= limits.full:
+            yield Consequence(
+                f"A private pool of {counted(pool, 'thread')} is always busy and limits the pipeline",
+                "threading.private_threadpool_size",
+                pool,
+                tuple(stage.scaled(left, bound_by(cores), spreads=True) for stage in stages),
+                (
+                    Measure("threads of the private pool", count(pool)),
+                    Measure.share("share of time the pool is busy", min(1.0, full), limits.full),
+                ),
+            )
     stage, off = pipeline.critical, options.no_parallel_map
     if off and stage and PLAIN.fullmatch(stage.kind):
         summary = f"{stage.title} limits the pipeline and runs on one thread because {off} is off"
-        effect = stage.scaled(left, Bound.AT_MOST, spreads=True)
+        effect = stage.scaled(left_on_all_cores(device, cores), Bound.AT_MOST, spreads=True)
         yield Consequence(summary, off, OFF, (effect,), (Measure("map time per step", ms(stage.work_ms)),))
-
-
-def _prefetch(options: DataOptions, pipeline: InputPipeline, limits: Limits) -> Iterator[Consequence]:
-    """Yield the consequence of a prefetch that tf.data did not add."""
     serial, off = pipeline.serial_ms, options.no_prefetch
     if off and not pipeline.prefetches and serial > limits.serial_ms:
         summary = f"Batches are produced while the step waits because {off} is off"

@@ -29,9 +29,7 @@ def autotune_on(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     named = _NAMED.search(example)
     if named is None:
         raise Declined("the finding does not name the option")
-    statements = [
-        statement for statement in module.all(cst.SimpleStatementLine) if _sets(module, statement) == named[1]
-    ]
+    statements = [one for one in module.all(cst.SimpleStatementLine) if _sets(module, one) == named[1]]
     here = [statement for statement in statements if module.covers(statement, line)]
     chosen = here or _given(module, line, statements)
     if len(chosen) != 1:
@@ -63,20 +61,19 @@ def _given(
     methods = [call.func.attr if isinstance(call.func, cst.Attribute) else call for call in calls]
     at = [call for call, name in zip(calls, methods, strict=True) if module.line(name) == line]
     here = at or [call for call in calls if module.covers(call, line)]
+    within = {
+        part: next((one.name.value for one in module.around(part, cst.FunctionDef)), "") for part in statements
+    }
     names = [module.written(assigned.target) for assigned in module.all(cst.AssignTarget)]
     match [argument.value for call in here for argument in call.args]:
         case [cst.Name(value=name)] if names.count(name) <= 1:  # it stands for one object
+            home = next((one.name.value for one in module.around(here[0], cst.FunctionDef)), "")
             about = [part for part in statements if module.written(part).startswith(f"{name}.")]
-            return [p for p in about if _within(module, p) in ("", _within(module, here[0]))]
+            return [part for part in about if within[part] in ("", home)]
         case [cst.Call(func=cst.Name(value=name))]:
-            return [part for part in statements if _within(module, part) == name]
+            return [part for part in statements if within[part] == name]
         case _:
             return []
-
-
-def _within(module: SyntaxTree, node: cst.CSTNode) -> str:
-    """Return the name of the function that a node is in, or ""."""
-    return next((function.name.value for function in module.around(node, cst.FunctionDef)), "")
 
 
 EDITS: dict[str, Kind] = {"autotune-on": autotune_on}

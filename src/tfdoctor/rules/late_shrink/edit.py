@@ -25,34 +25,24 @@ CHANGES = re.compile(
 )
 """Functions that give an image of the size that they take, and need no other."""
 
+ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
+
 
 def earlier_resize(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Move the resize on a line before the line that the rule's example names."""
-    named = _BEFORE.search(example)
+    named, values = _BEFORE.search(example), Values(module)
     if named is None:
         raise Declined("the first operation on full images has no known line")
-    values = Values(module)
-    call = _resize(module, values, line)
-    function = next(module.around(call, cst.FunctionDef), None)
-    if function is None:
-        raise Declined("the resize is in no function of its own")
-    first = int(named[1])
-    if module.covers(function, first):
-        return _within(module, values, call, first)
-    return _exchanged(module, values, function, first)
-
-
-def _resize(module: SyntaxTree, values: Values, line: int) -> cst.Call:
-    found = [
-        call
-        for call in module.on(cst.Call, line)
-        if values.from_tensorflow(call.func).startswith("tensorflow.image.")
-        and last_name(call.func) in RESIZES
-        and isinstance(next(iter(positional(call)), None), cst.Name)
-    ]
+    calls = [call for call in module.on(cst.Call, line) if last_name(call.func) in RESIZES and _image(call)]
+    found = [call for call in calls if values.from_tensorflow(call.func).startswith("tensorflow.image.")]
     if len(found) != 1:
         raise Declined(f"line {line} has {'several resizes' if found else 'no resize'} of a name")
-    return found[0]
+    function, first = next(module.around(found[0], cst.FunctionDef), None), int(named[1])
+    if function is None:
+        raise Declined("the resize is in no function of its own")
+    if module.covers(function, first):
+        return _within(module, values, found[0], first)
+    return _exchanged(module, values, function, first)
 
 
 def _image(call: cst.Call) -> str:
@@ -73,28 +63,30 @@ def _within(module: SyntaxTree, values: Values, call: cst.Call, first: int) -> l
         raise Declined(f"line {first} is in another block than the resize")
     between = body[body.index(starts[0]) : body.index(line)]
     _must_pass(module, values, between, image)
-    fixed = [name.value for arg in call.args[1:] for name in module.inside(cst.Name, arg)]
-    if any(set(fixed) & _binds(module, part) for part in between):
+    fixed = {name.value for arg in call.args[1:] for name in module.inside(cst.Name, arg)}
+    inside = (name for part in between for name in module.inside(cst.Name, part))
+    if any(name.value in fixed and name in module.bound(name) for name in inside):
         raise Declined("the size of the resize is computed between the lines")
-    lines, at = module.lines, module.span(between[0])[0]
+    lines, at, (start, end) = module.lines, module.span(between[0])[0], module.span(line)
     moved = f"{image} = {module.written(call)}"
-    if "\n" in moved or "#" in module.text[module.span(line)[1] : lines.end(module.span(line)[1])]:
+    if "\n" in moved or "#" in module.text[end : lines.end(end)]:
         raise Declined("the resize goes over several lines, or has a comment")
     put = insert(lines.start(at), f"{lines.indent(at)}{moved}{lines.newline}")
-    if isinstance(line.body[0], cst.Assign) and line.body[0].value is call:
-        if module.written(line.body[0].targets[0].target) != image or len(line.body[0].targets) > 1:
-            raise Declined("the resized image has another name")
-        start = module.span(line)[0]
-        return [put, Splice(lines.start(start), lines.next(start), 0, "")]
-    if not isinstance(line.body[0], cst.Return):
-        raise Declined("the resized image is changed in the same statement")
-    return [put, module.replaced(call, image)]
+    match line.body[0]:
+        case cst.Assign(targets=targets, value=value) if value is call:
+            if module.written(targets[0].target) != image or len(targets) > 1:
+                raise Declined("the resized image has another name")
+            return [put, Splice(lines.start(start), lines.next(start), 0, "")]
+        case cst.Return():
+            return [put, module.replaced(call, image)]
+        case _:
+            raise Declined("the resized image is changed in the same statement")
 
 
 def _must_pass(module: SyntaxTree, values: Values, between: Sequence[cst.CSTNode], image: str) -> None:
     """Decline a statement that may need the full image, or gives it another name."""
     for part in between:
-        names = [name for name in module.inside(cst.Name, part) if not is_label(module, name)]
+        names = (name for name in module.inside(cst.Name, part) if not is_label(module, name))
         if image not in {name.value for name in names}:
             continue
         match part:
@@ -116,11 +108,8 @@ def _passes(values: Values, value: cst.BaseExpression, image: str) -> bool:
             known = CHANGES.fullmatch(values.from_tensorflow(func)) is not None
             return known and plain and _passes(values, inner, image)
         case cst.BinaryOperation(left=left, operator=operator, right=right):
-            if not isinstance(operator, cst.Add | cst.Subtract | cst.Multiply | cst.Divide):
-                return False
-            return (_passes(values, left, image) and _is_number(values, right)) or (
-                _is_number(values, left) and _passes(values, right, image)
-            )
+            sides = ((left, right), (right, left)) if isinstance(operator, ARITHMETIC) else ()
+            return any(_passes(values, one, image) and _is_number(values, other) for one, other in sides)
         case _:
             return False
 
@@ -137,26 +126,19 @@ def _is_number(values: Values, value: cst.BaseExpression) -> bool:
             return bool(values.from_tensorflow(value))
 
 
-def _binds(module: SyntaxTree, part: cst.CSTNode) -> set[str]:
-    names = module.inside(cst.Name, part)
-    return {name.value for name in names if name in module.bound(name)}
-
-
 def _exchanged(module: SyntaxTree, values: Values, function: cst.FunctionDef, first: int) -> list[Splice]:
     """Exchange ``.map(change).map(resize)``."""
     changing = next((f for f in module.all(cst.FunctionDef) if module.covers(f, first)), None)
     if changing is None or len(changing.params.params) != len(function.params.params):
         raise Declined(f"line {first} is in no function that is mapped like the resize")
-    image = function.params.params[0].name.value
-    if not _only_resizes(module, values, function, image):
+    if not _only_resizes(module, values, function):
         raise Declined(f"{function.name.value}() does more than resize the image")
-    own = changing.params.params[0].name.value
-    if not isinstance(changing.body, cst.IndentedBlock) or not isinstance(
-        changing.body.body[-1], cst.SimpleStatementLine
-    ):
+    own, body = changing.params.params[0].name.value, changing.body.body
+    last = body[-1]
+    if not isinstance(changing.body, cst.IndentedBlock) or not isinstance(last, cst.SimpleStatementLine):
         raise Declined(f"{changing.name.value}() has other statements than assignments")
-    _must_pass(module, values, changing.body.body[:-1], own)
-    if not _returns(changing.body.body[-1], changing, values):
+    _must_pass(module, values, body[:-1], own)
+    if not _returns(last, changing, values):
         raise Declined(f"{changing.name.value}() returns other values than it takes")
     later = _mapped(module, function)
     earlier = later.func.value if isinstance(later.func, cst.Attribute) else None
@@ -166,29 +148,17 @@ def _exchanged(module: SyntaxTree, values: Values, function: cst.FunctionDef, fi
     return [Splice(one.start, one.end, 0, two.text), Splice(two.start, two.end, 0, one.text)]
 
 
-def _only_resizes(module: SyntaxTree, values: Values, function: cst.FunctionDef, image: str) -> bool:
+def _only_resizes(module: SyntaxTree, values: Values, function: cst.FunctionDef) -> bool:
     """Say whether a function resizes its first parameter, and returns the others as they are."""
     body = function.body.body if isinstance(function.body, cst.IndentedBlock) else ()
-    calls = [
-        call
-        for call in module.inside(cst.Call, function.body)
-        if module.line(call) and last_name(call.func) in RESIZES and _image(call) == image
-    ]
-    last = body[-1] if body else None
-    outside = [
-        name
-        for name in module.inside(cst.Name, function.body)
-        if not is_label(module, name)
-        and not any(module.within(name, call) for call in calls)
-        and name.value not in {parameter.name.value for parameter in function.params.params}
-    ]
-    return (
-        len(calls) == 1
-        and not outside
-        and 1 <= len(body) <= 2  # noqa: PLR2004 - the resize, and what is returned
-        and last is not None
-        and _returns(last, function, values)
-    )
+    taken = [parameter.name.value for parameter in function.params.params]
+    all_calls = module.inside(cst.Call, function.body)
+    calls = [call for call in all_calls if last_name(call.func) in RESIZES and _image(call) == taken[0]]
+    names = [name for name in module.inside(cst.Name, function.body) if not is_label(module, name)]
+    outside = [name for name in names if not any(module.within(name, call) for call in calls)]
+    few = 1 <= len(body) <= 2  # noqa: PLR2004 - the resize, and what is returned
+    alone = few and len(calls) == 1 and {name.value for name in outside} <= {*taken}
+    return alone and _returns(body[-1], function, values)
 
 
 def _returns(line: cst.CSTNode, function: cst.FunctionDef, values: Values) -> bool:
@@ -209,13 +179,12 @@ def _returns(line: cst.CSTNode, function: cst.FunctionDef, values: Values) -> bo
 
 def _mapped(module: SyntaxTree, function: cst.FunctionDef) -> cst.Call:
     """Return the only call of map() with a function, which is used for nothing else."""
-    uses = [
-        name for name in module.all(cst.Name) if name.value == function.name.value and name is not function.name
-    ]
+    name = function.name
+    uses = [used for used in module.all(cst.Name) if used.value == name.value and used is not name]
     argument = module.parent(uses[0]) if len(uses) == 1 else None
     call = module.parent(argument) if isinstance(argument, cst.Arg) else None
     if not isinstance(call, cst.Call) or methods_of(call)[:1] != ["map"]:
-        raise Declined(f"{function.name.value}() is not mapped exactly once")
+        raise Declined(f"{name.value}() is not mapped exactly once")
     return call
 
 

@@ -53,7 +53,6 @@ class FullSizeOperation:
     """An operation that would have fewer pixels after the shrinking; ms per training step, over all threads."""
 
     stage: StageTime
-    name: str
     type: str
     ms: float
     at: Location | None = None
@@ -158,7 +157,7 @@ def _shrinkings(
         if large is None or small is None or large[0] * large[1] <= small[0] * small[1]:
             continue
         work = tuple(
-            FullSizeOperation(stage, one.operation.name, one.operation.type, spent, graphs.at(one.operation))
+            FullSizeOperation(stage, one.operation.type, spent, graphs.at(one.operation))
             for one in moved
             if (stage := stages.get(one.dataset.id)) and (spent := _spent(one.operation, stage))
         )

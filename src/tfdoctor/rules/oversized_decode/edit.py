@@ -30,12 +30,6 @@ def decode_ratio(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     function = next(module.around(calls[0], cst.FunctionDef), None)
     if function is None:
         raise Declined("the images are decoded in no function")
-    _must_resize(module, function)
-    return [setting(module, calls[0], "ratio", ratio[1], instead_of=("1",), position=POSITION)]
-
-
-def _must_resize(module: SyntaxTree, function: cst.CSTNode) -> None:
-    """Decline where a function does something with the pixels of the decoded image by their number."""
     for call in module.inside(cst.Call, function):
         name = last_name(call.func)
         if _SIZED.search(name) and name not in ("ensure_shape", "set_shape"):
@@ -43,6 +37,7 @@ def _must_resize(module: SyntaxTree, function: cst.CSTNode) -> None:
     for item in module.inside(cst.Subscript, function):
         if any(isinstance(part.slice, cst.Slice) for part in item.slice):
             raise Declined(f"line {module.line(item)} may count the pixels of the decoded image")
+    return [setting(module, calls[0], "ratio", ratio[1], instead_of=("1",), position=POSITION)]
 
 
 EDITS: dict[str, Kind] = {"decode-ratio": decode_ratio}

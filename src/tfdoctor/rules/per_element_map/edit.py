@@ -64,8 +64,7 @@ def _in_next_statement(module: SyntaxTree, mapped: cst.Call) -> cst.Call | None:
     block = module.parent(line) if line else None
     if line is None or not isinstance(block, cst.Module | cst.IndentedBlock):
         return None
-    body = list(block.body)
-    below = body[body.index(line) + 1] if line is not body[-1] else None
+    below = next(iter(block.body[list(block.body).index(line) + 1 :]), None)
     name, chain = rebound(line), assigned(below)
     if chain is None or not name or rebound(below) != name:
         return None

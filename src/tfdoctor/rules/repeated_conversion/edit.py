@@ -1,7 +1,7 @@
 """The edit that converts arrays to tensors once, before the loop."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import libcst as cst
 
@@ -13,8 +13,6 @@ from tfdoctor.edits.splice import Declined, Splice, insert
 _ARRAY = re.compile(r"^array_(\w+) = tf\.constant\(\w+(?:, tf\.(\w+))?\)", re.MULTILINE)
 """A line of the rule's example: the argument's place and the type to convert to, "" for its own."""
 
-CONSTANT = "tensorflow.constant"
-
 
 def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Convert the arguments that the rule's example names before the loop, under new names.
@@ -22,30 +20,37 @@ def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     The arrays keep their names, so that all other code sees what it saw. Declines where the loop, or a function
     that it may call, could change an array, and where an argument is no plain name.
     """
-    places = dict(_ARRAY.findall(example))
-    if not places:
+    if not (places := dict(_ARRAY.findall(example))):
         raise Declined("the finding does not name the arguments")
     if "input_signature" in module.text:
         raise Declined("an input_signature in the file may ask for another type")
-    call, given = _call(module, line, places)
+    covering = [call for call in module.all(cst.Call) if module.covers(call, line)]
+    found = [(call, given) for call in covering if (given := _given(call, places)) is not None]
+    if len(found) != 1:
+        raise Declined("the arguments on the line are not all plain names")
+    call, given = found[0]
     names = {name.value for name in given.values()}
-    held = names | {part for name in names for part in _parts(module, name)}
+    held = names.union(*(_parts(module, name) for name in names))
     loop = _loop(module, call, held)
     _must_stay(module, loop, held)
     tensors = {name: unused_name(module, f"{name}_tensor") for name in names}
-    uses = [Splice(*module.span(name), 0, tensors[name.value]) for name in set(given.values())]
-    lines = _lines(module, loop, given, places, tensors)
-    start = module.lines.start(module.span(loop)[0])
-    return [insert(start, "".join(lines)), *uses]
-
-
-def _call(module: SyntaxTree, line: int, places: Iterable[str]) -> tuple[cst.Call, Mapping[str, cst.Name]]:
-    """Return the only call on a line whose arguments at these places are names, and the names."""
-    calls = [call for call in module.all(cst.Call) if module.covers(call, line)]
-    found = [(call, given) for call in calls if (given := _given(call, places)) is not None]
-    if len(found) != 1:
-        raise Declined("the arguments on the line are not all plain names")
-    return found[0]
+    constant, lines = module.name_of("tensorflow.constant", loop), module.lines
+    if constant is None:
+        raise Declined("no clear import of tensorflow precedes the loop")
+    written = []
+    for name, new in tensors.items():
+        own = [place for place in places if given[place].value == name]
+        values = {place: _dtype(module, places[place], loop) for place in own}
+        arguments = (module.parent(given[place]) for place in own)
+        if all(isinstance(one, cst.Arg) and one.star == "*" for one in arguments):
+            tensor = _tuple(module, name, values, constant)
+        elif len(set(values.values())) > 1:
+            raise Declined(f"`{name}` is needed as two types")
+        else:
+            tensor = f"{constant}({name}{values[own[0]]})"
+        written.append(f"{lines.indent(module.span(loop)[0])}{new} = {tensor}{lines.newline}")
+    uses = (Splice(*module.span(name), 0, tensors[name.value]) for name in set(given.values()))
+    return [insert(lines.start(module.span(loop)[0]), "".join(written)), *uses]
 
 
 def _given(call: cst.Call, places: Iterable[str]) -> Mapping[str, cst.Name] | None:
@@ -67,19 +72,20 @@ def _given(call: cst.Call, places: Iterable[str]) -> Mapping[str, cst.Name] | No
 
 def _loop(module: SyntaxTree, call: cst.Call, names: set[str]) -> cst.For | cst.While:
     """Return the outermost loop around a call, in the same function, that does not use the names otherwise."""
-    chosen: cst.For | cst.While | None = None
-    loops = 0
+    loops: list[cst.For | cst.While] = []
     outer = module.parent(call)
     while outer is not None and not isinstance(outer, cst.FunctionDef | cst.Lambda | cst.BaseComp):
         if isinstance(outer, cst.For | cst.While):
-            loops += 1
-            inside = [node for node in module.all(cst.Name) if module.within(node, outer)]
-            if any(node.value in names and not _harmless(module, node, call) for node in inside):
-                break
-            chosen = outer
+            loops.append(outer)
         outer = module.parent(outer)
     if not loops:
         raise Declined("no loop is around the line, in the same function")
+    chosen = None
+    for loop in loops:
+        inside = (node for node in module.all(cst.Name) if node.value in names and module.within(node, loop))
+        if not all(_harmless(module, node, call) for node in inside):
+            break
+        chosen = loop
     if chosen is None:
         raise Declined("the loop around the line uses the arrays in other ways, which may change them")
     return chosen
@@ -90,11 +96,9 @@ def _harmless(module: SyntaxTree, name: cst.Name, call: cst.Call) -> bool:
     parent = module.parent(name)
     if isinstance(parent, cst.Attribute):
         return parent.attr is name or last_name(parent) in {"shape", "dtype", "size", "ndim"}
-    if not isinstance(parent, cst.Arg):
-        return False
-    around = module.parent(parent)
-    if around is call or parent.keyword is name:
-        return True
+    around = module.parent(parent) if isinstance(parent, cst.Arg) else None
+    if not isinstance(parent, cst.Arg) or around is call or parent.keyword is name:
+        return isinstance(parent, cst.Arg)
     return isinstance(around, cst.Call) and last_name(around.func) == "len"
 
 
@@ -111,34 +115,6 @@ def _must_stay(module: SyntaxTree, loop: cst.For | cst.While, names: set[str]) -
             raise Declined(f"a function of the file uses `{node.value}`, and may change it")
 
 
-def _lines(
-    module: SyntaxTree,
-    loop: cst.For | cst.While,
-    given: Mapping[str, cst.Name],
-    places: Mapping[str, str],
-    tensors: Mapping[str, str],
-) -> Iterator[str]:
-    """Yield the lines that convert, indented as the loop."""
-    constant = module.name_of(CONSTANT, loop)
-    if constant is None:
-        raise Declined("no clear import of tensorflow precedes the loop")
-    lines = module.lines
-    indent = lines.indent(module.span(loop)[0])
-    for name, new in tensors.items():
-        own = {place: dtype for place, dtype in places.items() if given[place].value == name}
-        arguments = [module.parent(given[place]) for place in own]
-        starred = all(isinstance(one, cst.Arg) and one.star == "*" for one in arguments)
-        values = {place: _dtype(module, dtype, loop) for place, dtype in own.items()}
-        if not starred and len(set(values.values())) > 1:
-            raise Declined(f"`{name}` is needed as two types")
-        tensor = (
-            _tuple(module, name, values, constant)
-            if starred
-            else f"{constant}({name}{next(iter(values.values()))})"
-        )
-        yield f"{indent}{new} = {tensor}{lines.newline}"
-
-
 def _dtype(module: SyntaxTree, dtype: str, node: cst.CSTNode) -> str:
     """Return the second argument of tf.constant, "" for the array's own type."""
     name = module.name_of(f"tensorflow.{dtype}", node) if dtype else ""
@@ -152,12 +128,10 @@ def _tuple(module: SyntaxTree, name: str, dtypes: Mapping[str, str], constant: s
     if not all(place.isdecimal() for place in dtypes):
         raise Declined("an array within a structure has to be converted by hand")
     count = 1 + max(map(int, dtypes))
-    items = [
-        f"{constant}({name}[{at}]{dtypes[str(at)]})" if str(at) in dtypes else f"{name}[{at}]"
-        for at in range(count)
-    ]
-    rest = [] if _parts(module, name, count) else [f"*{name}[{count}:]"]
-    return f"({', '.join([*items, *rest])},)" if len(items + rest) == 1 else f"({', '.join([*items, *rest])})"
+    taken = [(f"{name}[{at}]", dtypes.get(str(at))) for at in range(count)]
+    items = [part if dtype is None else f"{constant}({part}{dtype})" for part, dtype in taken]
+    items += [] if _parts(module, name, count) else [f"*{name}[{count}:]"]
+    return f"({', '.join(items)},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def _parts(module: SyntaxTree, name: str, count: int | None = None) -> list[str]:
@@ -170,9 +144,8 @@ def _parts(module: SyntaxTree, name: str, count: int | None = None) -> list[str]
     if len(made) != 1 or not isinstance(made[0], cst.Tuple | cst.List):
         return []
     elements = [element.value for element in made[0].elements]
-    if count not in {None, len(elements)}:
-        return []
-    return [element.value for element in elements if isinstance(element, cst.Name)]
+    fit = count in {None, len(elements)}
+    return [element.value for element in elements if isinstance(element, cst.Name)] if fit else []
 
 
 EDITS: dict[str, Kind] = {"convert-once": convert_once}

@@ -1,7 +1,5 @@
 """The edit that slices all windows from one array, where the file makes a dataset of each window and joins them."""
 
-from collections.abc import Sequence
-
 import libcst as cst
 
 from tfdoctor.edits.by_id import Kind
@@ -13,21 +11,18 @@ from tfdoctor.edits.values import Values
 
 SLICES = "tensorflow.data.Dataset.from_tensor_slices"
 
-VIEW = "numpy.lib.stride_tricks.sliding_window_view"
-
 
 def sliding_windows(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Write ``from_tensor_slices(sliding_window_view(series, n))`` for its window() and flat_map()."""
     joins = [call for call in module.on(cst.Call, line) if methods_of(call)[:1] == ["flat_map"]]
     if len(joins) != 1:
         raise Declined(f"line {line} has {'several calls' if joins else 'no call'} of flat_map()")
-    join = joins[0]
-    window = _before(module, join, "window")
+    window = _before(module, joins[0], "window")
     made = _before(module, window, "from_tensor_slices")
-    values, size = Values(module), positional(window)[:1]
+    size = next((module.written(value) for value in positional(window)), "")
     options = {name: module.written(value) for name, value in named(window).items()}
-    view = module.name_of(VIEW, made)
-    if values.from_tensorflow(made.func) != SLICES or len(made.args) != 1 or made.args[0].star:
+    view = module.name_of("numpy.lib.stride_tricks.sliding_window_view", made)
+    if Values(module).from_tensorflow(made.func) != SLICES or len(made.args) != 1 or made.args[0].star:
         raise Declined("the windows are not of a series in memory")
     if view is None:
         raise Declined("the file does not import numpy")
@@ -35,13 +30,11 @@ def sliding_windows(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         raise Declined("the last windows are shorter, or have a stride")
     if len(window.args) != 1 + len(options):
         raise Declined("the arguments of window() are given by place")
-    if _joined(module, join) != module.written(size[0]):
+    if _joined(module, joins[0]) != size:
         raise Declined("the windows are joined in another way than by batch() of their size")
-    shift = options.get("shift", module.written(size[0]))
-    step = "" if shift == "1" else f"[::{shift}]"
-    series = made.args[0].value
-    whole = f"{view}({module.written(series)}, {module.written(size[0])}){step}"
-    return [module.replaced(series, whole), *_removed(module, [window, join])]
+    shift, series = options.get("shift", size), made.args[0].value
+    whole = f"{view}({module.written(series)}, {size}){'' if shift == '1' else f'[::{shift}]'}"
+    return [module.replaced(series, whole), *(_removed(module, call) for call in (window, joins[0]))]
 
 
 def _before(module: SyntaxTree, call: cst.Call, method: str) -> cst.Call:
@@ -81,22 +74,17 @@ def _joined(module: SyntaxTree, join: cst.Call) -> str:
             return ""
 
 
-def _removed(module: SyntaxTree, calls: Sequence[cst.Call]) -> list[Splice]:
-    """Remove calls of methods: the whole line of ``d = d.window(...)``, else their part of the chain."""
-    splices: list[Splice] = []
-    for call in calls:
-        if not isinstance(call.func, cst.Attribute):
-            raise Declined("the stage is not a method call")
-        line = next(module.around(call, cst.SimpleStatementLine), None)
-        start, end = module.span(call.func.value)[1], module.span(call)[1]
-        if "#" in module.text[start : module.lines.end(end)]:
-            raise Declined("a comment stands beside a stage that goes")
-        if line is not None and rebound(line) and assigned(line) is call and isinstance(call.func.value, cst.Name):
-            begin = module.lines.start(module.span(line)[0])
-            splices.append(Splice(begin, module.lines.next(end), 0, ""))
-        else:
-            splices.append(Splice(start, end, 0, ""))
-    return splices
+def _removed(module: SyntaxTree, call: cst.Call) -> Splice:
+    """Remove the call of a method: the whole line of ``d = d.window(...)``, else its part of the chain."""
+    if not isinstance(call.func, cst.Attribute):
+        raise Declined("the stage is not a method call")
+    line = next(module.around(call, cst.SimpleStatementLine), None)
+    start, end = module.span(call.func.value)[1], module.span(call)[1]
+    if "#" in module.text[start : module.lines.end(end)]:
+        raise Declined("a comment stands beside a stage that goes")
+    if line is not None and rebound(line) and assigned(line) is call and isinstance(call.func.value, cst.Name):
+        return Splice(module.lines.start(module.span(line)[0]), module.lines.next(end), 0, "")
+    return Splice(start, end, 0, "")
 
 
 EDITS: dict[str, Kind] = {"sliding-windows": sliding_windows}
