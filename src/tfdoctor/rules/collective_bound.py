@@ -33,7 +33,9 @@ def check(
     if not exposed_ms and not (collectives and collectives.ms):
         return NotApplicable(reason=NONE)
     if skew and any(skew.exchanging_ms.values()):
-        exchange_ms = min(exposed_ms, skew.exchange_ms)  # without waiting for other devices
+        exchange_ms = min(
+            exposed_ms, *skew.exchanging_ms.values()
+        )  # of the device that arrives last: without waiting
     took, rest_ms = milliseconds(exchange_ms), exposed_ms - exchange_ms
     waiting = f"; waiting for other devices adds {milliseconds(rest_ms)}" if rest_ms > 0 else ""
     part = f"{percent(breakdown.share(exchange_ms))}{'' if skew else ', including waiting for other devices'}"
@@ -57,6 +59,6 @@ def _times(exposed_ms: float, exchange_ms: float | None, collectives: Collective
     if exchange_ms is not None:
         yield Measure("communication time, excluding waiting", ms(exchange_ms))
     if collectives:
-        yield Measure("collective time hidden by other kernels", ms(collectives.hidden_ms))
+        yield Measure("collective time hidden by other kernels", ms(collectives.ms - collectives.exposed_ms))
         calls = ", ".join(f"{name} {number:.3g}" for name, number in collectives.kinds)
         yield Measure(f"collective time per step (calls: {calls})", ms(collectives.ms))

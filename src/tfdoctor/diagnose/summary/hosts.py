@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from types import MappingProxyType
 
 from tfdoctor.diagnosis import Diagnosis, HostFinding, HostRow, Hosts, Result, Together
@@ -132,7 +133,7 @@ def _row(host: Examined, clocks: ClockSkew | Unavailable) -> HostRow:
         median_ms=steps.median_ms,
         p10_ms=steps.p10_ms,
         p90_ms=steps.p90_ms,
-        own_ms=host.steps.median_own_ms if host.steps else None,
+        own_ms=median(host.steps.own_ms) if host.steps else None,
         breakdown_ms=steps.breakdown_ms,
         starts_late_ms=late,
         missing=missing,

@@ -74,8 +74,3 @@ class GpuUtilization:
     def busiest(self) -> GpuShare:
         """The GPU whose steps are examined."""
         return self.gpus[0]
-
-    @property
-    def idle_ms(self) -> float:
-        """The time in which no stream of the busiest GPU works."""
-        return self.round_ms - self.busiest.busy_ms

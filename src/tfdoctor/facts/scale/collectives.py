@@ -39,8 +39,3 @@ class Collectives:
                 calls[named[1] if named else "other"] += int(number)
         per_step = tuple((name, number / steady.rounds) for name, number in calls.most_common())
         return cls(steady.ms(gpu.collectives), steady.ms(gpu.collectives - gpu.kernels), per_step)
-
-    @property
-    def hidden_ms(self) -> float:
-        """The time in which other kernels run too."""
-        return self.ms - self.exposed_ms

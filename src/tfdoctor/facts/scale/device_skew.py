@@ -68,10 +68,5 @@ class DeviceSkew:
         """How much longer the median of the others is in collectives than the slowest, in ms."""
         return median(self._others(self.exchanging_ms)) - self.exchanging_ms[self.slowest]
 
-    @property
-    def exchange_ms(self) -> float:
-        """The collectives' time on the device that arrives last, so without waiting, in ms."""
-        return min(self.exchanging_ms.values())
-
     def _others(self, times: dict[str, float]) -> list[float]:
         return [ms for name, ms in times.items() if name != self.slowest]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
 from typing import Self
 
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
@@ -76,11 +75,6 @@ class HostSteps:
         """(n,) the time of the host's own work: all but collectives and unknown time."""
         own_parts = [self.parts[part] for part in OWN]
         return tuple(map(sum, zip(*own_parts, strict=True)))
-
-    @property
-    def median_own_ms(self) -> float:
-        """The median time of the host's own work, in ms per step."""
-        return median(self.own_ms)
 
     @property
     def total_ms(self) -> tuple[float, ...]:
