@@ -33,7 +33,6 @@ class Retraced:
     traced: int  # calls that traced it
     tracings: int  # of the whole run, until the last of these calls
     changed: tuple[str, ...] = ()  # an argument's value in each trace; () where not recorded
-    remade: bool = False  # each trace is that of a new function object
 
 
 @dataclass(frozen=True, slots=True)
