@@ -45,14 +45,14 @@ def test_the_body_is_divided_by_the_samples() -> None:
         (TimedLine(LOG, 6, makes=False), TimedLine(LOAD, 2, makes=True), TimedLine(LOOP, 1), TimedLine(None, 1))
     )
     found = LoopLines.measure(samples, LoopBody(5.0, 3.0), GRAPH, None)
-    assert [(one.at, one.aside) for one in found.lines] == [(LOG, True)]
+    assert [(one.at, one.makes) for one in found.lines] == [(LOG, False)]
     assert found.seen == 6
     assert found.total_ms == pytest.approx(3.0)
 
 
 def test_a_line_of_unknown_use_is_not_aside() -> None:
     found = LoopLines.measure(StackSamples((TimedLine(LOG, 6),)), LoopBody(5.0, 0.0), GRAPH, None)
-    assert [one.aside for one in found.lines] == [False]
+    assert [one.makes for one in found.lines] == [None]
 
 
 def test_slow_calls_are_left_to_their_rule() -> None:
