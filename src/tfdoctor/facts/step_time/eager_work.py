@@ -63,7 +63,7 @@ class EagerWork:
         """
         if framework.foreign:
             raise Unavailable(f"a run of {framework.title} compiles its steps")
-        lines = trainers(line for line in trace.host_lines if len(line))
+        lines = trainers(trace.host_lines)
         steady = SteadySteps.of(steps)
         operations = [(line, is_named(line, EAGER_OPERATION.fullmatch)) for line in lines]
         begun = sum(int(steady.holds(line.start_ps[mask]).sum()) for line, mask in operations)

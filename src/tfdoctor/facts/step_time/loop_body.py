@@ -38,16 +38,8 @@ class LoopBody:
         if activity.missing or activity.within_data:
             why = "tf.data itself runs the training, so the loop has no body in Python"
             raise Unavailable(activity.missing or why)
-        lines = trainers(line for line in trace.host_lines if len(line))
-        taken = Intervals.any_of(map(function_calls, lines))
+        taken = Intervals.any_of(map(function_calls, trainers(trace.host_lines)))
         if not taken:
             raise Unavailable("the trace does not show a tf.function that Python calls")
         steady = SteadySteps.of(steps)
-        own = Intervals.union(steady.stretches) - taken - working(activity, *WORKING)
-        inside = steady.ms(own & steady.calls)
-        return cls(inside, steady.ms(own) - inside)
-
-    @property
-    def total_ms(self) -> float:
-        """The body's Python of a step, in ms."""
-        return self.host_ms + self.between_ms
+        return cls(*steady.split_ms(Intervals.union(steady.stretches) - taken - working(activity, *WORKING)))

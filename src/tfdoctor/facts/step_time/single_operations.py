@@ -9,7 +9,7 @@ from tfdoctor.facts.step_time.retracing import function_calls
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
+from tfdoctor.facts.timeline.trainer import matching, trainers
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
@@ -36,11 +36,7 @@ class SingleOperations:
         """
         if device.kind != DeviceKind.CPU:
             raise Unavailable("operations run on the device, beside the Python that starts them")
-        single, whole = Intervals(), Intervals()
-        for line in trainers(line for line in trace.host_lines if len(line)):
-            single |= spans_of(line, is_named(line, EAGER_OPERATION.fullmatch))
-            whole |= function_calls(line)
-        steady = SteadySteps.of(steps)
-        alone = (single - whole) & activity.of(Stage.DEVICE)
-        inside_ms = steady.ms(alone & steady.calls)
-        return cls(inside_ms, max(0.0, steady.ms(alone) - inside_ms))
+        lines = trainers(trace.host_lines)
+        single = Intervals.any_of(matching(line, EAGER_OPERATION) for line in lines)
+        alone = (single - Intervals.any_of(map(function_calls, lines))) & activity.of(Stage.DEVICE)
+        return cls(*SteadySteps.of(steps).split_ms(alone))
