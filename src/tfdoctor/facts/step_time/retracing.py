@@ -86,7 +86,7 @@ def _tracing(line: Line) -> Intervals:
     """Return when a thread traced: it built a graph, or prepared a new one to run."""
     events, ways = line.stats.values(CALL)
     traced = np.zeros(len(line), bool)
-    traced[events] = [_is_traced(way) for way in ways]
+    traced[events] = list(map(_is_traced, ways))
     prepares, runs, builds = (
         spans_of(line, is_named(line, name.__eq__)) for name in (EAGER_EXECUTE, EAGER_KERNEL, GRAPH_BUILDING)
     )

@@ -43,8 +43,9 @@ class SampledSteps:
         if whole is None:
             return cls(trace, steps, activity, python)
         together = _with_calls(steps, whole, recording)
-        if python is not None:
-            python = _within(python, steps.steps[-1].end_ps, together, whole)
+        began_ps = sampling_began(python, whole) if python else None
+        if python is not None and began_ps is not None:
+            python = _within(python, began_ps, steps.steps[-1].end_ps, StepSpans.of(together))
         return cls(whole, together, Chart([whole, recording]).fact(Activity), python)
 
 
@@ -79,17 +80,12 @@ def _with_calls(steps: Steps, trace: Trace, recording: Recording) -> Steps:
     return replace(steps, steps=every, steady=steady, stalled=())
 
 
-def _within(python: PythonRecord, end_ps: int, steps: Steps, trace: Trace) -> PythonRecord:
+def _within(python: PythonRecord, began_ps: int, end_ps: int, steady: StepSpans) -> PythonRecord:
     """Leave out the samples after the measured steps that lie in no steady call."""
-    began_ps = sampling_began(python, trace)
-    if began_ps is None:
-        return python
-    spans = StepSpans.of(steps)
-
-    def counted(place: SeenPlace) -> SeenPlace:
+    places = []
+    for place in python.places:
         times = times_of(place, began_ps)
-        kept = tuple(compress(place.when_us, (times < end_ps) | spans.holds(times)))
-        return replace(place, when_us=kept, seen=len(kept))
-
-    places = tuple(place for place in map(counted, python.places) if place.seen)
-    return replace(python, places=places)
+        kept = tuple(compress(place.when_us, (times < end_ps) | steady.holds(times)))
+        if kept:
+            places.append(replace(place, when_us=kept, seen=len(kept)))
+    return replace(python, places=tuple(places))
