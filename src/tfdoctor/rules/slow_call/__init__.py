@@ -6,7 +6,7 @@ from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.rules.slow_call.single_calls import SingleCalls
+from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.rules.slow_call.writing import MOST_STEPS, READ_MS, Writing
 
 __doc__, CODE = page(__file__)
@@ -65,32 +65,34 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
     summary = f"Calling {called} takes about {milliseconds(time_ms)} of each step, mostly at {location(first.at)}"
     all_calls = f"; all such calls take {milliseconds(all_ms)}" if len(groups) > 1 else ""
-    apart = "time from one write to the next, without the writing itself"
-    writes = [Measure(apart, ms(writing.step_ms), ms(READ_MS))] if writing.writes else []
-    of_many = [
-        measure
-        for one in many
-        for measure in (
-            Measure(f"calls of {one.name} per step", count(one.calls)),
-            Measure(f"time of a call of {one.name}", ms(one.call_ms)),
-        )
-    ]
-    table = Table.of(
-        lines,
-        ("your line", lambda line: line.at),
-        ("call", lambda line: str(line.kind)),
-        ("seen in steps", lambda line: f"{len(line.steps)} of {slow.step_count}"),
-        ("time per step (estimate)", lambda line: ms(line.ms)),
-        most=SHOWN_ROWS,
-    )
     return Finding(
         summary=summary + all_calls,
-        evidence=(*measures, *writes, *of_many, table),
+        evidence=(*measures, *_evidence(lines, many, writing, slow.step_count)),
         remedies=tuple(replace(_instead(one, writing), at=one.at) for one, *_ in groups),
         effects=tuple(_effects(sampled, [one.line for one in many], breakdown, single, body)),
         run_effects=writing.effects,
         about=OF_THE_RUN.get(first.kind),
         alike=len(groups) - 1,
+    )
+
+
+def _evidence(
+    lines: Sequence[TimedLine], many: Sequence[SingleCall], writing: Writing, steps: int
+) -> Iterator[Evidence]:
+    """Yield how often somebody could read, how often each function for one example is called, and all lines."""
+    if writing.writes:
+        apart = "time from one write to the next, without the writing itself"
+        yield Measure(apart, ms(writing.step_ms), ms(READ_MS))
+    for one in many:
+        yield Measure(f"calls of {one.name} per step", count(one.calls))
+        yield Measure(f"time of a call of {one.name}", ms(one.call_ms))
+    yield Table.of(
+        lines,
+        ("your line", lambda line: line.at),
+        ("call", lambda line: str(line.kind)),
+        ("seen in steps", lambda line: f"{len(line.steps)} of {steps}"),
+        ("time per step (estimate)", lambda line: ms(line.ms)),
+        most=SHOWN_ROWS,
     )
 
 
