@@ -131,7 +131,7 @@ def test_a_function_for_one_example_is_named_with_its_calls() -> None:
 
 
 def test_every_call_has_an_answer() -> None:
-    assert set(INSTEAD) | {SlowCall.WRITE} == set(SlowCall)  # see Writing
+    assert set(INSTEAD) | {SlowCall.WRITE} == set(SlowCall)
 
 
 def test_calls_in_a_few_steps_are_left_to_step_outlier() -> None:
