@@ -21,6 +21,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Dataset, Operation, Program
+from tfdoctor.facts.run_work.run_tables import SHOWN_ROWS
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent
@@ -49,6 +50,7 @@ from tfdoctor.terms.verdict import (
 )  # fmt: skip
 
 __all__ = [
+    "SHOWN_ROWS",
     "Bound", "Breakdown", "Callable", "Cell", "Concern", "Cores", "Dataset", "Device", "DeviceKind", "Effect",
     "Evidence", "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator",
     "Location", "Mapping", "Measure", "NotApplicable", "Operation", "OperationTime", "Operations",

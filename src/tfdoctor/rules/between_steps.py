@@ -17,9 +17,6 @@ SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
 BY_HAND = "whether training needs what a callback does at each batch is not in the file"
 
-SHOWN_ROWS = 8
-"""Rows of the table: the callbacks and lines that take most of the time."""
-
 
 RARELY = 0.99
 """Share of the time that is spared where work runs every 100 steps."""

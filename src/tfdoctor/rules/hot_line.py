@@ -13,9 +13,6 @@ BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True
 """Speaks only of time that no specific rule explains."""
 
-SHOWN_ROWS = 8
-"""Rows of the table: the lines that take most of the time."""
-
 NAMED = {LineWork.READING: StepWork.READING_RESULTS, LineWork.ENTERING: StepWork.STEP_ENTRY}
 """Kinds of work that a specific finding may be about."""
 

@@ -9,9 +9,6 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
 
-SHOWN_ROWS = 8
-"""Rows of the table: the lines that take most of the time."""
-
 KEPT = 0.01
 """Share of the time that is left when the work is done every 100 steps."""
 

@@ -14,9 +14,6 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 BY_HAND = "what the loop does with the result of the call is not certain from the file"
 
-SHOWN_ROWS = 8
-"""Rows of the table: the lines that take most of the time."""
-
 READ_MS = 5000.0
 """Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the
 default of its --reload_interval."""
