@@ -72,8 +72,9 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
         necessary = (PartTime(Stage.BETWEEN, ms(between_ms), LOOP_COST),) if between_ms < limits.least_ms else ()
         return Healthy(summary=summary, evidence=measures, necessary=necessary)
     first, seen = next(iter(hotspots), None), sum(one.seen for one in hotspots)
-    if first and 2 * first.seen >= seen and (first.callback or first.at):
-        summary += f", mostly in {first.callback}" if first.callback else f", mostly at {location(first.at)}"
+    if first and 2 * first.seen >= seen:
+        at = f", mostly at {first.at.path}:{first.at.line}" if first.at else ""
+        summary += f", mostly in {first.callback}" if first.callback else at
     longer = pace if pace and pace.ratio >= limits.longer else None
     if longer:
         summary += (
