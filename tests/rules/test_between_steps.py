@@ -8,8 +8,8 @@ from tests.rules.cases.between_steps import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.line_work import LineWork, SlowCall
+from tfdoctor.facts.step_time.loop_body import SingleOperations
 from tfdoctor.facts.step_time.retracing import Retracing
-from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table

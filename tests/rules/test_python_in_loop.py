@@ -6,16 +6,18 @@ import pytest
 
 from tests.rules.cases.python_in_loop import HISTOGRAM, example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.facts.step_time.loop_body import SingleOperations
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_in_loop import IF_NOT_NEEDED
-from tfdoctor.rules.python_in_loop.loop_lines import LoopLine
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
 
 
 def check(*times: float, seen: int = 9, step: float = 10.0, **more: Any) -> Verdict:
     places = (HISTOGRAM, Location("train.py", 39))
     aside = more.pop("aside", True)
-    lines = [LoopLine(place, ms, aside) for place, ms in zip(places, times, strict=False)]
+    lines = [
+        TimedLine(place, 9, ms, makes=False if aside else None) for place, ms in zip(places, times, strict=False)
+    ]
     return example(*lines, seen=seen, step=step, **more)
 
 
@@ -61,7 +63,7 @@ def test_logging_every_hundred_steps_is_healthy() -> None:
 
 
 def test_even_lines_are_not_named_in_the_summary() -> None:
-    places = tuple(LoopLine(Location("train.py", n), 2.0) for n in (1, 2, 3))
+    places = tuple(TimedLine(Location("train.py", n), 9, 2.0, makes=False) for n in (1, 2, 3))
     assert "train.py" not in as_finding(example(*places, step=10.0)).summary
 
 

@@ -11,8 +11,7 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
-from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.slow_call import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
@@ -132,7 +131,7 @@ def test_a_function_for_one_example_is_named_with_its_calls() -> None:
 
 
 def test_every_call_has_an_answer() -> None:
-    assert set(INSTEAD) | {SlowCall.WRITE} == set(SlowCall)  # see Writing
+    assert set(INSTEAD) | {SlowCall.WRITE} == set(SlowCall)
 
 
 def test_calls_in_a_few_steps_are_left_to_step_outlier() -> None:

@@ -1,11 +1,10 @@
 from collections import Counter
-from typing import Self
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.line_work import LineWork
+from tfdoctor.facts.step_time.loop_body import SingleOperations
 from tfdoctor.facts.step_time.retracing import Retracing
-from tfdoctor.facts.step_time.single_operations import SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
@@ -17,9 +16,6 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
 BY_HAND = "whether training needs what a callback does at each batch is not in the file"
-
-SHOWN_ROWS = 8
-"""Rows of the table: the callbacks and lines that take most of the time."""
 
 
 RARELY = 0.99
@@ -44,64 +40,6 @@ class Limits:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Hotspot:
-    """Work between two steps: a callback with its most frequent line, or a line outside of callbacks."""
-
-    callback: str
-    at: Location | None
-    sample_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class WorkBetween:
-    """What is done between two steps, in ms per step; ``slow_ms`` of ``time_ms`` are in lines of slow-call."""
-
-    time_ms: float
-    slow_ms: float = 0.0
-    hotspots: tuple[Hotspot, ...] = ()
-
-    @classmethod
-    def of(cls, free_ms: float, samples: StackSamples | None, slow: SlowCalls | None) -> Self:
-        """Leave out the lines that python-input and slow-call report, but no part of the callback that takes most.
-
-        What a callback calls is spared with it, so that one finding states all of its time.
-        """
-        if samples is None:
-            return cls(free_ms)
-        slow_lines = slow.places if slow else frozenset()
-        elsewhere = [place for place in samples.places if place in samples.makers or place.at in slow_lines]
-        hotspots = _hotspots(samples, elsewhere)
-        callback = hotspots[0].callback if hotspots else ""
-        calls = [place for place in elsewhere if callback and place.callback == callback]
-        others = [place for place in elsewhere if place not in calls]
-        return cls(
-            free_ms * (1.0 - samples.share(others)),
-            free_ms * samples.share(calls),
-            tuple(_hotspots(samples, others)),
-        )
-
-    @property
-    def own_ms(self) -> float:
-        """The time that no other finding states."""
-        return self.time_ms - self.slow_ms
-
-    @property
-    def sample_count(self) -> int:
-        """The samples in all hotspots."""
-        return sum(hotspot.sample_count for hotspot in self.hotspots)
-
-    @property
-    def mostly(self) -> str:
-        """Names what takes at least half of the time, as a clause; "" where nothing does."""
-        first = next(iter(self.hotspots), None)
-        if first is None or first.sample_count * 2 < self.sample_count:
-            return ""
-        if first.callback:
-            return f", mostly in {first.callback}"
-        return f", mostly at {first.at.path}:{first.at.line}" if first.at else ""
-
-
 def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts that explain a part of it
     breakdown: Breakdown,
     samples: StackSamples | None,
@@ -117,68 +55,92 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     known = samples if samples and samples.sample_count >= limits.stack_samples else None
     between_ms = breakdown[Stage.BETWEEN]
     functions_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
-    work = WorkBetween.of(max(0.0, between_ms - functions_ms) * (1.0 - own_share), known, slow)
-    if work.own_ms < max(limits.share * breakdown.step_ms, limits.least_ms):
-        short = between_ms < limits.least_ms
-        return Healthy(
-            summary=_summary(work, breakdown),
-            evidence=_measures(work, breakdown, limits),
-            necessary=(PartTime(Stage.BETWEEN, ms(between_ms), LOOP_COST),) if short else (),
-        )
-    longer = pace if pace and pace.ratio >= limits.longer else None
-    return _finding(work, breakdown, longer, _effects(work, breakdown, single), limits)
-
-
-def _summary(work: WorkBetween, breakdown: Breakdown) -> str:
-    """State the time between steps, and how much of it is other work where that is not all of it."""
-    between, other = milliseconds(breakdown[Stage.BETWEEN]), milliseconds(work.time_ms)
+    free_ms = max(0.0, between_ms - functions_ms) * (1.0 - own_share)
+    work_ms, slow_ms, hotspots = _work(free_ms, known, slow.places if slow else frozenset())
+    between, other = milliseconds(between_ms), milliseconds(work_ms)
     summary = f"{between} pass between two steps"
-    if other == between:
-        return summary
-    return f"{summary}, {other} of them in other work than calling or tracing functions and making batches"
-
-
-def _measures(work: WorkBetween, breakdown: Breakdown, limits: Limits) -> tuple[Measure, ...]:
-    other = "part of it in other work than calling functions or making batches"
-    share = work.time_ms / breakdown.step_ms
-    return (
-        Measure("time between training calls per step", ms(breakdown[Stage.BETWEEN])),
-        Measure(other, ms(work.time_ms), ms(limits.least_ms)),
-        Measure.share("share of the step in this work", share, limits.share),
+    if other != between:
+        summary += f", {other} of them in other work than calling or tracing functions and making batches"
+    measures = (
+        Measure("time between training calls per step", ms(between_ms)),
+        Measure(
+            "part of it in other work than calling functions or making batches", ms(work_ms), ms(limits.least_ms)
+        ),
+        Measure.share("share of the step in this work", work_ms / breakdown.step_ms, limits.share),
     )
-
-
-def _finding(
-    work: WorkBetween, breakdown: Breakdown, pace: UntracedPace | None, effects: tuple[Effect, ...], limits: Limits
-) -> Finding:
-    """Name what takes the time; with a pace, say that the traced steps are shorter than the others."""
-    summary = f"{_summary(work, breakdown)}{work.mostly}"
-    evidence: list[Evidence] = [*_measures(work, breakdown, limits)]
-    remedies = [_remedy(next(iter(work.hotspots), None))]
-    if pace:
+    if work_ms - slow_ms < max(limits.share * breakdown.step_ms, limits.least_ms):
+        necessary = (PartTime(Stage.BETWEEN, ms(between_ms), LOOP_COST),) if between_ms < limits.least_ms else ()
+        return Healthy(summary=summary, evidence=measures, necessary=necessary)
+    first, seen = next(iter(hotspots), None), sum(one.seen for one in hotspots)
+    if first and 2 * first.seen >= seen:
+        at = f", mostly at {first.at.path}:{first.at.line}" if first.at else ""
+        summary += f", mostly in {first.callback}" if first.callback else at
+    longer = pace if pace and pace.ratio >= limits.longer else None
+    if longer:
         summary += (
-            f"; steps outside of the traced ones take {number(round(pace.ratio, 1))} times as long "
-            f"({milliseconds(pace.step_ms)}), so that this work may grow with the step number"
+            f"; steps outside of the traced ones take {number(round(longer.ratio, 1))} times as long "
+            f"({milliseconds(longer.step_ms)}), so that this work may grow with the step number"
         )
-        label = "time of an untraced step relative to a traced one"
-        evidence.append(Measure.share(label, pace.ratio, limits.longer))
-        remedies.append(NEW_ONLY)
-    if work.hotspots:
-        evidence.append(_table(work))
-    return Finding(summary=summary, evidence=tuple(evidence), remedies=tuple(remedies), effects=effects)
-
-
-def _table(work: WorkBetween) -> Table:
-    return Table.of(
-        work.hotspots,
+    growth = "time of an untraced step relative to a traced one"
+    table = Table.of(
+        hotspots,
         ("callback", lambda one: one.callback or "-"),
         ("your line", lambda one: one.at),
-        ("time per step (estimate)", lambda one: ms(work.time_ms * one.sample_count / work.sample_count)),
+        ("time per step (estimate)", lambda one: ms(work_ms * one.seen / seen)),
         most=SHOWN_ROWS,
+    )
+    part = first.seen / seen if first and first.callback else None
+    return Finding(
+        summary=summary,
+        evidence=(
+            *measures,
+            *((Measure.share(growth, longer.ratio, limits.longer),) if longer else ()),
+            *((table,) if hotspots else ()),
+        ),
+        remedies=(_remedy(first), *((NEW_ONLY,) if longer else ())),
+        effects=tuple(_effects(work_ms, slow_ms, part, single.between_ms / between_ms if single else 0.0)),
     )
 
 
-def _remedy(first: Hotspot | None) -> Remedy:
+NEW_ONLY = Remedy("If the work grows with the step number, write or compute only what is new in each step")
+"""What to do about work that takes longer in later steps."""
+
+LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
+
+
+def _work(
+    free_ms: float, samples: StackSamples | None, slow: frozenset[Location | None]
+) -> tuple[float, float, list[TimedLine]]:
+    """Return the time of the work, that of it in lines of slow-call, and what it is.
+
+    Left out are the lines that python-input and slow-call report, but no part of the callback that takes most: what
+    a callback calls is spared with it, so that one finding states all of its time.
+    """
+    if samples is None:
+        return free_ms, 0.0, []
+    elsewhere = [place for place in samples.places if place in samples.makers or place.at in slow]
+    hotspots = _hotspots(samples, elsewhere)
+    callback = hotspots[0].callback if hotspots else ""
+    calls = [place for place in elsewhere if callback and place.callback == callback]
+    others = [place for place in elsewhere if place not in calls]
+    work_ms, slow_ms = free_ms * (1.0 - samples.share(others)), free_ms * samples.share(calls)
+    return work_ms, slow_ms, _hotspots(samples, others)
+
+
+def _hotspots(samples: StackSamples, elsewhere: Sequence[TimedLine]) -> list[TimedLine]:
+    """Return the lines besides those reported elsewhere, most first; a callback is one, at its first line."""
+    groups: dict[str | Location | None, Counter[Location | None]] = {}
+    for place in samples.places:
+        if place not in elsewhere:
+            groups.setdefault(place.callback or place.at, Counter())[place.at] += place.seen
+    hotspots = [
+        TimedLine(seen.most_common(1)[0][0], seen.total(), callback=key if isinstance(key, str) else "")
+        for key, seen in groups.items()
+    ]
+    return sorted(hotspots, key=lambda one: -one.seen)
+
+
+def _remedy(first: TimedLine | None) -> Remedy:
     if first and first.callback:
         action = f"Run the work of {first.callback} every 100 batches or once per epoch"
         changes = "it sees every 100th batch of an epoch"
@@ -196,8 +158,7 @@ def _without_own(samples: StackSamples | None, lines: HostLines | None) -> tuple
     """
     if samples is None or lines is None:
         return samples, 0.0
-    within = Counter[Location | None]()
-    between = Counter[Location | None]()
+    within, between = Counter[Location | None](), Counter[Location | None]()
     for stage, seen in ((Stage.HOST, within), (Stage.BETWEEN, between)):
         for line in lines.parts.get(stage, ()):
             if not line.callback and line.work is LineWork.OPERATIONS:
@@ -211,44 +172,21 @@ def _without_own(samples: StackSamples | None, lines: HostLines | None) -> tuple
     return replace(samples, places=others), share
 
 
-NEW_ONLY = Remedy("If the work grows with the step number, write or compute only what is new in each step")
-"""What to do about work that takes longer in later steps."""
+def _effects(work_ms: float, slow_ms: float, part: float | None, alone: float) -> Iterator[Effect]:
+    """Yield what running it every 100 steps saves: 99 % of a callback, a ``part`` of it; of other work at most all.
 
-
-LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
-
-
-def _effects(work: WorkBetween, breakdown: Breakdown, single: SingleOperations | None) -> tuple[Effect, ...]:
-    """Return what running it every 100 steps saves: 99 % of a callback; of other work at most all.
-
-    The operations that it runs one by one are computing, and are spared in the same proportion. The time of
-    slow calls in it is the same as slow-call states.
+    The operations that it runs one by one are computing, ``alone`` for each ms, and are spared in the same
+    proportion. The time of slow calls in it is the same as slow-call states.
     """
-    spared_ms, bound = work.own_ms, Bound.AT_MOST
-    if work.hotspots and work.hotspots[0].callback:
-        part = work.hotspots[0].sample_count / work.sample_count
-        spared_ms, bound = RARELY * (part * work.time_ms - work.slow_ms), Bound.EXPECTED
-    per_ms = single.between_ms / breakdown[Stage.BETWEEN] if single else 0.0
+    own_ms = spared_ms = work_ms - slow_ms
+    if part is not None:
+        spared_ms = RARELY * (part * work_ms - slow_ms)
+    bound = Bound.AT_MOST if part is None else Bound.EXPECTED
     parts = (
-        (StepWork.BETWEEN_CALLS, work.own_ms, 1.0 - spared_ms / work.own_ms),
-        (StepWork.SLOW_CALLS, work.slow_ms, 1.0 - RARELY),
+        (StepWork.BETWEEN_CALLS, own_ms, 1.0 - spared_ms / own_ms),
+        (StepWork.SLOW_CALLS, slow_ms, 1.0 - RARELY),
     )
-    return tuple(
-        Effect(stage, left, subject, ms(taken), bound=bound)
-        for subject, time_ms, left in parts
-        for stage, taken in ((Stage.BETWEEN, time_ms), (Stage.DEVICE, time_ms * per_ms))
-        if taken
-    )
-
-
-def _hotspots(samples: StackSamples, elsewhere: Sequence[TimedLine]) -> list[Hotspot]:
-    """Return what the stack samples show besides lines reported elsewhere, most first; of a callback as one."""
-    lines: dict[str | Location | None, Counter[Location | None]] = {}
-    for place in samples.places:
-        if place not in elsewhere:
-            lines.setdefault(place.callback or place.at, Counter())[place.at] += place.seen
-    hotspots = [
-        Hotspot(key if isinstance(key, str) else "", seen.most_common(1)[0][0], seen.total())
-        for key, seen in lines.items()
-    ]
-    return sorted(hotspots, key=lambda hotspot: -hotspot.sample_count)
+    for subject, time_ms, left in parts:
+        for stage, taken_ms in ((Stage.BETWEEN, time_ms), (Stage.DEVICE, time_ms * alone)):
+            if taken_ms:
+                yield Effect(stage, left, subject, ms(taken_ms), bound=bound)

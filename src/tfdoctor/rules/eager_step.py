@@ -1,5 +1,3 @@
-from typing import Self
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.host_lines import HostLines
@@ -34,29 +32,42 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the operations that run one by one with the functions."""
-    measures = (
+    measures = [
         Measure("operations outside of tf.functions per step", count(eager.operations)),
         Measure("time in operations outside of tf.functions", ms(eager.operations_ms)),
         Measure("time in tf.functions", ms(eager.functions_ms)),
-    )
-    few = eager.operations < limits.operations
+    ]
     own_ms = eager.operations_ms - (slow.ms if slow else 0.0)
     runs = f"Python runs {eager.operations:.0f} operations"
-    if few or own_ms <= eager.functions_ms:
-        return Healthy(summary=f"{runs} per step outside of tf.functions", evidence=measures)
-    mixed = Mixed.of(eager, lines)
+    if eager.operations < limits.operations or own_ms <= eager.functions_ms:
+        return Healthy(summary=f"{runs} per step outside of tf.functions", evidence=tuple(measures))
+    host_ms, device_ms, others_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE], _others_ms(eager, lines)
+    bound = Bound.EXPECTED if others_ms is None else Bound.AT_MOST
+    left = min(1.0, (limits.call_ms + (others_ms or 0.0)) / host_ms) if host_ms else 1.0
+    effects = [Effect(Stage.HOST, left, bound=bound)]
+    saved_ms = eager.operations_ms - eager.least_ms
+    if eager.least_ms and device_ms and saved_ms > 0:  # a CPU's kernels then run without pauses
+        effects.append(Effect(Stage.DEVICE, max(0.0, 1 - saved_ms / device_ms), bound=bound))
+    evidence: list[Evidence] = [*measures, Measure("host time per step", ms(host_ms))]
+    if eager.least_ms:
+        label = "time in the kernels of these operations, each at its fastest"
+        evidence.append(Measure(label, ms(eager.least_ms)))
+    if eager.step_at and not eager.asked:
+        columns = ("line that defines the function of a step", "line of the loop that calls it")
+        evidence.append(Table(columns, ((eager.step_at, eager.called_at or "unknown"),)))
+    if others_ms:
+        evidence.append(Measure("host time in lines that run no TensorFlow operation", ms(others_ms)))
     beside = f" beside {eager.beside}" if eager.beside else ""
     return Finding(
-        summary=f"{runs} one by one{beside} in {breakdown.each_step}{mixed.why}",
-        evidence=(*measures, Measure("host time per step", ms(breakdown[Stage.HOST])), *_evidence(eager, mixed)),
+        summary=f"{runs} one by one{beside} in {breakdown.each_step}{'' if others_ms is None else OUTSIDE}",
+        evidence=tuple(evidence),
         remedies=(_remedy(eager, lines),),
-        effects=tuple(_effects(eager, breakdown, mixed, limits)),
+        effects=tuple(effects),
     )
 
 
 OTHER = (LineWork.READING, LineWork.PYTHON)
 """Work that no graph holds."""
-
 
 OUTSIDE = (
     "; code between them that reads values of tensors (float(), int(), .numpy(), NumPy) has to stay outside of the "
@@ -64,54 +75,18 @@ OUTSIDE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Mixed:
-    """What lies between the operations of a step: such code cannot become a part of the function."""
+def _others_ms(eager: EagerWork, lines: HostLines | None) -> float | None:
+    """Return the host's time in lines that read values or run other code; None where a function can hold the step.
 
-    why: str = ""  # a clause for the summary; "" where a function can hold the whole step
-    other_ms: float = 0.0  # host time per step in lines that run no TensorFlow operation
-
-    @classmethod
-    def of(cls, eager: EagerWork, lines: HostLines | None) -> Self:
-        """Find lines that read values or run other code, and operations that no function of the user's holds.
-
-        Keras' own eager step is one function. Without stack samples nothing is known, and nothing is said.
-        Operations of several lines, of which one is in no function that a line of the user's calls, are the body of
-        a loop: it is no function yet, and may compute more than one training step, such as the steps of an
-        environment.
-        """
-        if lines is None or eager.asked:
-            return cls()
-        host = lines.parts.get(Stage.HOST, ())
-        others = [line for line in host if line.work in OTHER]
-        found = [line for line in host if line.work is LineWork.OPERATIONS and line.at]
-        in_loop = len({line.at for line in found}) > 1 and any(not line.caller for line in found)
-        mixed = bool(others) or in_loop
-        return cls(OUTSIDE, sum(line.ms for line in others)) if mixed else cls()
-
-
-def _evidence(eager: EagerWork, mixed: Mixed) -> Iterator[Measure | Table]:
-    """Yield what the kernels need, the function that each step calls, and the host's time outside of TensorFlow."""
-    if eager.least_ms:
-        label = "time in the kernels of these operations, each at its fastest"
-        yield Measure(label, ms(eager.least_ms))
-    if eager.step_at and not eager.asked:
-        columns = ("line that defines the function of a step", "line of the loop that calls it")
-        yield Table(columns, ((eager.step_at, eager.called_at or "unknown"),))
-    if mixed.other_ms:
-        label = "host time in lines that run no TensorFlow operation"
-        yield Measure(label, ms(mixed.other_ms))
-
-
-def _effects(eager: EagerWork, breakdown: Breakdown, mixed: Mixed, limits: Limits) -> Iterator[Effect]:
-    """Yield what a function leaves of the host's time, and of a CPU's kernels, which then run without pauses."""
-    bound = Bound.AT_MOST if mixed.why else Bound.EXPECTED
-    host_ms, device_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE]
-    remaining = min(1.0, (limits.call_ms + mixed.other_ms) / host_ms) if host_ms else 1.0
-    yield Effect(Stage.HOST, remaining, bound=bound)
-    saved = eager.operations_ms - eager.least_ms
-    if eager.least_ms and device_ms and saved > 0:
-        yield Effect(Stage.DEVICE, max(0.0, 1 - saved / device_ms), bound=bound)
+    Keras' own eager step is one function. Operations of several lines, of which one is in no function that a line
+    calls, are the body of a loop: it is no function yet, and may compute more than one training step, such as the
+    steps of an environment. Without stack samples nothing is known.
+    """
+    host = lines.parts.get(Stage.HOST, ()) if lines and not eager.asked else ()
+    others = [line.ms for line in host if line.work in OTHER]
+    found = [line for line in host if line.work is LineWork.OPERATIONS and line.at]
+    in_loop = len({line.at for line in found}) > 1 and any(not line.caller for line in found)
+    return sum(others) if others or in_loop else None
 
 
 def _remedy(eager: EagerWork, lines: HostLines | None) -> Remedy:
@@ -120,14 +95,12 @@ def _remedy(eager: EagerWork, lines: HostLines | None) -> Remedy:
         most = (line.at for line in found if line.work is LineWork.OPERATIONS and line.at)
         return Remedy(BESIDE, at=next(most, eager.at))
     if eager.asked:
-        return Remedy("Compile the model without run_eagerly=True", COMPILED, eager.at, "run-eagerly-off")
-    at = eager.step_at or eager.at
-    action = "Decorate the function of a step with tf.function" if eager.step_at else WRAPPED
+        action = "Compile the model without run_eagerly=True"
+        return Remedy(action, CODE["compiled"], eager.at, "run-eagerly-off")
+    at, action = eager.at, "Wrap the step in a tf.function"
+    if eager.step_at:
+        at, action = eager.step_at, "Decorate the function of a step with tf.function"
     return Remedy(action, CODE["function"], at, "tf-function")
 
 
 BESIDE = "Run the operations beside the step in a tf.function, or less often"
-
-WRAPPED = "Wrap the step in a tf.function"
-
-COMPILED = 'model.compile(optimizer="adam", loss="mse", run_eagerly=False)'

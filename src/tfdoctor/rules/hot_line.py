@@ -1,7 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork, slow_call
+from tfdoctor.facts.step_time.line_work import LineWork
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
 
@@ -12,9 +12,6 @@ SINCE = "0.1.0"
 BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True
 """Speaks only of time that no specific rule explains."""
-
-SHOWN_ROWS = 8
-"""Rows of the table: the lines that take most of the time."""
 
 NAMED = {LineWork.READING: StepWork.READING_RESULTS, LineWork.ENTERING: StepWork.STEP_ENTRY}
 """Kinds of work that a specific finding may be about."""
@@ -32,31 +29,8 @@ class Limits:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class HotLine:
-    """A line in a part of the step that no specific finding explains."""
-
-    stage: Stage
-    line: TimedLine
-
-    @property
-    def place(self) -> str:
-        """Where it is: its callback, or its file and line."""
-        line = self.line
-        return line.callback or (location(line.at) if line.at else "A line outside your files")
-
-    @property
-    def calls(self) -> str:
-        """What it calls most."""
-        named = [name or "its own code" for name in list(self.line.calls)[:2]]
-        return ", ".join(named) or "-"
-
-    @property
-    def change(self) -> str:
-        """What to do about it."""
-        if self.line.callback:
-            return f"Let {self.line.callback} run every 100 batches or once per epoch"
-        return CHANGES[self.line.work]
+Hot = tuple[Stage, TimedLine]
+"""A line in a part of the step that no specific finding explains."""
 
 
 def check(
@@ -70,10 +44,14 @@ def check(
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]
     least_ms = limits.share * breakdown.step_ms
     models = samples.models_at if samples else frozenset()
-    found = (one for part in parts for one in _hot(part, lines, unexplained, least_ms, limits))
-    hot = [one for one in found if one.line.work is not LineWork.ENTERING or one.line.at not in models]
+    hot = [
+        (part, line)
+        for part in parts
+        for line in _hot(part, lines, unexplained.subjects, least_ms, limits)
+        if line.work is not LineWork.ENTERING or line.at not in models
+    ]
     if hot:
-        return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
+        return _finding(sorted(hot, key=lambda one: -one[1].ms), unexplained, breakdown, limits)
     parts = [part for part in parts if not _is_besides(part, unexplained.subjects)]
     if not parts:
         return Healthy(summary="Findings and necessary work leave no large part of the host's time")
@@ -86,8 +64,7 @@ def check(
     evidence = [Measure("stack samples in the host's time", count(seen))]
     looping = [line.ms for line in own if line.work is LineWork.LOOPING]  # which no line chooses
     if looping:
-        label = "time of the framework's own work for each call"
-        evidence.append(Measure(label, ms(sum(looping))))
+        evidence.append(Measure("time of the framework's own work for each call", ms(sum(looping))))
     summary = f"No line of Python takes {percent(limits.share)} of the step in the host's time"
     return Healthy(summary=summary, evidence=tuple(evidence))
 
@@ -98,69 +75,74 @@ def _is_besides(part: Stage, named: frozenset[str]) -> bool:
 
 
 def _hot(
-    part: Stage, lines: HostLines, unexplained: Unexplained, least_ms: float, limits: Limits
-) -> Iterator[HotLine]:
+    part: Stage, lines: HostLines, named: frozenset[str], least_ms: float, limits: Limits
+) -> Iterator[TimedLine]:
     """Yield the lines of a part that take long, and the calls of functions whose other lines do together.
 
     Lines that a finding is about are left out; between-steps is about all but what starts compiled functions.
     """
-    named = unexplained.subjects
+
+    def is_long(line: TimedLine) -> bool:
+        return line.ms >= least_ms and line.seen >= limits.samples
+
     left = []
     for line in lines.own(part):
-        slow = StepWork.SLOW_CALLS in named and slow_call(line.main_call) is not None
+        slow = StepWork.SLOW_CALLS in named and line.call is not None
         besides = _is_besides(part, named) and line.work is not LineWork.ENTERING
         is_named = slow or besides or NAMED.get(line.work) in named
         starts = part is Stage.HOST and line.work is LineWork.ENTERING  # the training call itself
         is_own = (line.callback or line.at) and not starts  # else no line of the user's chooses it
         if line.work is not LineWork.LOOPING and is_own and not is_named:
             left.append(line)
-    long = [line for line in left if _is_long(line, least_ms, limits)]
-    callers = by_caller(line for line in left if line not in long)
-    callers = tuple(line for line in callers if line.at not in lines.around)
-    yield from (HotLine(part, line) for line in long)
-    yield from (HotLine(part, line) for line in callers if _is_long(line, least_ms, limits))
+    callers = by_caller(line for line in left if not is_long(line))
+    yield from filter(is_long, left)
+    yield from (line for line in callers if line.at not in lines.around and is_long(line))
 
 
-def _is_long(line: TimedLine, least_ms: float, limits: Limits) -> bool:
-    return line.ms >= least_ms and line.seen >= limits.samples
-
-
-def _finding(hot: list[HotLine], unexplained: Unexplained, breakdown: Breakdown, limits: Limits) -> Finding:
-    first = hot[0].line
-    share = first.ms / breakdown.step_ms
+def _finding(hot: Sequence[Hot], unexplained: Unexplained, breakdown: Breakdown, limits: Limits) -> Finding:
+    _, first = hot[0]
     mostly = f", mostly in {first.main_call}" if first.main_call else ""
     table = Table.of(
         hot,
-        ("your line", lambda one: one.line.at),
-        ("called from", lambda one: one.line.callback or one.line.caller or "-"),
-        ("calls", lambda one: one.calls),
-        ("part of the step", lambda one: str(one.stage)),
-        ("samples", lambda one: count(one.line.seen)),
-        ("time per step", lambda one: ms(one.line.ms)),
+        ("your line", lambda one: one[1].at),
+        ("called from", lambda one: one[1].callback or one[1].caller or "-"),
+        ("calls", lambda one: ", ".join(name or "its own code" for name in [*one[1].calls][:2]) or "-"),
+        ("part of the step", lambda one: str(one[0])),
+        ("samples", lambda one: count(one[1].seen)),
+        ("time per step", lambda one: ms(one[1].ms)),
         most=SHOWN_ROWS,
     )
     return Finding(
-        summary=f"{hot[0].place} takes about {milliseconds(first.ms)} of {breakdown.each_step}{mostly}",
+        summary=f"{_place(first)} takes about {milliseconds(first.ms)} of {breakdown.each_step}{mostly}",
         evidence=(
-            Measure.share("share of the step in the line", share, limits.share),
+            Measure.share("share of the step in the line", first.ms / breakdown.step_ms, limits.share),
             Measure("stack samples in the line", count(first.seen), count(limits.samples)),
             table,
         ),
-        remedies=tuple(Remedy(one.change, at=one.line.at) for one in hot[:SHOWN_ROWS]),
+        remedies=tuple(
+            Remedy(RARELY.format(line.callback) if line.callback else CHANGES[line.work], at=line.at)
+            for _, line in hot[:SHOWN_ROWS]
+        ),
         effects=tuple(_effects(hot, unexplained)),
         alike=len(hot) - 1,
     )
 
 
-def _effects(hot: Iterable[HotLine], unexplained: Unexplained) -> Iterator[Effect]:
+def _place(line: TimedLine) -> str:
+    return line.callback or (location(line.at) if line.at else "A line outside your files")
+
+
+def _effects(hot: Iterable[Hot], unexplained: Unexplained) -> Iterator[Effect]:
     """Yield each line's time as a ceiling; all of a part together at most what is unexplained in it."""
     left = dict(unexplained.parts_ms)
-    for one in hot:
-        of = min(one.line.ms, left[one.stage])
-        left[one.stage] -= of
+    for stage, line in hot:
+        of = min(line.ms, left[stage])
+        left[stage] -= of
         if of > 0:
-            yield Effect(one.stage, 0.0, one.place, ms(of), bound=Bound.AT_MOST)
+            yield Effect(stage, 0.0, _place(line), ms(of), bound=Bound.AT_MOST)
 
+
+RARELY = "Let {} run every 100 batches or once per epoch"
 
 CHANGES = {
     LineWork.READING: "Read the value every 100 steps, or once per epoch",

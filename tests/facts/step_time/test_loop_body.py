@@ -8,7 +8,7 @@ from tests.builders import Row, chart, line, marker, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.line_work import SlowCall
-from tfdoctor.facts.step_time.loop_body import LoopBody
+from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
@@ -45,14 +45,14 @@ def test_the_body_is_divided_by_the_samples() -> None:
         (TimedLine(LOG, 6, makes=False), TimedLine(LOAD, 2, makes=True), TimedLine(LOOP, 1), TimedLine(None, 1))
     )
     found = LoopLines.measure(samples, LoopBody(5.0, 3.0), GRAPH, None)
-    assert [(one.at, one.aside) for one in found.lines] == [(LOG, True)]
+    assert [(one.at, one.makes) for one in found.lines] == [(LOG, False)]
     assert found.seen == 6
     assert found.total_ms == pytest.approx(3.0)
 
 
 def test_a_line_of_unknown_use_is_not_aside() -> None:
     found = LoopLines.measure(StackSamples((TimedLine(LOG, 6),)), LoopBody(5.0, 0.0), GRAPH, None)
-    assert [one.aside for one in found.lines] == [False]
+    assert [one.makes for one in found.lines] == [None]
 
 
 def test_slow_calls_are_left_to_their_rule() -> None:
@@ -70,3 +70,23 @@ def test_a_step_that_runs_operation_by_operation_has_no_separate_loop() -> None:
     samples = StackSamples((TimedLine(LOG, 6),))
     with pytest.raises(Unavailable, match="operation by operation"):
         LoopLines.measure(samples, LoopBody(5.0, 0.0), EagerWork(500.0, 9.0, 0.1), None)
+
+
+def step(n: int) -> list[Row]:
+    """A function of 4 ms, then an operation of 1 ms in the call and one of 2 ms after it."""
+    at = 10.0 * n
+    return [
+        marker(n, at, at + 6),
+        ("train_step", at + 0.5, at + 4.5, {"tf_function_call": "notTraced-nonXla"}),
+        ("EagerLocalExecute: Mul", at + 4.6, at + 5.8, {}),
+        ("mul:Mul", at + 4.7, at + 5.7, {}),
+        ("EagerLocalExecute: RangeDataset", at + 7, at + 9.2, {}),
+        ("RangeDataset:RangeDataset", at + 7.1, at + 9.1, {}),
+    ]
+
+
+def test_operations_are_divided_by_the_end_of_the_call() -> None:
+    rows = [row for n in range(6) for row in step(n)]
+    found = chart(trace(host=[line("python", *rows)])).fact(SingleOperations)
+    assert found.inside_ms == pytest.approx(1.0, rel=0.1)
+    assert found.between_ms == pytest.approx(2.0, rel=0.15)

@@ -2,16 +2,17 @@
 
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.facts.step_time.loop_body import SingleOperations
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_in_loop import check
-from tfdoctor.rules.python_in_loop.loop_lines import LoopLine, LoopLines
+from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
 from tfdoctor.terms.verdict import Location, Verdict
 
 HISTOGRAM = Location("train.py", 36)
 
 
 def example(
-    *lines: LoopLine,
+    *lines: TimedLine,
     seen: int = 11,
     samples: int = 12,
     body_ms: float | None = None,
@@ -31,9 +32,9 @@ def example(
 
 def sick() -> Verdict:
     """Histograms of the weights take 4 of each 7 ms step, in a loop over a dataset."""
-    return example(LoopLine(HISTOGRAM, 4.0))
+    return example(TimedLine(HISTOGRAM, 9, 4.0, makes=False))
 
 
 def healthy() -> Verdict:
     """The same loop, which makes histograms every 100 steps: 0.04 ms of each 3 ms step."""
-    return example(LoopLine(HISTOGRAM, 0.04))
+    return example(TimedLine(HISTOGRAM, 9, 0.04, makes=False))

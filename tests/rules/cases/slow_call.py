@@ -5,13 +5,11 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
-from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.slow_call import check
 from tfdoctor.rules.slow_call.single_calls import SingleCalls
-from tfdoctor.rules.slow_call.writing import Writing
 from tfdoctor.terms.verdict import Location, Stage, Verdict
 
 
@@ -27,9 +25,7 @@ def example(  # noqa: PLR0913 - the calls, and all that says what a change may s
 ) -> Verdict:
     """Judge these lines of a loop, of which 30 steps were sampled."""
     whole = step or Breakdown.of(between=153.0, host=5.0, device=10.0)
-    slow = SlowCalls(lines, 30)
-    writing = Writing.measure(slow, whole, phases, run)
-    return check(slow, whole, long, single, body, examples, writing)
+    return check(SlowCalls(lines, 30), whole, long, single, body, examples, phases, run)
 
 
 def sick() -> Verdict:

@@ -38,20 +38,16 @@ class CompileTime:
         long = [step.end_ps - step.start_ps for step in steps.steps]
         steady = SteadySteps.of(steps)
         exposed = compiling - activity.of(Stage.DEVICE)
-        inside = steady.ms(exposed & steady.calls)
         longest = int((compiling.ends_ps - compiling.starts_ps).max(initial=0))
         return cls(
             sum(holding),
             len(holding),
             sum(holding[len(holding) // 2 :]),
-            inside,
-            steady.ms(exposed) - inside,
+            *steady.split_ms(exposed),
             longest / 1e9,
             sum(within) / max(1, sum(long)),
             frozenset(
-                place
-                for place, steady in enumerate(steps.steady)
-                if not steady and within[place] >= MOSTLY * long[place]
+                at for at, steady in enumerate(steps.steady) if not steady and within[at] >= MOSTLY * long[at]
             ),
         )
 

@@ -24,10 +24,7 @@ from tfdoctor.trace.names import EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS
 FUNCTION = re.compile(r"EagerLocalExecute: __\w+")
 """Python runs a whole function: its name begins with "__inference_" or "__forward_"."""
 
-US = 1e-3
-"""A microsecond in ms."""
-
-STARTING, SCHEDULING = 2.0 * US, 0.5 * US
+STARTING, SCHEDULING = 2e-3, 0.5e-3
 """Ms that running a kernel from Python adds to the kernel (the shortest of 8 traced runs took 1.3 to 2.1 us, the
 5th percentile 1.7 to 2.4 us), and that a graph's executor spends on each operation at least (0.4 to 0.7 us for
 those that only pass a tensor on; TensorFlow 2.21 on a Xeon with AMX)."""
@@ -63,11 +60,11 @@ class EagerWork:
         """
         if framework.foreign:
             raise Unavailable(f"a run of {framework.title} compiles its steps")
-        lines = trainers(line for line in trace.host_lines if len(line))
+        lines = trainers(trace.host_lines)
         steady = SteadySteps.of(steps)
-        operations = [(line, is_named(line, EAGER_OPERATION.fullmatch)) for line in lines]
-        begun = sum(int(steady.holds(line.start_ps[mask]).sum()) for line, mask in operations)
-        single = Intervals.any_of(spans_of(line, mask) for line, mask in operations)
+        masks = [is_named(line, EAGER_OPERATION.fullmatch) for line in lines]
+        begun = sum(int(steady.holds(line.start_ps[mask]).sum()) for line, mask in zip(lines, masks, strict=True))
+        single = Intervals.any_of(map(spans_of, lines, masks))
         whole = Intervals.any_of(spans_of(line, is_named(line, _is_function)) for line in lines)
         if not single and not whole:
             raise Unavailable("the trace does not show what Python ran (TensorFlow before 2.4)")
@@ -75,6 +72,9 @@ class EagerWork:
         loop_at = recording.manifest.steps.at if recording.manifest else None
         locate = Places.of(recording)
         step, call = map(locate, _step_function(recording))
+        python = recording.program.python if recording.program else None
+        seen = recording.manifest.steps.candidates if recording.manifest else ()
+        takes_gradients = any(one.source == StepSource.EAGER_GRADIENT for one in seen)
         return cls(
             begun / steady.rounds,
             steady.ms(single - whole),  # not within a function that runs on the thread of Python
@@ -84,7 +84,7 @@ class EagerWork:
             _least(lines, whole, steady) if device.kind == DeviceKind.CPU else 0.0,
             step,
             call,
-            _compiled_step(recording),
+            python.fed.function if python and python.fed and not takes_gradients else "",
         )
 
 
@@ -111,19 +111,10 @@ def _is_function(name: str) -> bool:
     return name in FUNCTION_RUNS or FUNCTION.fullmatch(name) is not None
 
 
-def _compiled_step(recording: Recording) -> str:
-    """Return the name of the tf.function that trains; "" where none does, or Python takes gradients as well."""
-    python = recording.program.python if recording.program else None
-    seen = recording.manifest.steps.candidates if recording.manifest else ()
-    eager = any(one.source == StepSource.EAGER_GRADIENT for one in seen)
-    return python.fed.function if python and python.fed and not eager else ""
-
-
 def _step_function(recording: Recording) -> tuple[SourceLine | None, SourceLine | None]:
     """Return where the function is defined that most samples of steps are in, and the line that mostly calls it."""
     log = recording.run
-    times: Counter[SourceLine] = Counter()
-    calls: Counter[tuple[SourceLine, SourceLine]] = Counter()
+    times, calls = Counter[SourceLine](), Counter[tuple[SourceLine, SourceLine]]()
     for bucket in log.buckets if log else ():
         for number, count in bucket.samples.items():
             stack = log.stacks.get(int(number)) if log and number.isdecimal() else None

@@ -10,7 +10,7 @@ import numpy as np
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.line_work import WITHIN, LineWork, shown, work_of
-from tfdoctor.facts.step_time.sample_table import SampleRow, SampleTable
+from tfdoctor.facts.step_time.sampled_steps import SampleRow, SampleTable
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace

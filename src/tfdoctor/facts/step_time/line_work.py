@@ -86,17 +86,11 @@ class SlowCall(StrEnum):
 
 
 FUNCTIONS = {
-    "fit": SlowCall.FIT,
-    "predict": SlowCall.PREDICT,
-    "evaluate": SlowCall.EVALUATE,
-    "get_weights": SlowCall.WEIGHTS,
-    "set_weights": SlowCall.WEIGHTS,
-    "clone_model": SlowCall.CLONE,
-    "save": SlowCall.SAVE,
-    "save_weights": SlowCall.SAVE,
-    "save_model": SlowCall.SAVE,
+    "fit": SlowCall.FIT, "predict": SlowCall.PREDICT, "evaluate": SlowCall.EVALUATE,
+    "get_weights": SlowCall.WEIGHTS, "set_weights": SlowCall.WEIGHTS, "clone_model": SlowCall.CLONE,
+    "save": SlowCall.SAVE, "save_weights": SlowCall.SAVE, "save_model": SlowCall.SAVE,
     "clear_session": SlowCall.CLEAR,
-}
+}  # fmt: skip
 """Names of functions of Keras (2 and 3) and of TensorFlow's checkpoints; nothing else there has these names."""
 
 LAYER_CALL = "layer.__call__"

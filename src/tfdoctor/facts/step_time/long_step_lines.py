@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.sample_table import SampleRow, SampleTable
+from tfdoctor.facts.step_time.sampled_steps import SampleRow, SampleTable
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording

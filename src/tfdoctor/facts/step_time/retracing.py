@@ -33,7 +33,6 @@ class Retraced:
     traced: int  # calls that traced it
     tracings: int  # of the whole run, until the last of these calls
     changed: tuple[str, ...] = ()  # an argument's value in each trace; () where not recorded
-    remade: bool = False  # each trace is that of a new function object
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +60,14 @@ class Retracing:
         """
         if framework.foreign:
             raise Unavailable(f"a run of {framework.title} has no tf.function")
-        lines = [line for line in trace.host_lines if len(line)]
+        lines = trace.host_lines
         whole = steps.steps[0].start_ps, steps.steps[-1].end_ps
         steady = SteadySteps.of(steps)
         working, calls = activity.of(Stage.DEVICE), Intervals.any_of(map(function_calls, lines))
         tracing = Intervals.any_of(map(_tracing, lines)) - working
-        inside = steady.ms(tracing & steady.calls)
-        return cls(
-            tuple(_functions(lines, whole, recording.program)),
-            inside,
-            steady.ms(tracing) - inside,
-            steady.ms(calls - steady.calls - working - tracing),
-        )
+        calling_ms = steady.ms(calls - steady.calls - working - tracing)
+        functions = tuple(_functions(lines, whole, recording.program))
+        return cls(functions, *steady.split_ms(tracing), calling_ms)
 
     @property
     def total_ms(self) -> float:
@@ -90,17 +85,12 @@ def function_calls(line: Line, name: str = "") -> Intervals:
 def _tracing(line: Line) -> Intervals:
     """Return when a thread traced: it built a graph, or prepared a new one to run."""
     events, ways = line.stats.values(CALL)
-    if not ways:
-        return Intervals()
     traced = np.zeros(len(line), bool)
-    traced[events] = [_is_traced(way) for way in ways]
-    calls = spans_of(line, traced)
-    if not calls:
-        return calls
-    prepares = spans_of(line, is_named(line, EAGER_EXECUTE.__eq__))
-    runs = spans_of(line, is_named(line, EAGER_KERNEL.__eq__))
-    builds = spans_of(line, is_named(line, GRAPH_BUILDING.__eq__))
-    return calls & (builds | (prepares - runs))
+    traced[events] = list(map(_is_traced, ways))
+    prepares, runs, builds = (
+        spans_of(line, is_named(line, name.__eq__)) for name in (EAGER_EXECUTE, EAGER_KERNEL, GRAPH_BUILDING)
+    )
+    return spans_of(line, traced) & (builds | (prepares - runs))
 
 
 def _is_traced(way: Value) -> bool:

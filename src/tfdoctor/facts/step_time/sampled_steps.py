@@ -1,4 +1,4 @@
-"""The steps in which stack samples count: the measured ones, and calls that were traced only to be sampled."""
+"""The stack samples in traced steps: the measured ones, and calls that were traced only to be sampled."""
 
 from dataclasses import dataclass, replace
 from itertools import compress
@@ -7,7 +7,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, WORKING, working
 from tfdoctor.facts.steps.compilations import compilations
 from tfdoctor.facts.steps.markers import marked_step
 from tfdoctor.facts.steps.step import chain
@@ -15,7 +17,9 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import PythonRecord, SeenPlace
+from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Trace
+from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.lines import LIMIT_PS
 from tfdoctor.trace.names import SAMPLED
 
@@ -43,8 +47,9 @@ class SampledSteps:
         if whole is None:
             return cls(trace, steps, activity, python)
         together = _with_calls(steps, whole, recording)
-        if python is not None:
-            python = _within(python, steps.steps[-1].end_ps, together, whole)
+        began_ps = sampling_began(python, whole) if python else None
+        if python is not None and began_ps is not None:
+            python = _within(python, began_ps, steps.steps[-1].end_ps, StepSpans.of(together))
         return cls(whole, together, Chart([whole, recording]).fact(Activity), python)
 
 
@@ -79,17 +84,72 @@ def _with_calls(steps: Steps, trace: Trace, recording: Recording) -> Steps:
     return replace(steps, steps=every, steady=steady, stalled=())
 
 
-def _within(python: PythonRecord, end_ps: int, steps: Steps, trace: Trace) -> PythonRecord:
+def _within(python: PythonRecord, began_ps: int, end_ps: int, steady: StepSpans) -> PythonRecord:
     """Leave out the samples after the measured steps that lie in no steady call."""
-    began_ps = sampling_began(python, trace)
-    if began_ps is None:
-        return python
-    spans = StepSpans.of(steps)
-
-    def counted(place: SeenPlace) -> SeenPlace:
+    places = []
+    for place in python.places:
         times = times_of(place, began_ps)
-        kept = tuple(compress(place.when_us, (times < end_ps) | spans.holds(times)))
-        return replace(place, when_us=kept, seen=len(kept))
+        kept = tuple(compress(place.when_us, (times < end_ps) | steady.holds(times)))
+        if kept:
+            places.append(replace(place, when_us=kept, seen=len(kept)))
+    return replace(python, places=tuple(places))
 
-    places = tuple(place for place in map(counted, python.places) if place.seen)
-    return replace(python, places=places)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleRow:
+    """The samples of one place: (n,) each."""
+
+    place: SeenPlace
+    step: NDArray[np.int64]  # the position of the step
+    steady: NDArray[np.bool_]  # the step is
+    after: NDArray[np.bool_]  # the training call has returned
+    part: NDArray[np.str_]  # the step's, as in Breakdown; UNKNOWN where a copy or a collective counts first
+    amid: NDArray[np.bool_]  # after the first operation of the call, and before its last one
+
+    def only(self, mask: NDArray[np.bool_]) -> Self:
+        """Return some of the samples."""
+        step, steady, after = self.step[mask], self.steady[mask], self.after[mask]
+        return type(self)(self.place, step, steady, after, self.part[mask], self.amid[mask])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleTable:
+    """All samples of the trainer's thread that lie in a traced step, also one that is traced for samples alone."""
+
+    rows: tuple[SampleRow, ...]
+
+    @classmethod
+    def measure(cls, trace: Trace, sampled: SampledSteps, framework: Framework) -> Self:
+        """Find the step of each sample, and what the trace shows at its time.
+
+        Raises:
+            Unavailable: the stack was not sampled, or the samples have no time in the trace.
+        """
+        record, steps, ran = sampled.python, sampled.steps, sampled.activity
+        if record is None:
+            raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
+        began_ps = sampling_began(record, trace)
+        if began_ps is None:
+            raise Unavailable(
+                "the stack samples have no time in the trace (an older recording, or TensorFlow before 2.5)"
+            )
+        starts, call_ends, ends = np.array([(s.start_ps, s.call_end_ps, s.end_ps) for s in steps.steps], np.int64).T
+        device, steady = ran.of(Stage.DEVICE), np.array(steps.steady, bool)
+        operations = pairs_of(device.within(one.start_ps, one.call_end_ps).bounds_ps for one in steps.steps)
+        others = {Stage.DEVICE: device, Stage.INPUT: working(ran, Stage.INPUT), UNKNOWN: working(ran, *WORKING)}
+        rows = []
+        for place in record.places:
+            times = times_of(place, began_ps)
+            at = np.searchsorted(starts, times, side="right") - 1
+            inside = (at >= 0) & (times < ends[at])
+            times, at = times[inside], at[inside]
+            after, (first, last) = times >= call_ends[at], operations[at].T
+            part = np.where(after, str(Stage.BETWEEN), str(Stage.HOST))
+            part = np.select([spans.holds(times) for spans in others.values()], [str(one) for one in others], part)
+            rows.append(SampleRow(place, at, steady[at], after, part, (first < times) & (times < last)))
+        return cls(tuple(rows))
+
+    @property
+    def steady_rows(self) -> tuple[SampleRow, ...]:
+        """The samples in steady steps."""
+        return tuple(row.only(row.steady) for row in self.rows)

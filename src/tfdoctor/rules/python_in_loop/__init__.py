@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.facts.step_time.loop_body import SingleOperations
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
 
 __doc__, CODE = page(__file__)
@@ -9,17 +9,11 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
 
-SHOWN_ROWS = 8
-"""Rows of the table: the lines that take most of the time."""
-
 KEPT = 0.01
 """Share of the time that is left when the work is done every 100 steps."""
 
 MOST = 0.5
 """Share of the lines' time that no later step depends on, from which the saving is what to expect."""
-
-
-EDIT = "loop-work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +38,9 @@ def check(
 ) -> Verdict:
     """Compare the time of the loop's own lines, without what follows a read of a GPU's value, with the step."""
     syncs_ms = syncs.host_ms if syncs else 0.0  # reported by host-sync
+    least_ms = max(limits.least_ms, limits.share * breakdown.step_ms)
     body_ms, time_ms = max(0.0, lines.body_ms - syncs_ms), max(0.0, lines.total_ms - syncs_ms)
-    if _matters(body_ms, breakdown, limits) and lines.sample_count < limits.stack_samples:
+    if body_ms >= least_ms and lines.sample_count < limits.stack_samples:
         taken = f"{milliseconds(body_ms)} of Python in the body of the loop"
         few = counted(lines.sample_count, "stack sample")
         return NotApplicable(reason=f"{few} cannot tell which lines take {taken}")
@@ -55,20 +50,22 @@ def check(
         Measure("time of the loop's own Python per step", ms(time_ms), ms(limits.least_ms)),
     )
     summary = f"Python code in the body of the loop takes {milliseconds(time_ms)} of {breakdown.each_step}"
-    if not _matters(time_ms, breakdown, limits) or lines.seen < limits.stack_samples:
+    if time_ms < least_ms or lines.seen < limits.stack_samples:
         return Healthy(summary=summary, evidence=measures)
-    first = lines.lines[0]
+    first, scale = lines.lines[0], time_ms / lines.total_ms
+    table = Table.of(
+        lines.lines,
+        ("your line", lambda line: line.at),
+        ("time per step (estimate)", lambda line: ms(line.ms * scale)),
+        most=SHOWN_ROWS,
+    )
     mostly = f", mostly at {location(first.at)}" if 2 * first.ms >= lines.total_ms else ""
     return Finding(
         summary=summary + mostly,
-        evidence=(*measures, _table(lines, time_ms)),
-        remedies=(Remedy(RARELY if first.aside else IF_NOT_NEEDED, CODE["loop"], first.at, EDIT),),
+        evidence=(*measures, table),
+        remedies=(Remedy(RARELY if first.makes is False else IF_NOT_NEEDED, CODE["loop"], first.at, "loop-work"),),
         effects=_effects(lines, time_ms, single),
     )
-
-
-def _matters(time_ms: float, breakdown: Breakdown, limits: Limits) -> bool:
-    return time_ms >= limits.least_ms and time_ms >= limits.share * breakdown.step_ms
 
 
 def _effects(lines: LoopLines, time_ms: float, single: SingleOperations | None) -> tuple[Effect, ...]:
@@ -76,7 +73,7 @@ def _effects(lines: LoopLines, time_ms: float, single: SingleOperations | None) 
 
     The operations that these lines run one by one are computing: they are spared in the same proportion.
     """
-    part = sum(line.ms for line in lines.lines if line.aside) / lines.total_ms
+    part = sum(line.ms for line in lines.lines if line.makes is False) / lines.total_ms
     left, bound = 1.0 - (1.0 - KEPT) * part, Bound.EXPECTED
     if part < MOST:
         left, bound = 0.0, Bound.AT_MOST
@@ -84,16 +81,6 @@ def _effects(lines: LoopLines, time_ms: float, single: SingleOperations | None) 
     computing_ms = single.inside_ms * min(1.0, theirs) if single else 0.0
     times = {Stage.HOST: time_ms, Stage.DEVICE: computing_ms}
     return Effect.of_stages(times, StepWork.LOOP_BODY, left, bound)
-
-
-def _table(lines: LoopLines, time_ms: float) -> Table:
-    scale = time_ms / lines.total_ms
-    return Table.of(
-        lines.lines,
-        ("your line", lambda line: line.at),
-        ("time per step (estimate)", lambda line: ms(line.ms * scale)),
-        most=SHOWN_ROWS,
-    )
 
 
 RARELY = "Do this work every 100 steps"

@@ -1,6 +1,5 @@
 """The user's lines in the body of the training loop that make no batch, with their time."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,16 +8,7 @@ from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.terms.verdict import Location
-
-
-@dataclass(frozen=True, slots=True)
-class LoopLine:
-    """A line: its time in ms per training step, and whether no later call is known to depend on it."""
-
-    at: Location
-    ms: float
-    aside: bool = True
+from tfdoctor.facts.step_time.timed_line import TimedLine, summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +20,7 @@ class LoopLines:
     installed packages. ``body_ms`` is the time of them all.
     """
 
-    lines: tuple[LoopLine, ...]
+    lines: tuple[TimedLine, ...]
     seen: int
     sample_count: int
     body_ms: float
@@ -46,13 +36,17 @@ class LoopLines:
             raise Unavailable("the step itself runs operation by operation, so the loop has no separate work")
         each_ms = body.host_ms / max(1, samples.sample_count)
         calls = {samples.called_at, eager.at, *(slow.places if slow else ())}
-        seen: Counter[tuple[Location, bool]] = Counter()
-        for place in samples.places:
-            if place.at is not None and not place.makes and place.at not in calls:
-                seen[place.at, place.makes is False] += place.seen
-        lines = (LoopLine(at, count * each_ms, aside) for (at, aside), count in seen.items())
-        ordered = sorted(lines, key=lambda line: -line.ms)
-        return cls(tuple(ordered), seen.total(), samples.sample_count, body.host_ms)
+        seen = summed(
+            ((place.at, place.makes is False), place.seen)
+            for place in samples.places
+            if place.at is not None and not place.makes and place.at not in calls
+        )
+        lines = (
+            TimedLine(at, count, count * each_ms, makes=False if aside else None)
+            for (at, aside), count in seen.items()
+        )
+        ordered = tuple(sorted(lines, key=lambda line: -line.ms))
+        return cls(ordered, sum(seen.values()), samples.sample_count, body.host_ms)
 
     @property
     def total_ms(self) -> float:

@@ -41,7 +41,10 @@ def check(
     )
     if compiling.steps < limits.steps or compiling.late < limits.late:
         return Healthy(summary=f"{summary} and not again", evidence=evidence)
-    effects = _effects(compiling)
+    parts = ((Stage.HOST, compiling.host_ms), (Stage.BETWEEN, compiling.between_ms))
+    effects = tuple(Effect(stage, 0.0, StepWork.COMPILING, ms(time_ms)) for stage, time_ms in parts)
+    if compiling.apart or not compiling.total_ms:  # only other steps compile, which have no model
+        effects = ()
     share = f", in {percent(compiling.share)} of the traced time" if compiling.share else ""
     return Finding(
         concern=Concern.LONG_STEPS,
@@ -50,16 +53,6 @@ def check(
         remedies=(_remedy(shapes, padding.buckets if padding else ()),),
         effects=effects,
         severity=None if effects else Severity.of(compiling.share),
-    )
-
-
-def _effects(compiling: CompileTime) -> tuple[Effect, ...]:
-    """Return what compiling costs a steady step; () where only other steps compile, which have no model."""
-    if compiling.apart or not compiling.total_ms:
-        return ()
-    return (
-        Effect(Stage.HOST, 0.0, StepWork.COMPILING, ms(compiling.host_ms)),
-        Effect(Stage.BETWEEN, 0.0, StepWork.COMPILING, ms(compiling.between_ms)),
     )
 
 

@@ -1,11 +1,11 @@
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.input.sequence_padding import bucketing, few_lengths
 from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.phases.run_traces import RunTraces
+from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.rules.retracing import over_run
-from tfdoctor.rules.retracing.over_run import RepeatedTracing, repeated
-from tfdoctor.rules.retracing.remedies import COMPILE, ONCE, ONE_COMPILE, for_change
+from tfdoctor.rules.retracing.given_shapes import GivenShapes
+from tfdoctor.rules.retracing.over_run import RepeatedTracing, remade
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
 
 __doc__, CODE = page(__file__)
@@ -14,6 +14,11 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 
 BY_HAND = "whether the function may compute with a tensor instead of a Python value is not in the file"
+
+SHOWN_VALUES = 3
+"""Values of the changing argument, or parameter, that a cell of a table holds."""
+
+NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +61,13 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, and all facts of the ru
     limits: Limits = Limits(),
 ) -> Verdict:
     """Report functions that are retraced repeatedly, in the traced steps or over the run."""
-    share = limits.share
-    again = repeated(traces, phases, calls, again=limits.again, made=limits.made, share=share)
+    again = RepeatedTracing.of(traces, phases, calls, again=limits.again, made=limits.made, share=limits.share)
     if isinstance(retracing, Unavailable) or breakdown is None:  # no traced training steps
         if again:
-            return over_run.finding(again, {})
+            return _over_run(again, {})
         if traces and phases and phases.whole:
-            return over_run.healthy(traces, phases)
-        missing = retracing if isinstance(retracing, Unavailable) else NO_STEPS
+            return _healthy(traces, phases)
+        missing = retracing if isinstance(retracing, Unavailable) else "the run has no training steps"
         return NotApplicable(reason=str(missing))
     retraced = [
         function
@@ -77,26 +81,30 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, and all facts of the ru
     return _of_older(run if traces is None else None, retracing, breakdown, limits)
 
 
-NO_STEPS = "the run has no training steps"
+def _healthy(traces: RunTraces, phases: RunPhases) -> Healthy:
+    share = percent(phases.share(Phase.TRACING))
+    times = sum(function.tracings for function in traces.functions)
+    again = ", none of them again and again" if times > 1 else ""
+    return Healthy(
+        summary=f"{counted(times, 'call')} of the run traced a tf.function{again}; tracing and compiling took "
+        f"{share} of it",
+        concern=Concern.RUN,
+    )
 
 
 def _of_both(
     again: RepeatedTracing, retracing: Retracing, retraced: Sequence[Retraced], run: RunTracing | None
 ) -> Finding:
     """State the run's time; where the traced steps show the same, it has a part in the typical step as well."""
-    changed = {function.name: function.changed for function in (run.functions if run else ())}
-    changed |= {function.name: function.changed for function in retraced}
-    found = over_run.finding(again, changed)
+    seen: list[Retraced | TracedInRun] = [*(run.functions if run else ()), *retraced]
+    changed = {function.name: function.changed for function in seen}
+    found = _over_run(again, changed)
     names = {function.name for function in again.functions}
     if names.isdisjoint(function.name for function in retraced):
         return found
     time = Measure("retracing time per typical step", ms(retracing.total_ms))
-    return replace(
-        found,
-        evidence=(*found.evidence, time, _table(retraced)),
-        effects=_effects(retracing),
-        concern=Concern.TYPICAL_STEP,
-    )
+    evidence = (*found.evidence, time, _table(retraced))
+    return replace(found, evidence=evidence, effects=_effects(retracing), concern=Concern.TYPICAL_STEP)
 
 
 def _of_window(
@@ -111,7 +119,7 @@ def _of_window(
             Measure("step time", ms(breakdown.step_ms)),
             _table(retraced),
         ),
-        remedies=(for_change(worst, at),),
+        remedies=(_for_change(worst.name, worst.changed, at),),
         effects=_effects(retracing),
     )
 
@@ -128,37 +136,37 @@ def _of_older(run: RunTracing | None, retracing: Retracing, breakdown: Breakdown
         and function.last >= function.calls / 2
         and function.step_ms >= limits.share * (function.step_ms + breakdown.step_ms)
     ]
-    if found:
-        return _of_run(sorted(found, key=lambda function: -function.step_ms), breakdown)
-    if not retracing.functions:
-        return NotApplicable(reason="the trace contains no call of a tf.function")
-    number = sum(function.calls for function in retracing.functions)
-    return Healthy(summary=f"No tf.function was retraced repeatedly in {number} calls")
-
-
-def _of_run(functions: Sequence[TracedInRun], breakdown: Breakdown) -> Finding:
-    worst, total_ms = functions[0], sum(function.step_ms for function in functions)
-    retraced = [function.retraced for function in functions]
-    made, remedy = "", for_change(retraced[0], worst.at)
+    if not found:
+        if not retracing.functions:
+            return NotApplicable(reason="the trace contains no call of a tf.function")
+        calls = sum(function.calls for function in retracing.functions)
+        return Healthy(summary=f"No tf.function was retraced repeatedly in {calls} calls")
+    found.sort(key=lambda function: -function.step_ms)
+    worst, total_ms = found[0], sum(function.step_ms for function in found)
+    made, remedy = "", _for_change(worst.name, worst.changed, worst.at)
     if worst.remade:
         made = f" as {worst.made} separate function objects"
-        outside = f"Create {worst.name} once, outside of the loop"
-        remedy = Remedy(outside, ONCE, worst.at, "function-once")
+        remedy = Remedy(ONCE.format(worst.name), CODE["once"], worst.at, "function-once")
         if worst.in_fit:
-            remedy = Remedy(ONE_COMPILE, COMPILE, worst.at, "compile-once")
+            remedy = Remedy(ONE_COMPILE, CODE["compile"], worst.at, "compile-once")
     return Finding(
-        summary=f"{worst.name} was traced in {worst.tracings} of {worst.calls} calls{made}, which took "
+        summary=f"{worst.name} was traced in {worst.traced} of {worst.calls} calls{made}, which took "
         f"{milliseconds(worst.step_ms)} per step over the run, beside {milliseconds(breakdown.step_ms)} of "
         "a typical step",
         evidence=(
             Measure("tracing time per step over the run", ms(total_ms)),
             Measure("typical step", ms(breakdown.step_ms)),
-            _table(retraced),
+            _table(found),
         ),
         remedies=(remedy,),
         severity=Severity.of(total_ms / (total_ms + breakdown.step_ms)),
         concern=Concern.LONG_STEPS,
     )
+
+
+ONCE = "Create {} once, outside of the loop"
+
+ONE_COMPILE = "Compile the model once, before the loop that calls fit"
 
 
 def _effects(retracing: Retracing) -> tuple[Effect, ...]:
@@ -168,14 +176,12 @@ def _effects(retracing: Retracing) -> tuple[Effect, ...]:
     )
 
 
-def _table(functions: Sequence[Retraced]) -> Table:
-    def change(function: Retraced) -> str:
-        if function.remade:
+def _table(functions: Sequence[Retraced | TracedInRun]) -> Table:
+    def change(function: Retraced | TracedInRun) -> str:
+        if isinstance(function, TracedInRun) and function.remade:
             return "none: each is a new function object"
-        if not function.changed:
-            return "unknown"
         rest = ", ..." if len(function.changed) > SHOWN_VALUES else ""
-        return ", ".join(function.changed[:SHOWN_VALUES]) + rest
+        return ", ".join(function.changed[:SHOWN_VALUES]) + rest or "unknown"
 
     return Table.of(
         functions,
@@ -186,5 +192,95 @@ def _table(functions: Sequence[Retraced]) -> Table:
     )
 
 
-SHOWN_VALUES = 3
-"""Values of the changing argument that a cell of the table holds."""
+def _for_change(name: str, changed: Sequence[str], at: Location | None) -> Remedy:
+    """Choose by what changes: a Python number, a shape, or something else."""
+    if changed and all(map(NUMBER.fullmatch, changed)):
+        code = CODE["tensor"].format(name, "step")
+        return Remedy(f"Pass {name} a tensor instead of a Python number", code, at, "tensor-argument")
+    given = GivenShapes.of(changed)
+    if given is None:
+        return Remedy(f"Find what changes in each call of {name} and keep it constant", CODE["once"], at)
+    if not given.lengths:
+        action = f"Give {name} batches of one shape, or leave the shape open"
+        code = CODE["shape"].format(given.rows, given.signature, name)
+        return Remedy(action, code, at, "reduce-retracing")
+    action = f"Leave the input shape of {name} open, or pad the input to a few lengths"
+    lengths = bucketing(few_lengths(given.lengths), fixed=True)
+    return Remedy(action, CODE["open"].format(given.signature, name, lengths), at, "reduce-retracing")
+
+
+def _of_numbers(function: TracedDefinition) -> Remedy:
+    """Pass tensors instead of the Python numbers that change, at the line that assigns or else passes them."""
+    numbers, name = [one for one in function.numbers if not one.is_text], function.name
+    first = next(iter(numbers or function.numbers))
+    if not numbers:
+        action = f"Call {name} with few different texts, or make a function for each of them"
+        return Remedy(action, CODE["text"].format(name, first.name), first.at or function.at)
+    tensors = "), tf.constant(".join(one.name for one in numbers)
+    what = "tensors instead of Python numbers" if len(numbers) > 1 else "a tensor instead of a Python number"
+    code = CODE["tensor"].format(name, tensors)
+    return Remedy(f"Pass {name} {what}", code, first.at or function.at, "tensor-argument")
+
+
+def _over_run(tracing: RepeatedTracing, changed: Mapping[str, Sequence[str]]) -> Finding:
+    """State what tracing again takes of the run, and how to trace once; ``changed`` is by function."""
+    worst, compiled, whole_ms = tracing.worst, tracing.compiled, tracing.phases.total_ms
+    by_value = worst.numbers and remade(worst) == 1  # else each trace is of a new function
+    made = f" as {number(worst.made)} separate function objects" if remade(worst) > 1 else ""
+    others = len(tracing.functions) - 1
+    defined = f" (defined at {location(worst.defined)})" if worst.defined else ""
+    more, verb, up_to = (f" and {others} more", "were", "up to ") if others else ("", "was", "")
+    cause = ""
+    if compiled and compiled.at:
+        cause = f", since {location(compiled.at)} compiles the model again"
+    elif by_value:
+        *names, last = (one.name for one in worst.numbers)
+        both = f"{', '.join(names)} and {last}" if names else last
+        cause = f", since Python values change in {both}"
+    functions = Table.of(
+        tracing.functions,
+        ("function", lambda function: function.name),
+        ("line that defines it", lambda function: function.defined),
+        ("line that calls it", lambda function: function.at),
+        ("calls that traced it", lambda function: count(function.tracings)),
+        ("function objects", lambda function: count(function.made)),
+        ("time of these calls", lambda function: ms(function.ms)),
+    )
+    values = Table.of(
+        worst.numbers,
+        ("parameter", lambda one: one.name),
+        ("values", lambda one: ", ".join(one.values[:SHOWN_VALUES])),
+        ("line that assigns it", lambda one: one.at),
+    )
+    share = percent(tracing.again_ms / whole_ms)
+    return Finding(
+        summary=f"{worst.name}{defined}{more} {verb} traced {up_to}{number(worst.tracings)} times{made}{cause}: "
+        f"all but the first took {milliseconds(tracing.again_ms)}, {share} of the run",
+        evidence=(
+            Measure("time of tracing again", ms(tracing.again_ms)),
+            Measure.share("share of the run", tracing.again_ms / whole_ms),
+            functions,
+            *((values,) if by_value else ()),
+        ),
+        remedies=(_remedy(tracing, changed),),
+        concern=Concern.RUN,
+        run_effects=tuple(tracing.effects()),
+    )
+
+
+def _remedy(tracing: RepeatedTracing, changed: Mapping[str, Sequence[str]]) -> Remedy:
+    """Choose by what makes the function anew: compile, a loop, or an argument that changes."""
+    worst = tracing.worst
+    if tracing.compiled:
+        return Remedy(KEPT_OPTIMIZER, CODE["compile"], tracing.compiled.at, "compile-once")
+    if remade(worst) > 1 and tracing.worst_of_keras:
+        return Remedy(ONE_COMPILE, CODE["compile"], worst.at)
+    if remade(worst) > 1:
+        at = worst.defined if worst.redefined and worst.defined else worst.at
+        return Remedy(ONCE.format(worst.name), CODE["once"], at, "function-once")
+    return _of_numbers(worst) if worst.numbers else _for_change(worst.name, changed.get(worst.name, ()), worst.at)
+
+
+KEPT_OPTIMIZER = (
+    "Compile the model once, before the loop, and assign the learning rate; the optimizer keeps its state"
+)

@@ -22,7 +22,6 @@ RATES = ("learning_rate", "lr")
 _RECOMPILED = re.compile(r"\.trainable\s*=|\.add\(|\.pop\(|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler")
 """What needs a new compile, or sets the learning rate in another way, which compile resets."""
 
-
 _ELSEWHERE = re.compile(r"\.trainable\s*=|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler")
 """The same outside of the loop, where a function that the loop calls may do it."""
 
@@ -35,7 +34,11 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if not isinstance(model, cst.Name):
         raise Declined("the model is not a name of the file")
     changed = bound_in(module, loop) - {model.value} - _only_rates(module, loop)
-    _must_be_one_model(module, values, model, loop)
+    bound, made = module.bound(model), values.object(model)
+    if not bound or any(module.within(node, loop) for node in bound):
+        raise Declined(f"`{model.value}` is another model in each turn of the loop")
+    if not isinstance(made, cst.Call) or not values.makes_model(made):
+        raise Declined(f"the file does not show that `{model.value}` is a Keras model")
     if found := _RECOMPILED.search(module.written(loop)) or _ELSEWHERE.search(module.text):
         raise Declined(f"the file has `{found[0].strip()}`, after which the model may have to be compiled again")
     rate = None
@@ -52,19 +55,14 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 def _only_rates(module: SyntaxTree, loop: Loop) -> frozenset[str]:
     """Return the names of which a loop assigns the learning rate alone, which a compiled model reads anew."""
-    targets = [node.target for node in module.inside(cst.AssignTarget, loop)]
-    rates = {
-        target.value.value
-        for target in targets
-        if isinstance(target, cst.Attribute) and target.attr.value in RATES and isinstance(target.value, cst.Name)
-    }
-    others = {
-        root_name(target)
-        for target in targets
-        if not (isinstance(target, cst.Attribute) and target.attr.value in RATES)
-    }
-    bound = {name.value for name in module.inside(cst.Name, loop) if name in module.bound(name)}
-    return frozenset(rates - others - bound)
+    rates, others = set[str](), {name.value for name in module.inside(cst.Name, loop) if name in module.bound(name)}
+    for node in module.inside(cst.AssignTarget, loop):
+        match node.target:
+            case cst.Attribute(attr=attr, value=of) if attr.value in RATES:
+                rates |= {of.value} if isinstance(of, cst.Name) else set()
+            case target:
+                others.add(root_name(target))
+    return frozenset(rates - others)
 
 
 def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStatementLine]:
@@ -77,8 +75,7 @@ def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStateme
         for call in module.all(cst.Call)
         if isinstance(call.func, cst.Attribute) and last_name(call.func) == "compile"
     ]
-    loops = [loop for kind in (cst.For, cst.While) for loop in module.all(kind) if module.covers(loop, line)]
-    innermost = max(loops, key=module.span, default=None)
+    innermost = max(_loops(module, line), key=module.span, default=None)
     inside = [call for call in every if innermost is not None and module.within(call, innermost)]
     calls = [call for call in every if module.covers(call, line)] or inside
     if len(calls) != 1:
@@ -90,27 +87,21 @@ def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStateme
     return calls[0], statement
 
 
-def _must_be_one_model(module: SyntaxTree, values: Values, model: cst.Name, loop: Loop) -> None:
-    bound = module.bound(model)
-    made = values.object(model)
-    if not bound or any(module.within(node, loop) for node in bound):
-        raise Declined(f"`{model.value}` is another model in each turn of the loop")
-    if not isinstance(made, cst.Call) or not values.makes_model(made):
-        raise Declined(f"the file does not show that `{model.value}` is a Keras model")
+def _loops(module: SyntaxTree, line: int) -> list[Loop]:
+    return [*module.on(cst.For, line), *module.on(cst.While, line)]
 
 
 def _changing_rate(
     module: SyntaxTree, values: Values, optimizer: cst.BaseExpression, changed: frozenset[str]
 ) -> cst.Arg | None:
     """Return the argument that is the learning rate, if it is another one in each turn; nothing else may be."""
-    rate = _rate(values, optimizer)
-    if rate is None:
+    rate = _rate(values, optimizer) if isinstance(optimizer, cst.Call) and optimizer.args else None
+    if not isinstance(optimizer, cst.Call) or rate is None:
         must_be_the_same(module, values, optimizer, changed)
         return None
-    if isinstance(optimizer, cst.Call):
-        for argument in optimizer.args:
-            if argument is not rate:
-                must_be_the_same(module, values, argument.value, changed)
+    for argument in optimizer.args:
+        if argument is not rate:
+            must_be_the_same(module, values, argument.value, changed)
     try:
         must_be_the_same(module, values, rate.value, changed)
     except Declined:
@@ -118,11 +109,9 @@ def _changing_rate(
     return None
 
 
-def _rate(values: Values, optimizer: cst.BaseExpression) -> cst.Arg | None:
+def _rate(values: Values, optimizer: cst.Call) -> cst.Arg | None:
     """Return the argument of one of Keras' optimizers that is its learning rate."""
-    if not isinstance(optimizer, cst.Call) or last_name(optimizer.func) not in OPTIMIZERS:
-        return None
-    if ".optimizers." not in values.from_tensorflow(optimizer.func) or not optimizer.args:
+    if last_name(optimizer.func) not in OPTIMIZERS or ".optimizers." not in values.from_tensorflow(optimizer.func):
         return None
     named = [arg for arg in optimizer.args if arg.keyword and arg.keyword.value in RATES]
     first = optimizer.args[0]
@@ -131,14 +120,10 @@ def _rate(values: Values, optimizer: cst.BaseExpression) -> cst.Arg | None:
 
 def _without(module: SyntaxTree, call: cst.Call, rate: cst.Arg | None) -> str:
     """Return the call as it is written, without the argument that is assigned in the loop."""
-    begin = module.span(call)[0]
-    if rate is None:
+    optimizer = module.parent(rate) if rate else None
+    if rate is None or not isinstance(optimizer, cst.Call):
         return module.written(call)
-    optimizer = module.parent(rate)
-    if not isinstance(optimizer, cst.Call):
-        raise Declined("the learning rate is no argument of a call")
-    place = list(optimizer.args).index(rate)
-    start, end = module.span(rate)
+    place, (start, end), begin = list(optimizer.args).index(rate), module.span(rate), module.span(call)[0]
     if place + 1 < len(optimizer.args):
         end = module.span(optimizer.args[place + 1])[0]
     elif place:
@@ -148,17 +133,30 @@ def _without(module: SyntaxTree, call: cst.Call, rate: cst.Arg | None) -> str:
 
 def function_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Move the definition of a tf.function, or the call that makes one, in front of its loop."""
-    loops = [loop for kind in (cst.For, cst.While) for loop in module.all(kind) if module.covers(loop, line)]
+    loops = _loops(module, line)
     if not loops:
         raise Declined(f"line {line} is in no loop of the file")
     made = [part for loop in loops for part in loop.body.body if _function_name(module, part)]
     if len(made) != 1:
         raise Declined("the loop does not show one tf.function that it makes in each turn")
     statement, values = made[0], Values(module)
-    loop = own_loop(module, statement)
-    others = _others(module, loop, statement, _function_name(module, statement))
-    changed = others - _locals(module, statement)
-    must_be_the_same_function(module, values, statement, changed)
+    loop, name, own = own_loop(module, statement), _function_name(module, statement), frozenset[str]()
+    targets: list[tuple[cst.CSTNode, str]] = [
+        *((node, module.written(node.target)) for node in module.inside(cst.AssignTarget, loop)),
+        *((node, node.name.value) for node in module.inside(cst.FunctionDef, loop)),
+    ]
+    if any(bound == name and not module.within(node, statement) for node, bound in targets):
+        raise Declined(f"`{name}` is assigned elsewhere in the loop")
+    if isinstance(statement, cst.FunctionDef):  # its parameters, and the names that it binds for itself
+        parameters = (node.name.value for node in module.inside(cst.Param, statement))
+        own = bound_in(module, statement.body) | {*parameters}
+    changed = bound_in(module, loop) - {name} - own
+    if re.search(r"\bglobal\b|\bnonlocal\b|\bVariable\(", module.written(statement)):
+        raise Declined("the function binds names outside of itself, or makes variables")
+    if not isinstance(statement, cst.FunctionDef):
+        must_be_the_same(module, values, statement, changed)
+    elif found := next((one.value for one in module.inside(cst.Name, statement) if one.value in changed), ""):
+        raise Declined(f"`{found}` is another one in each turn of the loop")
     return moved_up(module, statement, loop)
 
 
@@ -174,42 +172,6 @@ def _function_name(module: SyntaxTree, part: cst.CSTNode) -> str:
             return name.value if module.means(func, FUNCTION) else ""
         case _:
             return ""
-
-
-def _others(module: SyntaxTree, loop: Loop, statement: cst.CSTNode, name: str) -> frozenset[str]:
-    """Return the names that a loop binds otherwise; decline if one is the function's."""
-    bound = [
-        node
-        for node in (*module.all(cst.AssignTarget), *module.all(cst.FunctionDef))
-        if module.within(node, loop) and not module.within(node, statement)
-    ]
-    written = {module.written(node.target) for node in bound if isinstance(node, cst.AssignTarget)}
-    written |= {node.name.value for node in bound if isinstance(node, cst.FunctionDef)}
-    if name in written:
-        raise Declined(f"`{name}` is assigned elsewhere in the loop")
-    return bound_in(module, loop) - {name}
-
-
-def _locals(module: SyntaxTree, statement: cst.CSTNode) -> frozenset[str]:
-    """Return the parameters and the names that a function binds for itself."""
-    if not isinstance(statement, cst.FunctionDef):
-        return frozenset()
-    parameters = [node for node in module.all(cst.Param) if module.within(node, statement)]
-    return bound_in(module, statement.body) | {node.name.value for node in parameters}
-
-
-def must_be_the_same_function(
-    module: SyntaxTree, values: Values, statement: cst.CSTNode, changed: frozenset[str]
-) -> None:
-    """Decline where the function may be another one in each turn, or makes variables of its own."""
-    if re.search(r"\bglobal\b|\bnonlocal\b|\bVariable\(", module.written(statement)):
-        raise Declined("the function binds names outside of itself, or makes variables")
-    if isinstance(statement, cst.FunctionDef):
-        names = [n.value for n in module.all(cst.Name) if module.within(n, statement)]
-        if found := next((name for name in names if name in changed), ""):
-            raise Declined(f"`{found}` is another one in each turn of the loop")
-        return
-    must_be_the_same(module, values, statement, changed)
 
 
 EDITS: dict[str, Kind] = {

@@ -5,7 +5,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.retracing import Retraced, changed
+from tfdoctor.facts.step_time.retracing import changed
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Location
@@ -22,7 +22,7 @@ class TracedInRun:
 
     name: str
     calls: int
-    tracings: int  # calls that traced it
+    traced: int  # calls that traced it
     last: int  # the number of the last of these calls, from 0 on
     step_ms: float
     changed: tuple[str, ...] = ()  # an argument's value in each trace; () where not recorded
@@ -33,17 +33,12 @@ class TracedInRun:
     @property
     def again(self) -> int:
         """How many calls after the first traced it."""
-        return self.tracings - 1
+        return self.traced - 1
 
     @property
     def remade(self) -> bool:
         """Whether most traces are first traces of a new function object: the function itself is made again."""
-        return 2 * self.made > self.tracings
-
-    @property
-    def retraced(self) -> Retraced:
-        """The same of a function whose calls are those of the run."""
-        return Retraced(self.name, self.calls, self.tracings, self.tracings, self.changed, self.remade)
+        return 2 * self.made > self.traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +57,15 @@ class RunTracing:
         manifest = recording.manifest
         if manifest is None or not manifest.steps.seen:
             raise Unavailable("only `tfdoctor profile` counts the calls of the whole run")
-        seen, place = manifest.steps, Places.of(recording)
-        return cls(
-            tuple(
-                TracedInRun(
-                    name=one.name,
-                    calls=one.calls,
-                    tracings=one.tracings,
-                    last=max(one.traced),
-                    step_ms=(one.tracings - 1) * max(0.0, one.traced_ms - one.call_ms) / seen.seen,
-                    changed=changed(one.name, recording.program),
-                    at=place(one.at),
-                    made=one.made,
-                    in_fit=seen.source == StepSource.KERAS_FIT,
+        seen, locate, functions = manifest.steps, Places.of(recording), []
+        in_fit = seen.source == StepSource.KERAS_FIT
+        for one in seen.functions:
+            if one.traced and one.traced_ms and one.call_ms and one.tracings > 1:
+                step_ms = (one.tracings - 1) * max(0.0, one.traced_ms - one.call_ms) / seen.seen
+                given, last = changed(one.name, recording.program), max(one.traced)
+                functions.append(
+                    TracedInRun(
+                        one.name, one.calls, one.tracings, last, step_ms, given, locate(one.at), one.made, in_fit
+                    )
                 )
-                for one in seen.functions
-                if one.traced and one.traced_ms and one.call_ms and one.tracings > 1
-            )
-        )
+        return cls(tuple(functions))

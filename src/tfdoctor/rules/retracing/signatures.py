@@ -65,22 +65,19 @@ def tensor_argument(module: SyntaxTree, _: int, example: str) -> list[Splice]:
     if found := _OTHER_TYPES.search(module.text):
         raise Declined(f"the file has `{found[0]}`, whose type a tensor of float32 would not take")
     calls = [call for call in values.calls(function) if values.repeated(call)]
-    changing = {
-        parameter.name.value: [given(function, call, parameter.name.value) for call in calls]
-        for parameter in function.params.params
-    }
-    floats = {
-        name: [value for value in passed if value is not None and _is_float(values, value)]
-        for name, passed in changing.items()
-    }
-    changed = {name: passed for name, passed in floats.items() if passed}
+    changed = {}
+    names = [parameter.name.value for parameter in function.params.params]
+    for name in names:
+        passed = (given(function, call, name) for call in calls)
+        if floats := [value for value in passed if value is not None and _is_float(values, value)]:
+            changed[name] = floats
     if len(changed) != 1:
         raise Declined("the file does not show which argument is a floating-point number of Python")
-    if other := next((n for n in _TENSORS.findall(example) if n in changing and n not in changed), ""):
+    if other := next((n for n in _TENSORS.findall(example) if n in names and n not in changed), ""):
         raise Declined(f"`{other}` changes too, and is no floating-point number by how it is written")
-    name, passed = next(iter(changed.items()))
+    name, passed_floats = next(iter(changed.items()))
     _must_only_compute(module, values, function, name)
-    return [splice for value in passed for splice in _converted(module, value)]
+    return [splice for value in passed_floats for splice in _converted(module, value)]
 
 
 def _function(module: SyntaxTree, example: str) -> tuple[cst.FunctionDef, cst.Decorator]:
@@ -123,22 +120,20 @@ def _is_float(values: Values, value: cst.BaseExpression) -> bool:  # noqa: PLR09
 
 def _must_only_compute(module: SyntaxTree, values: Values, function: cst.FunctionDef, name: str) -> None:
     """Decline uses of a parameter other than in arithmetic and as an operand of TensorFlow's functions."""
-    for node in module.all(cst.Name):
-        if node.value != name or not module.within(node, function.body):
-            continue
-        parent, line = module.parent(node), module.line(node)
-        if isinstance(parent, cst.Arg) and parent.keyword is node:
+    for node in module.inside(cst.Name, function.body):
+        parent = module.parent(node)
+        if node.value != name or (isinstance(parent, cst.Arg) and parent.keyword is node):
             continue
         operand = isinstance(parent, cst.BinaryOperation)
         argument = isinstance(parent, cst.Arg) and parent.keyword is None
-        calls = [call for call in module.around(node, cst.Call) if module.within(call, function.body)]
         known = all(
             values.from_tensorflow(call.func).startswith("tensorflow.") and last_name(call.func)[:1].islower()
-            for call in calls
+            for call in module.around(node, cst.Call)
+            if module.within(call, function.body)
         )
         tested = any(True for _ in module.around(node, cst.Comparison))
         if not (operand or argument) or not known or tested:
-            raise Declined(f"line {line} uses `{name}` for more than arithmetic")
+            raise Declined(f"line {module.line(node)} uses `{name}` for more than arithmetic")
 
 
 def _converted(module: SyntaxTree, value: cst.BaseExpression) -> list[Splice]:

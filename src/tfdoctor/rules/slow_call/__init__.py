@@ -1,14 +1,12 @@
-from math import sqrt
+from math import ceil, sqrt
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
-from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.single_operations import SingleOperations
+from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.rules.slow_call.single_calls import SingleCalls
-from tfdoctor.rules.slow_call.writing import MOST_STEPS, READ_MS, Writing
+from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 
 __doc__, CODE = page(__file__)
 
@@ -16,8 +14,12 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 BY_HAND = "what the loop does with the result of the call is not certain from the file"
 
-SHOWN_ROWS = 8
-"""Rows of the table: the lines that take most of the time."""
+READ_MS = 5000.0
+"""Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the
+default of its --reload_interval."""
+
+MOST_STEPS = 100
+"""Steps from one write to the next at most: 99 % of its time is saved then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,15 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     single: SingleOperations | None,
     body: LoopBody | None,
     examples: SingleCalls | None,
-    writing: Writing,
+    phases: RunPhases | None,
+    run: RunSteps | None,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the time of such calls with the step, and writes with how often they can be read."""
-    sampled = [one for one in slow.lines if writing.often > 1 or one.kind is not SlowCall.WRITE]
+    writes = [line for line in slow.lines if line.kind is SlowCall.WRITE]
+    rest_ms = max(0.0, breakdown.step_ms - sum(line.ms for line in writes))
+    often = min(MOST_STEPS, ceil(READ_MS / max(rest_ms, 1.0)))  # in so many steps one write is enough
+    sampled = [line for line in slow.lines if often > 1 or line not in writes]
     many = examples.calls if examples else ()
     lines = sorted((*sampled, *(one.line for one in many)), key=lambda line: -line.ms)
     seen, all_ms = sum(line.seen for line in lines), sum(line.ms for line in lines)
@@ -66,32 +72,36 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
     summary = f"Calling {called} takes about {milliseconds(time_ms)} of each step, mostly at {location(first.at)}"
     all_calls = f"; all such calls take {milliseconds(all_ms)}" if len(groups) > 1 else ""
-    apart = "time from one write to the next, without the writing itself"
-    writes = [Measure(apart, ms(writing.step_ms), ms(READ_MS))] if writing.writes else []
-    of_many = [
-        measure
-        for one in many
-        for measure in (
-            Measure(f"calls of {one.name} per step", count(one.calls)),
-            Measure(f"time of a call of {one.name}", ms(one.call_ms)),
-        )
-    ]
-    table = Table.of(
+    return Finding(
+        summary=summary + all_calls,
+        evidence=(
+            *measures,
+            *((Measure(APART, ms(rest_ms), ms(READ_MS)),) if writes else ()),
+            *_evidence(lines, many, slow.step_count),
+        ),
+        remedies=tuple(replace(_instead(one.kind, often), at=one.at) for one, *_ in groups),
+        effects=tuple(_effects(sampled, [one.line for one in many], breakdown, single, body)),
+        run_effects=tuple(_beside(writes, often, phases, run)),
+        about=OF_THE_RUN.get(first.kind),
+        alike=len(groups) - 1,
+    )
+
+
+APART = "time from one write to the next, without the writing itself"
+
+
+def _evidence(lines: Sequence[TimedLine], many: Sequence[SingleCall], steps: int) -> Iterator[Evidence]:
+    """Yield how often each function for one example is called and how long a call takes, and all lines."""
+    for one in many:
+        yield Measure(f"calls of {one.name} per step", count(one.calls))
+        yield Measure(f"time of a call of {one.name}", ms(one.call_ms))
+    yield Table.of(
         lines,
         ("your line", lambda line: line.at),
         ("call", lambda line: str(line.kind)),
-        ("seen in steps", lambda line: f"{len(line.steps)} of {slow.step_count}"),
+        ("seen in steps", lambda line: f"{len(line.steps)} of {steps}"),
         ("time per step (estimate)", lambda line: ms(line.ms)),
         most=SHOWN_ROWS,
-    )
-    return Finding(
-        summary=summary + all_calls,
-        evidence=(*measures, *writes, *of_many, table),
-        remedies=tuple(replace(_instead(one, writing), at=one.at) for one, *_ in groups),
-        effects=tuple(_effects(sampled, [one.line for one in many], breakdown, single, body)),
-        run_effects=writing.effects,
-        about=OF_THE_RUN.get(first.kind),
-        alike=len(groups) - 1,
     )
 
 
@@ -136,16 +146,30 @@ def _effects(
         yield Effect(Stage.INPUT, max(0.0, 1.0 - waits_ms / all_ms), bound=Bound.AT_MOST)
 
 
-def _instead(line: TimedLine, writing: Writing) -> Remedy:
+def _beside(
+    writes: Sequence[TimedLine], often: int, phases: RunPhases | None, run: RunSteps | None
+) -> Iterator[RunEffect]:
+    """Yield what writing in fewer steps leaves of the time beside the steps, in the account of the run."""
+    at = {line.at for line in writes}
+    for line in phases.lines if phases and phases.whole else ():
+        if line.at in at and line.phase is not Phase.STEPS:
+            yield RunEffect(
+                phase=line.phase,
+                of=ms(line.ms),
+                subject=location(line.at),
+                scales=1.0 / often,
+                recurs=Recurrence.PER_STEP,
+                times=run.count if run else 0,
+                bound=Bound.AT_MOST,
+            )
+
+
+def _instead(kind: SlowCall | None, often: int) -> Remedy:
     """Return what to do instead of a call; the sources are linked on the rule's page."""
-    if line.kind is not SlowCall.WRITE:
-        return INSTEAD[line.kind]
-    edit, changes = (
-        "every-hundred-steps" if writing.often == MOST_STEPS else "",
-        "nothing is written in the other steps",
-    )
-    code = CODE["write"].format(writing.often)
-    return Remedy(f"Write every {writing.often} steps", code, edit_id=edit, changes=changes)
+    if kind is not SlowCall.WRITE:
+        return INSTEAD[kind]
+    edit, code = "every-hundred-steps" if often == MOST_STEPS else "", CODE["write"].format(often)
+    return Remedy(f"Write every {often} steps", code, edit_id=edit, changes="nothing is written in the other steps")
 
 
 INSTEAD: dict[SlowCall | None, Remedy] = {

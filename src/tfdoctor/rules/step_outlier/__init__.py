@@ -42,9 +42,6 @@ MOST = 0.5
 """Share of the stack samples from which one line is the cause, and of the traced time from which samples without a
 time are those of long steps."""
 
-SHOWN_ROWS = 8
-"""Rows of each table: the first long steps, and the lines with most samples."""
-
 SHOWN = 3
 """Lines with remedies of their own: those that take most."""
 

@@ -1,19 +1,12 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.machine.device_memory import DeviceMemory
+from tfdoctor.facts.operations.optimizer_work import is_small
 from tfdoctor.facts.run.framework import JAX, TENSORFLOW
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.steps.steps import FEW_STEPS
-from tfdoctor.rules.small_batch.fixed_parts import (
-    FixedPart,
-    call_on_cpu,
-    small_operations,
-    starting_operations,
-    wait_of_accelerator,
-    without_conversions,
-)
 
 __doc__, CODE = page(__file__)
 
@@ -69,6 +62,10 @@ class Limits:
     )
 
 
+Part = tuple[Stage, str, float]
+"""A part of the step that does not depend on the batch size: its stage, the effect's subject, ms per step."""
+
+
 def check(  # noqa: PLR0911, PLR0913, PLR0917 - the overhead, and all facts that look like it but are not
     breakdown: Breakdown,
     overhead: PythonOverhead,
@@ -84,107 +81,108 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the overhead, and all facts that
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the overhead that does not depend on the batch size with the step."""
-    if reason := _why_not(breakdown, steps, program):
-        return NotApplicable(reason=reason)
-    on_cpu, size = device.kind == DeviceKind.CPU, program.batch_size if program else None
+    settings, size = (program.settings, program.batch_size) if program else (None, None)
+    if (settings and settings.run_eagerly) or steps.source == StepSource.EAGER_GRADIENT:
+        return NotApplicable(reason=EAGER)
+    if breakdown.waits_for_input:
+        return NotApplicable(reason=INPUT)
+    on_cpu = device.kind == DeviceKind.CPU
     small = size if size and on_cpu and size <= limits.examples else None
-    starting = starting_operations(breakdown, overhead) if small else ()
-    overhead = without_conversions(overhead, conversions)
-    call = call_on_cpu(overhead) if on_cpu else wait_of_accelerator(breakdown, compiling)
-    fixed_ms, least_ms = (sum(part.ms for part in (*call, *starting)), limits.share * breakdown.step_ms)
-    evidence = _evidence(fixed_ms, breakdown.step_ms, program, memory, limits)
+    # Conversion of the arrays that a call is given is no fixed part: one call of several steps is given all.
+    edges_ms = max(0.0, overhead.edges_ms - (conversions.host_ms if conversions else 0.0))
+    call, starting = _call(breakdown, overhead, edges_ms, compiling, on_cpu=on_cpu), list[Part]()
+    if small:  # the host's time inside the call while the graph's threads work: they start operations
+        rest_ms = max(0.0, breakdown[Stage.HOST] - overhead.edges_ms - overhead.pauses_ms)
+        starting = [(Stage.HOST, StepWork.SCHEDULING, rest_ms)]
+    call_ms = sum(time_ms for *_, time_ms in call)
+    fixed_ms, least_ms = sum(time_ms for *_, time_ms in (*call, *starting)), limits.share * breakdown.step_ms
     summary = _summary(fixed_ms, breakdown, small, on_cpu=on_cpu)
+    evidence = _evidence(fixed_ms, breakdown.step_ms, size, memory, limits)
     if fixed_ms < least_ms:
-        entry = _entry(call, limits) if on_cpu else ()
-        return Healthy(summary=summary, evidence=evidence, necessary=entry)
+        return Healthy(summary=summary, evidence=evidence, necessary=_entry(call, limits) if on_cpu else ())
     if not on_cpu and steps.count <= FEW_STEPS:
         return NotApplicable(reason=f"{summary}, but {TOO_FEW}")
-    if on_cpu and overhead.edges_ms > limits.call_ms:
-        return NotApplicable(reason=_unexplained(overhead, limits))
-    number = _steps_per_call(program)
+    if on_cpu and edges_ms > limits.call_ms:
+        return NotApplicable(
+            reason=f"a step takes {milliseconds(edges_ms)} before its first and after its last operation, but "
+            f"Python's calls account for at most {milliseconds(limits.call_ms)}: the part that does not grow "
+            "with the batch is unknown"
+        )
+    number = _steps_per_call(settings.steps_per_epoch if settings else None)
     remedies = _remedies(steps, memory, framework, number, eager.at if eager else None, limits)
     if not remedies:
         return NotApplicable(reason=f"{summary}, but {NOTHING_LEFT}")
-    if small and sum(part.ms for part in call) < least_ms:  # a larger batch spares more
-        parts = (*call, *starting, *small_operations(operations, limits.values, limits.each_ms))
-        return _finding(summary, evidence, remedies[::-1], parts, small / ENOUGH)
-    return _finding(summary, evidence, remedies, call, 1 / number if on_cpu else 0.0)
-
-
-def _finding(
-    summary: str,
-    evidence: tuple[Measure, ...],
-    remedies: Sequence[Remedy],
-    parts: Iterable[FixedPart],
-    remaining: float,
-) -> Finding:
-    """Return the finding, with the second remedy as an alternative to the first."""
+    parts, remaining = call, 1 / number if on_cpu else 0.0
+    if small and call_ms < least_ms:  # a larger batch spares more
+        rows = operations.rows if operations else ()
+        cheap = [row for row in rows if is_small(row, limits.values, limits.each_ms)]
+        parts = [*call, *starting, *((Stage.DEVICE, row.name, row.ms) for row in cheap)]
+        remedies, remaining = remedies[::-1], small / ENOUGH
     first, *others = remedies
-    or_else = (replace(r, action=f"Or {r.action[:1].lower()}{r.action[1:]}") for r in others)
+    or_else = (replace(one, action=f"Or {one.action[:1].lower()}{one.action[1:]}") for one in others)
     return Finding(
         summary=f"{summary}, independent of the batch size",
         evidence=evidence,
         remedies=(first, *or_else),
-        effects=tuple(part.effect(remaining) for part in parts if part.ms),
+        effects=tuple(
+            Effect(stage, remaining, work, ms(time_ms), bound=Bound.AT_MOST)
+            for stage, work, time_ms in parts
+            if time_ms
+        ),
     )
 
 
-def _unexplained(overhead: PythonOverhead, limits: Limits) -> str:
-    return (
-        f"a step takes {milliseconds(overhead.edges_ms)} before its first and after its last operation, but "
-        f"Python's calls account for at most {milliseconds(limits.call_ms)}: the part that does not grow "
-        "with the batch is unknown"
-    )
+def _call(
+    breakdown: Breakdown, overhead: PythonOverhead, edges_ms: float, compiling: CompileTime | None, *, on_cpu: bool
+) -> list[Part]:
+    """Return Python's overhead on a CPU; pauses and the time between calls no more than inside them.
 
-
-def _why_not(breakdown: Breakdown, steps: Steps, program: Program | None) -> str:
-    """Return why the step cannot be judged; "" when it can."""
-    eagerly = program is not None and program.settings.run_eagerly
-    if eagerly or steps.source == StepSource.EAGER_GRADIENT:
-        return EAGER
-    return INPUT if breakdown.waits_for_input else ""
+    The rest is the loop's work, or an operation's that the trace does not show. Of an accelerator, return its wait
+    for the host, without compiling, which recompilation reports.
+    """
+    if not on_cpu:
+        wait_ms = max(0.0, breakdown[Stage.HOST] - (compiling.host_ms if compiling else 0.0))
+        return [(Stage.HOST, StepWork.STEP_ENTRY, wait_ms)]
+    return [
+        (Stage.HOST, StepWork.STEP_ENTRY, edges_ms + min(overhead.pauses_ms, edges_ms)),
+        (Stage.BETWEEN, StepWork.STEP_ENTRY, min(overhead.between_ms, edges_ms)),
+    ]
 
 
 def _summary(fixed_ms: float, breakdown: Breakdown, batch: int | None, *, on_cpu: bool) -> str:
     step = f"{milliseconds(fixed_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
     if batch:
-        examples = counted(batch, "example")
-        return f"With {examples} a batch, calls and starting operations take {step}"
+        return f"With {counted(batch, 'example')} a batch, calls and starting operations take {step}"
     return f"Python overhead takes {step}" if on_cpu else f"The device waits for the host {step}"
 
 
-def _steps_per_call(program: Program | None) -> int:
+def _steps_per_call(epoch: int | None) -> int:
     """Return how many steps one call may take: of a known epoch, a number that divides it.
 
     Keras fills up the last call of an epoch, and would train on more batches than before.
     """
-    epoch = program.settings.steps_per_epoch if program else None
     if not epoch:
         return STEPS_PER_CALL
     divisor = max(number for number in range(1, STEPS_PER_CALL + 1) if epoch % number == 0)
     return divisor if divisor >= FEWEST_PER_CALL else STEPS_PER_CALL
 
 
-def _entry(parts: tuple[FixedPart, ...], limits: Limits) -> tuple[PartTime, ...]:
+def _entry(parts: Sequence[Part], limits: Limits) -> tuple[PartTime, ...]:
     """Return the time that entering and leaving a call takes on a CPU, where it is as long as elsewhere."""
-    host_ms = sum(part.ms for part in parts if part.stage is Stage.HOST)
-    if host_ms > limits.call_ms:
-        return ()
+    host_ms = sum(time_ms for stage, _, time_ms in parts if stage is Stage.HOST)
     fixed = f"{milliseconds(host_ms)} are the fixed cost of a training call in Python"
-    why = f"{fixed}, which several steps can share in one call"
-    return (PartTime(Stage.HOST, ms(host_ms), why),)
+    time = PartTime(Stage.HOST, ms(host_ms), f"{fixed}, which several steps can share in one call")
+    return (time,) if host_ms <= limits.call_ms else ()
 
 
 def _evidence(
-    fixed_ms: float, step_ms: float, program: Program | None, memory: DeviceMemory | None, limits: Limits
+    fixed_ms: float, step_ms: float, size: int | None, memory: DeviceMemory | None, limits: Limits
 ) -> tuple[Measure, ...]:
-    label = "share of the step that is fixed overhead"
-    measures = [Measure.share(label, fixed_ms / step_ms, limits.share)]
-    if program and program.batch_size:
-        measures.append(Measure("batch size", count(program.batch_size)))
+    measures = [Measure.share("share of the step that is fixed overhead", fixed_ms / step_ms, limits.share)]
+    if size:
+        measures.append(Measure("batch size", count(size)))
     if memory:
-        full = memory.fullest.share
-        measures.append(Measure.share("share of device memory in use", full, limits.memory))
+        measures.append(Measure.share("share of device memory in use", memory.fullest.share, limits.memory))
     return tuple(measures)
 
 
@@ -202,15 +200,10 @@ def _remedies(
     if steps.several_per_call:
         remedies = []
     elif steps.source == StepSource.KERAS_FIT:
-        compile_ = COMPILE.format(number)
+        compile_ = CODE["compile"].format(number)
         remedies = [Remedy("Run several steps in one call", compile_, at, "steps-per-execution")]
     if memory is None or memory.fullest.share <= limits.memory:
-        room = "if memory allows"
-        if memory is not None:
-            room = f"the device's memory was {percent(memory.fullest.share)} full"
+        room = f"the device's memory was {percent(memory.fullest.share)} full" if memory else "if memory allows"
         action = f"Use a larger batch ({room}), adjust the learning rate and compare the accuracy"
         remedies.append(Remedy(action, CODE["larger"]))
     return remedies
-
-
-COMPILE = "model.compile(..., steps_per_execution={0})  # callbacks see every {0}th batch"
