@@ -14,7 +14,6 @@ from tfdoctor.terms.verdict import Bound, Effect, Location, Stage
 OF_HOST = re.compile(r"[^:]:\w+$")
 """The end of the names of operations that ran on the host, "name:type"; kernels' names have none."""
 
-
 HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")
 """The type of an HLO instruction's result, on a TPU."""
 
