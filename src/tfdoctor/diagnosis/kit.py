@@ -1,9 +1,11 @@
 """What a rule is written with: ``from tfdoctor.diagnosis.kit import *``."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Self
 
 from tfdoctor.diagnosis.page import page
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
@@ -13,14 +15,15 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.program import Dataset, Operation, Program
+from tfdoctor.facts.run.program import Dataset, Operation, Program, Shape
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import counted, location, milliseconds, number, percent
@@ -49,12 +52,13 @@ from tfdoctor.terms.verdict import (
 )  # fmt: skip
 
 __all__ = [
-    "Bound", "Breakdown", "Callable", "Cell", "Concern", "Cores", "Dataset", "Device", "DeviceKind", "Effect",
-    "Evidence", "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator",
-    "Location", "Mapping", "Measure", "NotApplicable", "Operation", "OperationTime", "Operations",
-    "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunEffect", "RunLine", "RunPhases",
-    "RunSteps", "Sequence", "Severity", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table",
-    "Topic", "Unavailable", "Verdict", "count", "counted", "dataclass", "figures_per_step", "found",
-    "limit", "location", "milliseconds", "ms", "nbytes", "not_on", "number", "page", "percent",
-    "pipeline_ran", "prod", "ratio", "re", "replace", "share_limit", "spared", "timed_steps", "whole_run",
+    "Bound", "Breakdown", "Callable", "Cell", "Concern", "Cores", "Dataflow", "Dataset", "Device", "DeviceKind",
+    "Effect", "Evidence", "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable",
+    "Iterator", "Location", "Mapping", "Measure", "NotApplicable", "Operation", "OperationRows",
+    "OperationTime", "Operations", "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall",
+    "RunEffect", "RunLine", "RunPhases", "RunSteps", "Self", "Sequence", "Severity", "Shape", "Stage",
+    "StageTime", "StepSource", "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "count",
+    "counted", "dataclass", "defaultdict", "figures_per_step", "found", "limit", "location", "milliseconds",
+    "ms", "nbytes", "not_on", "number", "page", "percent", "pipeline_ran", "prod", "ratio", "re", "replace",
+    "share_limit", "spared", "timed_steps", "whole_run",
 ]  # fmt: skip

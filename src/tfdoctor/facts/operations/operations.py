@@ -9,10 +9,9 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.compute_part import ComputePart
 from tfdoctor.facts.operations.flops import flops_of, nbytes_of
 from tfdoctor.facts.operations.kernel_kinds import multiplies
-from tfdoctor.facts.operations.operation_time import OF_HOST, OperationTime
+from tfdoctor.facts.operations.operation_time import OF_HOST, ComputePart, OperationTime
 from tfdoctor.facts.operations.traced_shapes import TracedShapes
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.operation_types import COMPILED, base_type

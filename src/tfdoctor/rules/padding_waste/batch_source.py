@@ -1,13 +1,11 @@
 """What makes the batches of the training, and on which line."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Self
 
-from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import InputKind
-from tfdoctor.terms.verdict import Location
 
 
 class BatchMaker(Enum):
