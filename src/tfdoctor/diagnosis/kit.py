@@ -1,6 +1,7 @@
 """What a rule is written with: ``from tfdoctor.diagnosis.kit import *``."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
@@ -18,7 +19,8 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
@@ -27,7 +29,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset, Operation, Program
+from tfdoctor.facts.run.program import Dataset, Operation, Program, Shape
 from tfdoctor.facts.run_work.called_work import CalledWork, ONE_BY_ONE
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.run_work.run_tables import SHOWN_ROWS
@@ -38,20 +40,21 @@ from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.units import count, ms, nbytes, ratio
 from tfdoctor.terms.verdict import Bound, Cell, Concern, Effect, Evidence, Finding, Healthy, Location, Measure, NotApplicable, PartTime, Recurrence, Remedy, RunEffect, Severity, Stage, StepWork, Table, Verdict
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "Any", "Bound", "Breakdown", "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "Concern",
-    "Cores", "CpuContention", "Dataset", "DatasetProperties", "Device", "DeviceKind", "Effect", "Evidence",
-    "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator", "LineGroup",
-    "Location", "MAPS", "MadeCall", "Mapping", "Measure", "NotApplicable", "ONE_BY_ONE", "ONE_THREAD",
-    "Operation", "OperationTime", "Operations", "PART", "PartTime", "Phase", "Program", "READERS",
-    "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunLine", "RunPhases", "RunPlace",
-    "RunSteps", "SHOWN_ROWS", "Sequence", "Severity", "SlowPlaces", "Stage", "StageTime", "StepSource",
-    "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "awaited", "bound_by", "call_table",
-    "changes", "count", "counted", "dataclass", "duration", "figures_per_step", "found", "heaviest",
-    "in_function", "inf", "judged", "kind_of", "left_on_all_cores", "limit", "line_groups", "line_table",
-    "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on", "nothing", "number", "page",
-    "percent", "pipeline_ran", "prod", "quantity", "ratio", "re", "replace", "rows_per_batch",
-    "share_limit", "small_calls", "spared", "timed_steps", "whole_run", "work_table",
+    "Cores", "CpuContention", "Dataflow", "Dataset", "DatasetProperties", "Device", "DeviceKind", "Effect",
+    "Evidence", "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator",
+    "LineGroup", "Location", "MAPS", "MadeCall", "Mapping", "Measure", "NotApplicable", "ONE_BY_ONE",
+    "ONE_THREAD", "Operation", "OperationRows", "OperationTime", "Operations", "PART", "PartTime", "Phase",
+    "Program", "READERS", "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunLine",
+    "RunPhases", "RunPlace", "RunSteps", "SHOWN_ROWS", "Self", "Sequence", "Severity", "Shape",
+    "SlowPlaces", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table", "Topic", "Unavailable",
+    "Verdict", "awaited", "bound_by", "call_table", "changes", "count", "counted", "dataclass",
+    "defaultdict", "duration", "figures_per_step", "found", "heaviest", "in_function", "inf", "judged",
+    "kind_of", "left_on_all_cores", "limit", "line_groups", "line_table", "location", "milliseconds", "ms",
+    "nbytes", "none_seen", "not_on", "nothing", "number", "page", "percent", "pipeline_ran", "prod",
+    "quantity", "ratio", "re", "replace", "rows_per_batch", "share_limit", "small_calls", "spared",
+    "timed_steps", "whole_run", "work_table",
 ]  # fmt: skip

@@ -1,5 +1,3 @@
-from collections import defaultdict
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.operation_types import FUSIBLE

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfdoctor.facts.operations.compute_part import ComputePart
+from tfdoctor.facts.operations.operation_time import ComputePart
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Measure
 

@@ -35,6 +35,9 @@ def dataflow() -> Dataflow:
         op("next", "IteratorGetNext", "iterator"),
         op("lost", "Mul", "", "limit"),
         op("average", "AssignVariableOp", "w", "range"),
+        op("rows", "Gather", "y"),
+        op("looked at", "Mean", "rows", origin=METRIC),
+        op("lazy", "ResourceSparseApplyAdagradV2", "w", "rows"),
     )
     return Dataflow(Program(operations=operations))
 
@@ -63,7 +66,15 @@ def test_an_update_feeds_no_gradient(dataflow: Dataflow) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "only"), [("sum", True), ("decoded", True), ("y", False), ("gradient_tape/y", False), ("range", False)]
+    ("name", "only"),
+    [
+        ("sum", True),
+        ("decoded", True),
+        ("y", False),
+        ("gradient_tape/y", False),
+        ("range", False),
+        ("rows", False),
+    ],  # a sparse update is an update
 )
 def test_what_a_gradient_or_a_variable_takes_is_not_for_metrics_only(
     dataflow: Dataflow, name: str, *, only: bool

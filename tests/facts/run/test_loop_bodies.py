@@ -109,6 +109,11 @@ def test_iterations_can_depend_on_each_other_without_an_edge(kind: str) -> None:
     assert not is_independent([(LIST, written("work"))], ROWS, READ, WORK, op("side", kind, "read"))
 
 
+def test_a_lookup_in_a_table_is_no_effect() -> None:
+    row = op("row", "ResourceGather", "table", "index")
+    assert is_independent([(LIST, written("row"))], row, given("table", "resource", SCALAR))
+
+
 def test_a_loop_whose_body_is_not_recorded_is_unknown() -> None:
     assert independent(Program((LOOP,)), [LOOP]) == frozenset()
     assert independent(None, [LOOP]) == frozenset()

@@ -110,6 +110,19 @@ def test_averages_that_only_zeros_are_added_to_stay_zero() -> None:
     assert "taken" not in found
 
 
+def test_an_average_that_a_scatter_writes_may_not_stay_zero() -> None:
+    """A lazy optimizer writes the rows of its average that were looked up."""
+    lazy = (
+        ("m", "VarHandleOp", ""),
+        ("keep_m", "AssignAddVariableOp", "m frozen"),
+        ("rows", "ResourceScatterUpdate", "m x head"),
+        ("read_m", "ReadVariableOp", "m"),
+        ("less_m", "Sub", "frozen read_m"),
+        ("update_w", "AssignSubVariableOp", "w less_m"),
+    )
+    assert not {"less_m", "update_w"} & names(measured(*FORWARD, *BACKWARD, *lazy))
+
+
 def test_the_decay_of_a_frozen_weight_stays() -> None:
     decay = (("shrink", "Mul", "read_w x"), ("decay_w", "AssignSubVariableOp", "w shrink"))
     assert not {"shrink", "decay_w"} & names(measured(*STEP, *decay))

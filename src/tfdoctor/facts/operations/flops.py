@@ -3,10 +3,12 @@
 import re
 from math import prod
 
-from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE
+from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE, MATMULS
 from tfdoctor.facts.run.program import Operation, Program
 
 Sizes = tuple[int, ...]
+
+KNOWN = CONVOLUTIONS | DEPTHWISE | (MATMULS - {"XlaDotV2"})  # whose dimensions it names itself
 
 
 def nbytes_of(operation: Operation | None, program: Program) -> float | None:
@@ -18,27 +20,18 @@ def nbytes_of(operation: Operation | None, program: Program) -> float | None:
 
 def flops_of(kind: str, operation: Operation | None, program: Program) -> float | None:
     """Return 2 x the multiplications of a matmul or convolution; None when a size is not known."""
-    if operation is None:
+    if operation is None or kind not in KNOWN:
         return None
     if kind in CONVOLUTIONS or kind in DEPTHWISE:
         return _convolution_flops(kind, operation, program)
     shapes = [program.shape(shape) for _, shape in operation.inputs]
     if kind == "Einsum":
         return einsum_flops(operation.attrs.equation, shapes)
-    if kind == "MatMul" or kind.startswith("BatchMatMul"):
-        return _matmul_flops(kind, operation, program, shapes)
-    return None
-
-
-def _matmul_flops(kind: str, operation: Operation, program: Program, shapes: list[Sizes | None]) -> float | None:
-    """Multiply the result's elements by the summed dimension; without a result, by the factors' shared one."""
     a, b = shapes[:2] if len(shapes) > 1 else (None, None)
     if not a or not b or min(len(a), len(b)) < 2:  # noqa: PLR2004 - matrices
         return None
-    out = program.shape(operation.outputs[0][1]) if operation.outputs else None
-    if out:
-        attrs = operation.attrs
-        turned = attrs.transpose_a if kind == "MatMul" else attrs.adj_x
+    if out := program.shape(operation.outputs[0][1]) if operation.outputs else None:
+        turned = operation.attrs.transpose_a if kind == "MatMul" else operation.attrs.adj_x
         return 2.0 * prod(out) * (a[-2] if turned else a[-1])
     return shared_dimension_flops(a, b)
 

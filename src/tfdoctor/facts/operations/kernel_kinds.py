@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tfdoctor.facts.operations.kernel_names import FAMILIES, Family, KernelRole
+from tfdoctor.facts.operations.kernel_names import FAMILIES, KernelRole
 
 UNKNOWN = "the kernel's name belongs to no family that tfdoctor knows"
 
@@ -13,29 +13,15 @@ UNKNOWN = "the kernel's name belongs to no family that tfdoctor knows"
 class Kernel:
     """A kernel, identified by its name.
 
-    ``on_unit`` says whether it runs on the matrix unit (Tensor Cores, AMD's matrix cores): None when
-    unknown, ``reason`` then says why. ``precision`` is the type of the factors that it multiplies:
-    "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", or "" when the name does not show it.
+    ``precision`` is the type of the factors that it multiplies: "fp64", "fp32", "tf32", "fp16", "bf16", "fp8",
+    "fp4", "int8", or "" when the name does not show it.
     """
 
     name: str
-    family: Family | None = None
+    role: KernelRole | None = None  # within its operation; None when unknown
+    on_unit: bool | None = None  # whether it runs on the matrix unit (Tensor Cores, AMD's matrix cores)
+    reason: str = ""  # why it is not known whether it does
     precision: str = ""
-
-    @property
-    def on_unit(self) -> bool | None:
-        """Whether it runs on the matrix unit."""
-        return self.family.on_unit if self.family else None
-
-    @property
-    def role(self) -> KernelRole | None:
-        """The kernel's role within its operation; None when unknown."""
-        return self.family.role if self.family else None
-
-    @property
-    def reason(self) -> str:
-        """Why it is not known whether it runs on the matrix unit; "" when it is."""
-        return (self.family.reason if self.family else UNKNOWN) if self.on_unit is None else ""
 
 
 PRECISIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -70,11 +56,13 @@ WIDE = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat
 def kernel(name: str) -> Kernel:
     """Identify a kernel by its name; an unknown one has no family."""
     family = next((candidate for candidate in FAMILIES if candidate.pattern.search(name)), None)
-    shown = (precision for precision, pattern in PRECISIONS if pattern.search(name))
-    precision = (family.precision if family else "") or next(shown, "")
-    if precision == "fp32" and family and family.on_unit and family.maker.startswith("NVIDIA"):
+    precision = next((precision for precision, pattern in PRECISIONS if pattern.search(name)), "")
+    if family is None:
+        return Kernel(name, reason=UNKNOWN, precision=precision)
+    precision = family.precision or precision
+    if precision == "fp32" and family.on_unit and family.maker.startswith("NVIDIA"):
         precision = ""  # Tensor Cores do not multiply float32, so that it can only be the sum's type
-    return Kernel(name, family, precision)
+    return Kernel(name, family.role, family.on_unit, family.reason if family.on_unit is None else "", precision)
 
 
 def of_operation(names: tuple[str, ...]) -> bool | None:

@@ -7,8 +7,8 @@ profiles, and may become outdated.
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, NamedTuple
 
 
 class KernelRole(StrEnum):
@@ -24,8 +24,7 @@ SEEN = "seen in real traces"
 DOCS = "from documentation and published profiles"
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """Kernels whose names hold ``pattern``; ``on_unit`` is None where the name does not tell.
 
     ``precision`` is the type of the factors where the whole family has one ("fp16", "tf32", ...).
@@ -40,16 +39,8 @@ class Family:
     reason: str = ""  # why on_unit is None
 
 
-def _row(  # noqa: PLR0913, PLR0917 - a row of the table has these columns
-    pattern: str,
-    maker: str,
-    role: KernelRole,
-    on_unit: bool | None,  # noqa: FBT001 - a column
-    source: str,
-    precision: str = "",
-    reason: str = "",
-) -> Family:
-    return Family(re.compile(pattern), maker, role, on_unit, source, precision, reason)
+def _row(pattern: str, *more: Any) -> Family:  # noqa: ANN401 - a row of the table has these columns
+    return Family(re.compile(pattern), *more)
 
 
 ON, OFF = True, False

@@ -21,11 +21,6 @@ class LayerTime(OperationRows):
         """The line that creates the first of them."""
         return self.rows[0].at
 
-    @property
-    def types(self) -> str:
-        """The types of the operations, as text."""
-        return ", ".join(sorted({row.type for row in self.rows}))
-
 
 def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:
     """Group operations by layer, the layer of most time first."""
@@ -38,7 +33,7 @@ def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:
 
 def layer_table(rows: Iterable[OperationTime], *, types: bool = True, most: int | None = None) -> Table:
     """Return the table of operations by layer, of the first ``most`` layers alone, with the operations' types."""
-    of_types = ("operation types", lambda layer: layer.types)
+    of_types = ("operation types", lambda layer: ", ".join(sorted({row.type for row in layer.rows})))
     return Table.of(
         by_layer(rows),
         ("layer", lambda layer: layer.name),

@@ -1,7 +1,7 @@
 """Loops inside the step's graph: their iterations, and the time that they take outside of operations."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import CALLED, Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.loop_bodies import independent
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.operation_types import WHILES
+from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
@@ -22,14 +24,6 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
-
-WHILES = frozenset({"While", "StatelessWhile"})
-"""The operations of loops as the program builds them; the graph that runs has their bodies in place."""
-
-SEVERAL_STEPS = "one call contains several steps, so the loop inside a step cannot be told apart"
-
-BACKWARD = "gradient_tape/"
-"""The scope of a backward pass; the loop of a gradient is named after the loop that it goes back through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +77,11 @@ class LoopWork:
         if device.kind != DeviceKind.CPU:
             raise Unavailable("loops inside the step are measured on CPUs only")
         if activity.within_data or any(step.calls > 1 for step in steps.steps):
-            raise Unavailable(SEVERAL_STEPS)
+            raise Unavailable("one call contains several steps, so the loop inside a step cannot be told apart")
         lines = [line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD)]
         steady = SteadySteps.of(steps)
-        numbered = _numbered(lines, steady.stretches)
-        loops = _named(_loops(operations), program, numbered, _traced(trace))
+        numbered = _highest(lines, steady.stretches)
+        loops = _loops(operations, program, numbered, trace)
         if not loops:
             return cls(())
         busy = activity.of(Stage.DEVICE) | activity.wait
@@ -128,50 +122,39 @@ class LoopWork:
         return self
 
 
-def _loops(operations: Operations) -> list[GraphLoop]:
+def _loops(operations: Operations, program: Program | None, numbered: float, trace: Trace) -> tuple[GraphLoop, ...]:
+    """Return the loops with their lines, longest first; of a single one, with the executor's count.
+
+    If no operation of a loop was recorded in the steps, the loop is that of the program; if it has several, the one
+    whose operations are in the trace at another time, or one without a name.
+    """
     groups: dict[str, list[OperationTime]] = defaultdict(list)
     for row in operations.rows:
         if frame := _frame(row.name):
             groups[_scope(frame)].append(row)
+    recorded = program.by_name.values() if program else ()
+    built = {one.name: one for one in recorded if one.type in WHILES and GRADIENT_SCOPE not in one.name}
+    alone = independent(program, built.values())
+    if not groups and numbered:
+        kinds = trace.host.types if trace.host else ()
+        traced = {_scope(_frame(CALLED.sub("", kind.name))) for kind in kinds}
+        names = [name for name in built if name in traced] or [*built]
+        groups[names[0] if len(names) == 1 else ""] = []
     loops = []
     for name, rows in groups.items():
-        calls = [row.calls for row in rows]
-        ms = sum(row.ms for row in rows)
-        loops.append(GraphLoop(name, max(calls), sum(calls), ms, tuple(rows)))
-    return loops
-
-
-def _named(
-    found: Iterable[GraphLoop], program: Program | None, numbered: float, traced: Container[str]
-) -> tuple[GraphLoop, ...]:
-    """Return the loops with their lines, longest first; of a single one, with the executor's count.
-
-    If no operation of a loop was recorded in the steps, the loop is that of the program; if it has several, the one
-    that was ``traced`` at another time, or one without a name.
-    """
-    recorded = program.by_name.values() if program else ()
-    forward = (one for one in recorded if one.type in WHILES and BACKWARD not in one.name)
-    built = {one.name: one for one in forward}
-    alone = independent(program, built.values())
-    loops = [_located(loop, built.get(loop.name)) for loop in found]
-    if not loops and numbered:
-        names = [name for name in built if name in traced] or [*built]
-        name = names[0] if len(names) == 1 else ""
-        loops = [_located(GraphLoop(name, numbered, 0.0, 0.0), built.get(name))]
-    loops = [replace(loop, independent=loop.name in alone) for loop in loops]
-    if len(loops) == 1:
-        loops = [replace(loops[0], iterations=max(loops[0].iterations, numbered))]
+        one, calls = built.get(name), [row.calls for row in rows]
+        loop = GraphLoop(
+            name,
+            max((*calls, numbered if len(groups) == 1 else 0.0)),
+            sum(calls, 0.0),
+            sum((row.ms for row in rows), 0.0),
+            tuple(rows),
+            one.at if one else None,
+            one.layer if one else "",
+            name in alone,
+        )
+        loops.append(loop)
     return tuple(sorted(loops, key=lambda loop: -loop.iterations))
-
-
-def _traced(trace: Trace) -> frozenset[str]:
-    """Return the names of the loops whose operations are in the trace, in the traced steps or not."""
-    kinds = trace.host.types if trace.host else ()
-    return frozenset(_scope(_frame(CALLED.sub("", kind.name))) for kind in kinds)
-
-
-def _located(loop: GraphLoop, built: Operation | None) -> GraphLoop:
-    return replace(loop, at=built.at, layer=built.layer) if built else loop
 
 
 def _frame(name: str) -> str:
@@ -182,31 +165,37 @@ def _frame(name: str) -> str:
 
 def _scope(frame: str) -> str:
     """Return the scope of a loop, or of the loop whose gradient this is ("a/while/a/while_grad": "a/while")."""
-    scope = frame.rpartition(BACKWARD)[2]
+    scope = frame.rpartition(GRADIENT_SCOPE)[2]
     half = len(scope.removesuffix("_grad")) // 2
     return scope[:half] if scope.endswith("_grad") and scope[:half] == scope[half + 1 : -5] else scope
 
 
+def _numbered(line: Line) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return an executor's events on iterations, and the numbers of these."""
+    events, numbers = line.stats.integers("iter_num")
+    own = is_named(line, EXECUTOR.__eq__)[events]
+    return events[own], numbers[own]
+
+
 def _iterating(line: Line) -> Intervals:
     """Return when an executor's thread worked on any but the first iteration of a loop."""
-    events, numbers = line.stats.integers("iter_num")
+    events, numbers = _numbered(line)
     mask = np.zeros(len(line), bool)
     mask[events[numbers != 0]] = True
-    return spans_of(line, mask & is_named(line, EXECUTOR.__eq__))
+    return spans_of(line, mask)
 
 
-def _numbered(lines: Iterable[Line], stretches: Iterable[tuple[int, int]]) -> float:
+def _highest(lines: Iterable[Line], stretches: Iterable[tuple[int, int]]) -> float:
     """Return the highest number that the executor gave an iteration in a step: the median of the steps."""
     found = [np.zeros((2, 0), np.int64)]
     for line in lines:
-        events, iterations = line.stats.integers("iter_num")
-        own = is_named(line, EXECUTOR.__eq__)[events]
-        found.append(np.stack((line.start_ps[events[own]], iterations[own])))
-    times, numbers = np.concatenate(found, axis=1)
+        events, numbers = _numbered(line)
+        found.append(np.stack((line.start_ps[events], numbers)))
+    times, iterations = np.concatenate(found, axis=1)
     order = times.argsort(kind="stable")
-    times, numbers = times[order], numbers[order]
+    times, iterations = times[order], iterations[order]
     edges = (times.searchsorted(stretch).tolist() for stretch in stretches)
-    highest = [float(numbers[first:last].max(initial=0)) for first, last in edges]
+    highest = [float(iterations[first:last].max(initial=0)) for first, last in edges]
     return float(np.median(highest)) if highest else 0.0
 
 
@@ -214,7 +203,11 @@ def _spans(lines: Iterable[Line], stretches: Iterable[tuple[int, int]]) -> Inter
     """Return when each loop ran: from the first to the last operation of its body, in each step."""
     events: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
     for line in lines:
-        for frame, mask in _by_frame(line).items():
+        kinds: dict[str, list[int]] = defaultdict(list)
+        for kind, name in enumerate(line.types):
+            kinds[_frame(name.name)].append(kind)
+        for frame in kinds.keys() - {""}:
+            mask = np.isin(line.kind, kinds[frame])
             starts = line.start_ps[mask]
             events[frame].append(np.stack((starts, starts + line.duration_ps[mask]), axis=1))
     times = [np.concatenate(found) for found in events.values()]
@@ -224,12 +217,3 @@ def _spans(lines: Iterable[Line], stretches: Iterable[tuple[int, int]]) -> Inter
         for found in times
         if len(inside := found[(found[:, 0] >= start) & (found[:, 0] < end)])
     )
-
-
-def _by_frame(line: Line) -> dict[str, NDArray[np.bool_]]:
-    """Return (n,) which events of a line belong to each loop, by the loop's name."""
-    kinds: dict[str, list[int]] = defaultdict(list)
-    for kind, name in enumerate(line.types):
-        if frame := _frame(name.name):
-            kinds[frame].append(kind)
-    return {frame: np.isin(line.kind, found) for frame, found in kinds.items()}

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.roofline import HALVES
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.recording import HostMachine, Recording
+from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import DeviceKind
 
 ONEDNN = ("_Mkl", "_OneDnn")
@@ -48,6 +47,8 @@ class OneDnn:
     def measure(cls, operations: Operations, device: Device, recording: Recording, framework: Framework) -> Self:
         """Sort the matmuls and convolutions by the type that ran.
 
+        AMX counts only where all of them are in 16-bit precision.
+
         Raises:
             Unavailable: the run was not on a CPU, or ran no matmul or convolution by name.
         """
@@ -58,27 +59,17 @@ class OneDnn:
         matmuls = [row for row in operations.rows if row.is_matrix or row.is_depthwise]
         if not matmuls:
             raise Unavailable("the traced steps contain no matmul or convolution by name")
-        onednn, fused = _ran_ms(matmuls, ONEDNN), _ran_ms(matmuls, EIGEN_FUSED)
+
+        def ran_ms(prefixes: tuple[str, ...]) -> float:
+            ran = ((row.ms, [name.rpartition(":")[2] for name in row.ran]) for row in matmuls)
+            return sum(ms for ms, types in ran if any(kind.startswith(prefixes) for kind in types))
+
+        onednn, fused = ran_ms(ONEDNN), ran_ms(EIGEN_FUSED)
         rest = sum(row.ms for row in matmuls) - (onednn + fused)
-        host = recording.manifest.host if recording.manifest else None
         halves = all(row.precision in HALVES for row in matmuls)
-        best = _instructions(host, reduced_precision=halves)
-        return cls(onednn, fused, max(0.0, rest), *best)
-
-
-def _ran_ms(rows: list[OperationTime], prefixes: tuple[str, ...]) -> float:
-    ran = ((row.ms, [name.rpartition(":")[2] for name in row.ran]) for row in rows)
-    return sum(ms for ms, types in ran if any(kind.startswith(prefixes) for kind in types))
-
-
-def _instructions(host: HostMachine | None, *, reduced_precision: bool) -> tuple[str, str]:
-    """Return the best instructions by the CPU's flags, and why they are unknown, "" where they are not.
-
-    AMX counts only where all matmuls are in 16-bit precision.
-    """
-    if host is None or not host.cpu_flags:
-        return "", "the recording does not contain the CPU's flags; record with `tfdoctor profile`"
-    for name, flag in LEVELS:
-        if flag in host.cpu_flags and (reduced_precision or name != "AMX"):
-            return name, ""
-    return "", "the CPU's flags name no instruction set that oneDNN distinguishes"
+        flags = recording.manifest.host.cpu_flags if recording.manifest else ()
+        best = next((name for name, flag in LEVELS if flag in flags and (halves or name != "AMX")), "")
+        why = "the CPU's flags name no instruction set that oneDNN distinguishes"
+        if not flags:
+            why = "the recording does not contain the CPU's flags; record with `tfdoctor profile`"
+        return cls(onednn, fused, max(0.0, rest), best, "" if best else why)

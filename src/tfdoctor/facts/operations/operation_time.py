@@ -1,4 +1,4 @@
-"""One operation of the step: its time, type, shapes and precision."""
+"""One operation of the step: its time, type, shapes and precision; and a part of the compute time."""
 
 import re
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from tfdoctor.facts.run.operation_types import DEPTHWISE, MATRIX_TYPES
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import TYPES
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Location, Stage
+from tfdoctor.terms.humanize import milliseconds, percent
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import Bound, Effect, Location, Measure, Stage
 
 OF_HOST = re.compile(r"[^:]:\w+$")
 """The end of the names of operations that ran on the host, "name:type"; kernels' names have none."""
-
 
 HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")
 """The type of an HLO instruction's result, on a TPU."""
@@ -103,3 +103,25 @@ class OperationRows:
     def calls(self) -> float:
         """How often they run, per step."""
         return sum(row.calls for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputePart:
+    """What some work takes of the compute time, in ms per step, as rules state it in sentences and as evidence."""
+
+    ms: float
+    total_ms: float
+
+    @property
+    def share(self) -> float:
+        """Its share of the compute time, 0 to 1."""
+        return self.ms / self.total_ms if self.total_ms else 0.0
+
+    def __str__(self) -> str:
+        return f"{milliseconds(self.ms)} per step, {percent(self.share)} of the compute time"
+
+    def measures(self, work: str, least: float | None = None) -> tuple[Measure, Measure]:
+        """Return its time and its share, with the least one that counts; ``work`` is such as "in casts"."""
+        limit = None if least is None else ratio(least)
+        share = Measure(f"share of the compute time {work}", ratio(self.share), limit)
+        return Measure(f"time {work} per step", ms(self.ms)), share

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.compute_part import ComputePart
 from tfdoctor.facts.operations.flops import flops_of, nbytes_of
 from tfdoctor.facts.operations.kernel_kinds import multiplies
-from tfdoctor.facts.operations.operation_time import OF_HOST, OperationTime
+from tfdoctor.facts.operations.operation_time import OF_HOST, ComputePart, OperationTime
 from tfdoctor.facts.operations.traced_shapes import TracedShapes
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.operation_types import COMPILED, base_type
@@ -31,27 +29,21 @@ from tfdoctor.trace.names import EAGER_OPERATION
 CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
 """The prefix that inlining a function or a loop's body adds to its operations' names."""
 
-
 FUSED_WITHIN = 12
 """Distance in the graph's order within which a bias or activation was fused with an earlier operation: a
 layer builds a handful of operations between them."""
 
-
 BACKPROP = re.compile(r"grad|backprop|transpose\(", re.IGNORECASE)
 """Parts of an operation's name or type in a backward pass: gradient_tape/, ReluGrad, JAX's transpose(jvp(...))."""
-
 
 XLA_MODULE = "XlaModule"
 """XLA's operation name for every kernel of a program that JAX compiled."""
 
-
 MOSTLY_NAMED = 0.1
 """Share of unnamed work up to which "there is no such operation" can be said."""
 
-
 STREAMING = ("AddV2", "Sub", "ReluGrad", "AddN", "RealDiv")
 """Operations that only read and write their tensors: they run at the memory's rate."""
-
 
 LARGE = 1_000_000
 """Bytes per call from which an operation exceeds the caches and its fixed costs do not matter."""
@@ -81,13 +73,17 @@ class Operations:
         work = activity.stages.get(Stage.DEVICE)
         if device.missing or work is None or not len(work.label):
             raise Unavailable(str(device.missing or "the trace contains no operation"))
-        known = OperationLookup(program or Program(), traced)
-        share, calls = _per_label(work, steps)
+        inside = StepSpans.of(steps).holds(work.start_ps)
+        number, size = sum(step.calls for step in steps.steady_steps), len(work.labels)
+        share = (
+            np.bincount(work.label[inside], work.attributed_ps()[inside], size) / number
+        )  # (labels,) ps per step
+        calls = np.bincount(work.label[inside], minlength=size) / number
         if not share.sum():
             raise Unavailable("the trace contains no operation inside its steady steps")
-        scale = breakdown["device"] / share.sum()
+        times = share * (breakdown["device"] / share.sum())
         rows = [
-            _row(work, label, float(share[label] * scale), float(calls[label]), known)
+            _row(work, label, float(times[label]), float(calls[label]), program or Program(), traced)
             for label in np.flatnonzero(calls).tolist()
         ]
         return cls(tuple(sorted(_merge(rows), key=lambda row: -row.ms)))
@@ -162,41 +158,20 @@ class Operations:
         return sum((row.nbytes or 0) * row.calls for row in rows) / time if time else None
 
 
-def _per_label(work: Work, steps: Steps) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return (labels,) time in ps and (labels,) calls, both per steady training step."""
-    inside = StepSpans.of(steps).holds(work.start_ps)
-    number = sum(step.calls for step in steps.steady_steps)
-    size = len(work.labels)
-    time = np.bincount(work.label[inside], work.attributed_ps()[inside], size)
-    return time / number, np.bincount(work.label[inside], minlength=size) / number
-
-
-@dataclass(frozen=True, slots=True)
-class OperationLookup:
-    """Finds an operation with its shapes: in the program record, else in the trace."""
-
-    program: Program
-    traced: TracedShapes
-
-    def find(self, name: str, raw: str, kind: str) -> Operation | None:
-        """Return the operation that ran as ``raw``, which is ``name`` in its graph."""
-        return lookup(name, kind, self.program) or self.traced.operations.get((raw, kind))
-
-
-def _row(work: Work, label: int, ms: float, calls: float, known: OperationLookup) -> OperationTime:
+def _row(work: Work, label: int, ms: float, calls: float, program: Program, traced: TracedShapes) -> OperationTime:
     raw, raw_type, ran = work.labels[label]
     name, kind = CALLED.sub("", raw), base_type(raw_type)
     if raw == XLA_MODULE or (kind in COMPILED and not OF_HOST.search(ran)):  # one name for all kernels of a program
         name, kind = ran, ""
     if EAGER_OPERATION.fullmatch(ran):  # named by its type, as a graph's operation may be
         name = ran
-    program, operation = known.program, known.find(name, raw, kind)
+    operation = lookup(name, kind, program) or traced.operations.get((raw, kind))
     exact = operation if operation and operation.type == kind else None
     event = work.types[label]
-    flops = _stat(event, "flops", "model_flops") or flops_of(kind, exact, program)
+    category = str(event.stats.get("hlo_category", ""))
     return OperationTime(
         name=name or ran,
-        type=kind or str(event.stats.get("hlo_category", "")) or UNNAMED,
+        type=kind or category or UNNAMED,
         ms=ms,
         calls=calls,
         ran=(ran,),
@@ -204,8 +179,8 @@ def _row(work: Work, label: int, ms: float, calls: float, known: OperationLookup
         layer=operation.layer if operation else "",
         at=program.line_of(operation),
         operation=operation,
-        category=str(event.stats.get("hlo_category", "")),
-        flops=flops,
+        category=category,
+        flops=_stat(event, "flops", "model_flops") or flops_of(kind, exact, program),
         nbytes=_stat(event, "bytes_accessed") or nbytes_of(exact, program),
     )
 

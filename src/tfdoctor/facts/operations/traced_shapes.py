@@ -8,7 +8,7 @@ events.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.timeline.host_events import operation_label
 from tfdoctor.facts.timeline.trainer import is_named
-from tfdoctor.trace import Event, Line, Plane, Trace
+from tfdoctor.trace import Line, Plane, Trace
 from tfdoctor.trace.names import STREAM_PREFIX
 
 TENSOR_TEXT = re.compile(r"([a-z_]\w*)\[([\d,]*)\]")
@@ -45,29 +45,23 @@ class TracedShapes:
 
     @classmethod
     def measure(cls, trace: Trace, device: Device, xla_operations: XlaOperations) -> Self:
-        """Read the shapes with the device's work, the allocations on the host, and XLA's programs."""
+        """Read the shapes with the device's work, the allocations on the host, and XLA's programs.
+
+        A matmul's result is known where it allocated only that: several may include scratch memory.
+        """
         inputs_by_key: dict[Key, tuple[Tensor, ...] | None] = {}
         for key, text in _shape_texts(device.busiest) if device.busiest else ():
             inputs = parse(text)
             if inputs_by_key.setdefault(key, inputs) != inputs:
                 inputs_by_key[key] = None  # its runs disagree
-        known = {
-            (name, kind): Operation(name=name, type=kind, inputs=inputs)
-            for (name, kind), inputs in inputs_by_key.items()
-            if inputs
-        }
-        compiled = {(operation.name, operation.type): operation for operation in xla_operations.operations.values()}
-        return cls(compiled | (_with_results(known, trace.host) if known else {}))
-
-
-def _with_results(known: dict[Key, Operation], host: Plane | None) -> dict[Key, Operation]:
-    """Add a matmul's result where it allocated only that: several may include scratch memory."""
-    allocated = _allocated(host) if host else {}
-    for key, operation in known.items():
-        results = allocated.get(key[0], set()) if key[1] in CONVOLUTIONS | MATMULS else set()
-        if len(results) == 1:
-            known[key] = replace(operation, outputs=tuple(results))
-    return known
+        known = {(one.name, one.type): one for one in xla_operations.operations.values()}
+        inputs_of = {key: inputs for key, inputs in inputs_by_key.items() if inputs}
+        allocated = _allocated(trace.host) if trace.host and inputs_of else {}
+        for (name, kind), inputs in inputs_of.items():
+            results = allocated.get(name, set()) if kind in CONVOLUTIONS | MATMULS else set()
+            outputs = tuple(results) if len(results) == 1 else ()
+            known[name, kind] = Operation(name=name, type=kind, inputs=inputs, outputs=outputs)
+        return cls(known)
 
 
 def _allocated(host: Plane) -> dict[str, set[Tensor]]:
@@ -96,34 +90,27 @@ def allocations(line: Line, *stats: str) -> Iterator[tuple[Any, ...]]:
 
 def parse(text: str) -> tuple[Tensor, ...] | None:
     """Return the tensors of a `shape` text; None when the text is another, or any tensor is unknown."""
-    parts = text.strip("()").split(";")
-    matches = [TENSOR_TEXT.fullmatch(part.strip()) for part in parts]
-    if not all(matches):
-        return None
-    return tuple(
+    matches = [TENSOR_TEXT.fullmatch(part.strip()) for part in text.strip("()").split(";")]
+    tensors = [
         (TYPES.get(match[1], match[1]), tuple(int(size) for size in match[2].split(",") if size))
         for match in matches
         if match
-    )
+    ]
+    return tuple(tensors) if len(tensors) == len(matches) else None
 
 
 def _shape_texts(plane: Plane) -> Iterator[tuple[Key, str]]:
     """Yield name and type of each operation that has a `shape` text, and the text."""
-    lines = work_lines(plane) or plane.lines
-    for line in lines:
+    for line in work_lines(plane) or plane.lines:
         if line.name.startswith(STREAM_PREFIX):
             for event in map(line.event, line.stats.having("shape").tolist()):
-                if key := _device_key(event):
-                    yield key, str(event.stats["shape"])
+                texts = (str(event.stats.get(key) or "") for key in ("tf_op", "annotation", "level 0"))
+                text = next((text for text in texts if ":" in text), "").split("#")[0]
+                name, colon, kind = text.rpartition(":")
+                if colon:
+                    yield (name, base_type(kind)), str(event.stats["shape"])
             continue
-        events, texts = line.stats.values("shape")
-        for kind, text in dict.fromkeys(zip(line.kind[events].tolist(), texts, strict=True)):
-            if label := operation_label(line.types[kind]):
-                yield (label[0], base_type(label[1])), str(text)
-
-
-def _device_key(event: Event) -> Key | None:
-    texts = (str(event.stats.get(key) or "") for key in ("tf_op", "annotation", "level 0"))
-    text = next((text for text in texts if ":" in text), "").split("#")[0]
-    name, colon, kind = text.rpartition(":")
-    return (name, base_type(kind)) if colon else None
+        events, shapes = line.stats.values("shape")
+        for number, shape in dict.fromkeys(zip(line.kind[events].tolist(), shapes, strict=True)):
+            if label := operation_label(line.types[number]):
+                yield (label[0], base_type(label[1])), str(shape)

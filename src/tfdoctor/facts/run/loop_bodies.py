@@ -13,7 +13,7 @@ PLACEHOLDER, IDENTITY, ADD = "Placeholder", "Identity", "AddV2"
 WRITES = frozenset({"TensorListSetItem", "TensorListPushBack"})
 """Operations that put an element into the list that is their first input, and change no other element."""
 
-EFFECTS = re.compile(rf"{UPDATES.pattern}|(?:Eager)?PyFunc\w*")
+EFFECTS = re.compile(rf"{UPDATES.pattern}|(?:Eager)?PyFunc\w*|Resource(?:Accumulator|CountUpTo)\w*")
 """Operations by which iterations can depend on each other without an edge: writes of variables, and Python. Random
 numbers are drawn in any order."""
 

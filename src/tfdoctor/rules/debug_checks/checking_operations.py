@@ -1,16 +1,10 @@
 """The operations that only check values, and what Python does for them."""
 
 import re
-from dataclasses import dataclass
-from typing import Self
 
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Places, Program
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.terms.verdict import Location, Stage
 
 NUMERICS = frozenset(("CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2", "DebugIdentityV2"))
 """Types of operations that look for NaN and infinity, or write tensors for TensorFlow's debugger."""

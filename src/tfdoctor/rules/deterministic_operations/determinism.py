@@ -1,12 +1,8 @@
 """Whether TensorFlow was told to compute the same result in every run, and where."""
 
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.terms.verdict import Location
 
 VARIABLES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
 """Environment variables of TensorFlow 2.1 to 2.7 and of 1.14 to 2.0; later versions still read the first."""

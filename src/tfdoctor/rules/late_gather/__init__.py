@@ -1,5 +1,4 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.run.program import Shape
 from tfdoctor.rules.late_gather.selected_products import SelectedProducts
 
 __doc__, CODE = page(__file__)

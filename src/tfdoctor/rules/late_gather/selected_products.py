@@ -1,16 +1,7 @@
 """Products of which few rows are selected before anything else uses them, in the graphs that the run built."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from math import prod
-from typing import Self
-
-from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import BROADCASTING, CONSTANT, MATMULS, SHAPES, UNARY
-from tfdoctor.facts.run.program import Operation, Shape
-from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
 SELECTS = frozenset(["StridedSlice", "Slice", "GatherV2"])

@@ -1,16 +1,9 @@
 """Conversions between NCHW and NHWC, and the step's time in them."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE
-from tfdoctor.facts.run.program import Operation, Shape
 
 IMAGES = (
     CONVOLUTIONS

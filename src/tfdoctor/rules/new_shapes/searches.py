@@ -1,22 +1,15 @@
 """Steps in which cuDNN's search runs several algorithms of one convolution."""
 
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import Self
-
 import numpy as np
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.kernel_kinds import kernel
 from tfdoctor.facts.operations.kernel_names import KernelRole
 from tfdoctor.facts.operations.operations import CALLED
-from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, base_type
-from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
+from tfdoctor.facts.steps.steps import PS_PER_MS
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.work import Work
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Stage
 
 CANDIDATES = 4
 """Least number of different kernels that convolve for one operation in one step, from which it is a search: an

@@ -1,13 +1,11 @@
 """What makes the batches of the training, and on which line."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Self
 
-from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import InputKind
-from tfdoctor.terms.verdict import Location
 
 
 class BatchMaker(Enum):
@@ -43,12 +41,10 @@ class BatchSource:
     @classmethod
     def measure(cls, recording: Recording, program: Program) -> Self:
         """Tell it from what fit is given, or from the arguments of the loop's calls."""
-        maker = MAKERS.get(program.input_kind, BatchMaker.DATASET)
-        place = Places.of(recording)
+        maker, place = MAKERS.get(program.input_kind, BatchMaker.DATASET), Places.of(recording)
         if maker is BatchMaker.GIVEN:
             return cls(maker, place(program.settings.fit_at))
         if maker is BatchMaker.LOOP:
             python = recording.program.python if recording.program else None
             return cls(maker, place(python.fed.at if python and python.fed else None))
-        batched = [data.at for data in program.feeding if "Batch" in data.kind and data.at]
-        return cls(maker, next(iter(batched), None))
+        return cls(maker, next((data.at for data in program.feeding if "Batch" in data.kind and data.at), None))

@@ -20,40 +20,26 @@ def own_length(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if any(argument.star for argument in call.args) or SHAPES not in named(call):
         raise Declined("padded_batch() is not given padded_shapes by name")
     _must_take_any_length(module, call)
-    given = [argument for argument in call.args if not _is_shapes(argument)]
+    given = [one for one in call.args if one.keyword is None or one.keyword.value != SHAPES]
     start, end = module.span(call.args[0])[0], module.span(call)[1] - 1
     if "#" in module.text[start:end]:
         raise Declined("a comment stands between the arguments of the call")
-    return [Splice(start, end, 0, ", ".join(_written(module, one) for one in given))]
+    written = ((one.keyword, module.written(one.value)) for one in given)  # without the commas behind them
+    return [Splice(start, end, 0, ", ".join(f"{name.value}={value}" if name else value for name, value in written))]
 
 
 def _must_take_any_length(module: SyntaxTree, padded: cst.Call) -> None:
     """Decline where the model may be made for the one length: it names it, or has an input of a fixed shape."""
-    values = Values(module)
-    lengths = {
-        module.written(node)
-        for kind in (cst.Name, cst.Integer)
-        for node in module.inside(kind, named(padded)[SHAPES])
-    } - {"None"}
+    values, shapes = Values(module), named(padded)[SHAPES]
+    lengths = {module.written(node) for kind in (cst.Name, cst.Integer) for node in module.inside(kind, shapes)}
     makers = [call for call in module.all(cst.Call) if values.from_tensorflow(call.func)]
     for call in makers:
-        name = last_name(call.func)
-        if name in FIXED and "None" not in module.written(call):
+        if last_name(call.func) in FIXED and "None" not in module.written(call):
             raise Declined(f"line {module.line(call)} may need sequences of one length")
     for place in (*makers, *module.all(cst.ClassDef)):
         names = [*module.inside(cst.Name, place), *module.inside(cst.Integer, place)]
-        if found := next((one for one in names if module.written(one) in lengths), None):
+        if found := next((one for one in names if module.written(one) in lengths - {"None"}), None):
             raise Declined(f"line {module.line(found)} uses the length of the padding, too")
-
-
-def _is_shapes(argument: cst.Arg) -> bool:
-    return argument.keyword is not None and argument.keyword.value == SHAPES
-
-
-def _written(module: SyntaxTree, argument: cst.Arg) -> str:
-    """Return an argument without the comma behind it."""
-    value = module.written(argument.value)
-    return f"{argument.keyword.value}={value}" if argument.keyword else value
 
 
 EDITS: dict[str, Kind] = {"own-length": own_length}

@@ -1,13 +1,10 @@
 """Which operations of a step take longer, the longer its sequences are."""
 
-from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.sequence_padding import SequencePadding
 from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.program import Operation, Program, Shape
 
 LOOPED = 0.5
 """Smallest number of calls per position of the sequence from which an operation belongs to a loop over time:

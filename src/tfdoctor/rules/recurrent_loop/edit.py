@@ -44,55 +44,41 @@ def vectorized_fn(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if len(positional) != 2 or not rest <= TYPES or any(a.star for a in call.args):  # noqa: PLR2004
         raise Declined("tf.map_fn has arguments that tf.vectorized_map has not")
     _must_be_known(module, values, _body(values, positional[0].value))
-    name = call.func.attr if isinstance(call.func, cst.Attribute) else None
-    if name is None:
+    if not isinstance(call.func, cst.Attribute):
         raise Declined("tf.map_fn has another name in the file")
-    end = module.span(call)[1] - 1
-    kept = module.span(positional[1])[1]
-    return [Splice(*module.span(name), 0, "vectorized_map"), Splice(kept, end, 0, "")]
+    kept, end = module.span(positional[1])[1], module.span(call)[1] - 1
+    return [Splice(*module.span(call.func.attr), 0, "vectorized_map"), Splice(kept, end, 0, "")]
 
 
 def _body(values: Values, mapped: cst.BaseExpression) -> cst.BaseExpression | cst.BaseSuite:
-    """Return what the mapped function computes."""
-    match mapped:
-        case cst.Lambda(body=body):
-            return body
-        case cst.Name(value=name):
-            function = values.function(name)
-            if function is not None and not function.decorators and _is_straight(function):
-                return function.body
-        case _:
-            pass
-    raise Declined("the mapped function is not one of the file without branches and loops")
-
-
-def _is_straight(function: cst.FunctionDef) -> bool:
-    """Say whether a function only assigns names and returns a value."""
-    return all(
-        isinstance(part, cst.SimpleStatementLine)
-        and all(
-            isinstance(one, cst.Return)
-            or (isinstance(one, cst.Assign) and all(isinstance(target.target, cst.Name) for target in one.targets))
-            for one in part.body
-        )
-        for part in function.body.body
+    """Return what the mapped function computes, which only assigns names and returns a value."""
+    if isinstance(mapped, cst.Lambda):
+        return mapped.body
+    function = values.function(mapped.value) if isinstance(mapped, cst.Name) else None
+    parts = function.body.body if function and not function.decorators else [None]
+    straight = all(
+        isinstance(part, cst.SimpleStatementLine) and all(map(_returns_or_names, part.body)) for part in parts
     )
+    if function is None or not straight:
+        raise Declined("the mapped function is not one of the file without branches and loops")
+    return function.body
+
+
+def _returns_or_names(one: cst.BaseSmallStatement) -> bool:
+    names = isinstance(one, cst.Assign) and all(isinstance(target.target, cst.Name) for target in one.targets)
+    return names or isinstance(one, cst.Return)
 
 
 def _must_be_known(module: SyntaxTree, values: Values, body: cst.BaseExpression | cst.BaseSuite) -> None:
     kind: Any = cst.BaseExpression  # abstract, and only asked about
-    for node in module.all(kind):
-        if not module.within(node, body):
-            continue
-        line = module.line(node)
-        if not isinstance(node, _SYNTAX):
-            raise Declined(f"line {line} has Python that may not be computed for all elements at once")
+    for node in (node for node in module.all(kind) if module.within(node, body)):
+        what = "" if isinstance(node, _SYNTAX) else "has Python that"
         if isinstance(node, cst.Call) and not (
             values.from_tensorflow(node.func) and last_name(node.func) in VECTORIZED
         ):
-            raise Declined(
-                f"line {line} calls {last_name(node.func)}(), which may not be computed for all elements at once"
-            )
+            what = f"calls {last_name(node.func)}(), which"
+        if what:
+            raise Declined(f"line {module.line(node)} {what} may not be computed for all elements at once")
 
 
 EDITS: dict[str, Kind] = {"vectorized-fn": vectorized_fn}

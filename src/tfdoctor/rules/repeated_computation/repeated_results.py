@@ -1,19 +1,13 @@
 """Work that a step does again: results that it has already, or that are the same in every step."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.run.operation_types import READS
-from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.savings.layer_calls import values_of
 from tfdoctor.rules.repeated_computation.unassigned import Unassigned
-from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
 FILLS = frozenset(("Fill", "ZerosLike", "OnesLike", "Const", "HostConst", "Identity"))

@@ -1,14 +1,11 @@
 """Values that depend only on constants and on variables that no operation of the program assigns."""
 
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
-from tfdoctor.facts.operations.dataflow import Dataflow, of_metric
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.operations.dataflow import of_metric
 from tfdoctor.facts.run.operation_types import READS, UPDATES
-from tfdoctor.facts.run.program import Operation, Tensor
+from tfdoctor.facts.run.program import Tensor
 
 ASSIGN = "AssignVariableOp"
 """What ``variable.assign`` runs, in a graph or outside of any."""

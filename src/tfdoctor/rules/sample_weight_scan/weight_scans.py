@@ -1,20 +1,16 @@
 """The time in which Keras looks through sample weights one by one, by stack samples."""
 
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple
 
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.phases import run_clock
 from tfdoctor.facts.phases.phase_lines import ENOUGH
-from tfdoctor.facts.phases.run_clock import whole_run
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import Phase, RunWork
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.kinds import RunWork
 
 
-@dataclass(frozen=True, slots=True)
-class WeightScan:
+class WeightScan(NamedTuple):
     """The scans at one line of the user's, in ms of the run, and the phase in which most of its time lies."""
 
     at: Location | None
@@ -31,25 +27,24 @@ class WeightScans:
 
     @classmethod
     def measure(cls, recording: Recording, phases: RunPhases) -> Self:
-        """Add up the samples of the function of Keras that does it.
+        """Add up the samples of the function of Keras that does it; training steps have no such time.
 
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        log, place = whole_run(recording), Places.of(recording)
+        log, place = run_clock.whole_run(recording), Places.of(recording)
         times: dict[Location | None, float] = defaultdict(float)
         samples: dict[Location | None, int] = defaultdict(int)
-        scanning = {n: place(s.at) for n, s in log.stacks.items() if s.work is RunWork.WEIGHTS}
-        for bucket in log.buckets:
-            for number, at in scanning.items():
-                times[at] += bucket.stacks.get(str(number), 0.0)
-                samples[at] += bucket.samples.get(str(number), 0)
-        sure = (at for at in times if samples[at] >= ENOUGH)
-        lines = (WeightScan(at, times[at], samples[at], _phase(at, phases)) for at in sure)
+        for number, stack in log.stacks.items():
+            if stack.work is RunWork.WEIGHTS:
+                at, key = place(stack.at), str(number)
+                times[at] += sum(bucket.stacks.get(key, 0.0) for bucket in log.buckets)
+                samples[at] += sum(bucket.samples.get(key, 0) for bucket in log.buckets)
+        phase_of = {
+            line.at: line.phase
+            for line in sorted(phases.lines, key=lambda line: line.ms)  # the last has most
+            if line.phase is not Phase.STEPS
+        }
+        phase_of[None] = Phase.PREPARING
+        lines = (WeightScan(at, ms, samples[at], phase_of[at]) for at, ms in times.items() if samples[at] >= ENOUGH)
         return cls(tuple(sorted(lines, key=lambda line: -line.ms)))
-
-
-def _phase(at: Location | None, phases: RunPhases) -> Phase:
-    """Return the phase that holds most of a line's time outside of training steps."""
-    held = (line for line in phases.lines if line.at == at and line.phase is not Phase.STEPS)
-    return max(held, key=lambda line: line.ms).phase if at else Phase.PREPARING

@@ -1,16 +1,8 @@
 """Products with captured matrices that are mostly zeros."""
 
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import MATMULS
-from tfdoctor.facts.run.program import Program, Shape, Zeros
-from tfdoctor.terms.verdict import Location
+from tfdoctor.facts.run.program import Zeros
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,12 @@
 """What eager steps compute in back-propagation for gradients that nothing uses."""
 
-from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.device import Device
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import GradientsTaken
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.verdict import Location, Stage
 
 
 class Unfollowed(NamedTuple):

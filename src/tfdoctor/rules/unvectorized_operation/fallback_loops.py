@@ -1,21 +1,13 @@
 """The operations that tf.vectorized_map runs in a loop over the elements, for want of a vectorized form."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import CALLS, WHILES
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph
-from tfdoctor.terms.verdict import Location
 
 LOOP = re.compile(r"(.*\bloop_body(?:_\d+)?/.+)/pfor/while(?:_\d+)?")
 """The loop that replaces an operation, under the operation's name (parallel_for/pfor.py: _fallback_converter)."""

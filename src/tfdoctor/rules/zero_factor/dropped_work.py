@@ -1,14 +1,8 @@
 """What a step computes only to multiply it by zero, in the graphs that the run built."""
 
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.run.operation_types import MATRIX_TYPES, PASSING, READS, UPDATES
-from tfdoctor.facts.run.program import Operation
-from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
 FACTORS = frozenset(["Mul", "MulNoNan"])

@@ -1,15 +1,8 @@
 """What a step computes only for updates that change no weight."""
 
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)
