@@ -1,6 +1,5 @@
 """The course of a run: in which buckets its first and last steps and other work on models lie."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,8 +14,8 @@ Shares = tuple[tuple[Phase, float], ...]
 CalledLine = tuple[Line | None, Line | None]
 """A line of the user's, and the one that called its function."""
 
-MODEL_CALLS = (RunCall.STEP, RunCall.TRAIN, RunCall.TEST, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION)
-TRAINING = (RunCall.STEP, RunCall.TRAIN)
+TRAINING = {RunCall.STEP, RunCall.TRAIN}
+MODEL_CALLS = TRAINING | {RunCall.TEST, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION}
 LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
 """Calls whose time only the samples divide."""
 
@@ -52,12 +51,26 @@ class RunCourse:
     @classmethod
     def of(cls, log: RunLog, tree: CallTree) -> Self:
         """Look for them."""
-        in_fit = [tree.within(place.id, RunCall.FIT) for place in tree.of_kind(RunCall.STEP)]
-        own_loop, buckets = not all(in_fit), list(enumerate(log.buckets))
-        steps = [n for n, bucket in buckets if _steps(bucket, tree)]
-        work = [n for n, bucket in buckets if _works(bucket, log, tree, own_loop=own_loop)]
-        called = [n for n in work if _works(log.buckets[n], log, tree, own_loop=False)]
-        user = [n for n, bucket in buckets if _shows_user(bucket, log, tree)]
+        own_loop = not all(tree.within(place.id, RunCall.FIT) for place in tree.of_kind(RunCall.STEP))
+        stacks = [[log.stacks[n] for n in numbered(bucket.stacks) if n in log.stacks] for bucket in log.buckets]
+        steps, called, work, user, children, count = [], [], [], [], [], 0
+        for number, (bucket, seen) in enumerate(zip(log.buckets, stacks, strict=True)):
+            kinds = {tree.kind(call) for call in numbered(bucket.calls)}
+            entered = {tree.kind(call) for call in numbered(bucket.entered)}
+            loose = [stack for stack in seen if tree.kind(stack.call) in LOOSE]
+            if trains := bool(bucket.steps) or bool((kinds | entered) & TRAINING):
+                steps.append(number)
+            if trains or kinds & MODEL_CALLS or any(s.work is RunWork.MODEL or s.tested for s in loose):
+                called.append(number)
+            if called[-1:] == [number] or (own_loop and any(stack.looped for stack in loose)):
+                work.append(number)
+            if kinds - {RunCall.SCRIPT} or any(stack.at for stack in seen):
+                user.append(number)
+            # They are not counted in each bucket.
+            count = count if bucket.counters.children is None else bucket.counters.children
+            children.append(count)
+        between = [stack for seen in stacks[steps[0] + 1 : steps[-1]] for stack in seen] if steps else []
+        repeats = [stack for stack in between if tree.kind(stack.call) in LOOSE and not stack.looped]
         return cls(
             first_step=min(steps, default=None),
             last_step=max(steps, default=None),
@@ -66,12 +79,12 @@ class RunCourse:
             last_called=max(called, default=None),
             first_user=min(user, default=None),
             last_user=max(user, default=None),
-            tail=_tail(log.buckets[max(work)], log, tree) if work else 1.0,
+            tail=_tail(log.buckets[work[-1]], log, tree) if work else 1.0,
             own_loop=own_loop,
-            repeated=frozenset(_repeated(log, tree, steps)),
+            repeated=frozenset((stack.at, stack.caller) for stack in repeats),
             tested=frozenset((s.at, s.caller) for s in log.stacks.values() if s.at and s.tested),
             other_framework=log.other_framework is not None,
-            children=tuple(_children(log.buckets)),
+            children=tuple(children),
         )
 
     @property
@@ -99,11 +112,13 @@ class RunCourse:
         repeats = stack.at is not None and (stack.at, stack.caller) in self.repeated
         if repeats and self.last_step is not None and number >= self.last_step:
             return ((Phase.BOUNDARIES, 1.0),)
-        if self.last_work is None or number < self.last_work:
-            return ((self._between(number), 1.0),)
         if self.after_work(number):
             return ((Phase.END, 1.0),)
-        return ((self._between(number), 1.0 - self.tail), (Phase.END, self.tail))
+        apart = self.before_training(number) or self.after_steps(number)
+        between = Phase.PREPARING if apart else Phase.BOUNDARIES
+        if number != self.last_work:
+            return ((between, 1.0),)
+        return ((between, 1.0 - self.tail), (Phase.END, self.tail))
 
     def awaits_children(self, number: int) -> bool:
         """Return whether some of the children in a bucket may be waited for.
@@ -125,14 +140,6 @@ class RunCourse:
         """Return whether a bucket lies after the last step, evaluation and prediction."""
         return self.last_work is not None and number > self.last_work
 
-    def tests(self, stack: SeenStack) -> bool:
-        """Return whether a sample lies in a loop around calls of a model that do not train."""
-        return stack.tested or (stack.at, stack.caller) in self.tested
-
-    def _between(self, number: int) -> Phase:
-        apart = self.before_training(number) or self.after_steps(number)
-        return Phase.PREPARING if apart else Phase.BOUNDARIES
-
     def without_line(self, number: int, *, finished: bool) -> Phase:
         """Return what time without a line of the user's is: the interpreter's start or end, else unnamed."""
         if self.first_user is None or self.last_user is None:
@@ -144,45 +151,6 @@ class RunCourse:
     def starting(self, number: int) -> bool:
         """Return whether a bucket lies before the first one that shows a line of the user's."""
         return self.first_user is not None and number < self.first_user
-
-
-def stacks_in(bucket: Bucket, log: RunLog) -> Iterator[SeenStack]:
-    """Yield the stacks that a bucket's samples show."""
-    return (log.stacks[number] for number in numbered(bucket.stacks) if number in log.stacks)
-
-
-def _children(buckets: Sequence[Bucket]) -> Iterator[int]:
-    """Yield how many children run at the end of each bucket; they are not counted in each."""
-    count = 0
-    for bucket in buckets:
-        count = count if bucket.counters.children is None else bucket.counters.children
-        yield count
-
-
-def _repeated(log: RunLog, tree: CallTree, steps: Sequence[int]) -> Iterator[CalledLine]:
-    """Yield the lines of the script between buckets with steps, and their callers."""
-    for bucket in log.buckets[steps[0] + 1 : steps[-1]] if steps else ():
-        for stack in stacks_in(bucket, log):
-            if tree.kind(stack.call) in LOOSE and not stack.looped:
-                yield stack.at, stack.caller
-
-
-def _steps(bucket: Bucket, tree: CallTree) -> bool:
-    calls = (*numbered(bucket.calls), *numbered(bucket.entered))
-    return bool(bucket.steps) or any(tree.kind(call) in TRAINING for call in calls)
-
-
-def _works(bucket: Bucket, log: RunLog, tree: CallTree, *, own_loop: bool) -> bool:
-    kinds = {tree.kind(call) for call in numbered(bucket.calls)}
-    if kinds & set(MODEL_CALLS) or _steps(bucket, tree):
-        return True
-    loose = (stack for stack in stacks_in(bucket, log) if tree.kind(stack.call) in LOOSE)
-    return any(stack.work is RunWork.MODEL or stack.tested or (stack.looped and own_loop) for stack in loose)
-
-
-def _shows_user(bucket: Bucket, log: RunLog, tree: CallTree) -> bool:
-    called = any(tree.kind(call) is not RunCall.SCRIPT for call in numbered(bucket.calls))
-    return called or any(stack.at for stack in stacks_in(bucket, log))
 
 
 def _tail(bucket: Bucket, log: RunLog, tree: CallTree) -> float:

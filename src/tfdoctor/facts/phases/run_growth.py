@@ -1,11 +1,10 @@
 """What grows over the run: the time of a step, memory, graphs, live objects."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
-from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -37,19 +36,16 @@ class Grows(StrEnum):
     OBJECTS = "live Python objects"
 
 
-COUNTERS: Mapping[Grows, str] = MappingProxyType(
-    {
-        Grows.RESIDENT: "rss",
-        Grows.RESERVED: "data",
-        Grows.DEVICE: "device",
-        Grows.BLOCKS: "blocks",
-        Grows.GRAPH: "graph",
-        Grows.FUNCTIONS: "functions",
-        Grows.FILES: "files",
-    }
-)
+COUNTERS = {
+    Grows.RESIDENT: "rss",
+    Grows.RESERVED: "data",
+    Grows.DEVICE: "device",
+    Grows.BLOCKS: "blocks",
+    Grows.GRAPH: "graph",
+    Grows.FUNCTIONS: "functions",
+    Grows.FILES: "files",
+}
 """The counter of what may grow."""
-
 
 ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
 """Counts that only the program adds to: without noise, and over time the slower the longer that makes the steps."""
@@ -95,13 +91,26 @@ class RunGrowth:
             Unavailable: the run as a whole was not recorded, or it is too short for a trend.
         """
         log = whole_run(recording)
-        buckets = _at_work(log)
+        course = RunCourse.of(log, CallTree.of(log))
+        buckets: Sequence[Bucket] = log.buckets
+        if course.first_work is not None and course.last_called is not None:
+            # Data loaded before are no leak, and nothing grows while the loop waits for the end of its data.
+            buckets = log.buckets[course.first_work : course.last_called + 1]
         found = [*_lines(log, buckets), *_objects(log, buckets)]
         if not found:
             raise Unavailable("the run is too short to see what grows in it")
-        covered = max(trend.end_s for _, _, trend in found) - min(t.begin_s for _, _, t in found)
-        trends = tuple(_trend(log, what, name, line) for what, name, line in found)
-        return cls(trends, covered)
+        loop = main_loop(log)
+
+        def trend(what: Grows, name: str, line: TrendLine) -> Trend:
+            meanwhile = [b for b in log.buckets if b.end > line.begin_s and b.start < line.end_s]
+            over = sum(steps.steps for bucket in meanwhile for steps in of_loop(bucket, loop))
+            return Trend(
+                what=what, first=line.first, last=line.last, slope=line.slope, low=line.low, high=line.high,
+                steady=line.steady, points=line.points, name=name, over_steps=over,
+            )  # fmt: skip
+
+        covered = max(line.end_s for _, _, line in found) - min(line.begin_s for _, _, line in found)
+        return cls(tuple(trend(*one) for one in found), covered)
 
     def of(self, what: Grows) -> Trend | None:
         """Return the trend of something; None where it was not measured."""
@@ -116,34 +125,6 @@ class RunGrowth:
 
 Measured = tuple[Grows, str, TrendLine]
 """What may grow, the type of an object, and its trend."""
-
-
-def _at_work(log: RunLog) -> Sequence[Bucket]:
-    """Return the buckets from the first to the last work on models.
-
-    Data that are loaded before are no leak, and nothing grows while the loop waits for the end of its data.
-    """
-    course = RunCourse.of(log, CallTree.of(log))
-    if course.first_work is None or course.last_called is None:
-        return log.buckets
-    return log.buckets[course.first_work : course.last_called + 1]
-
-
-def _trend(log: RunLog, what: Grows, name: str, line: TrendLine) -> Trend:
-    loop = main_loop(log)
-    meanwhile = [b for b in log.buckets if b.end > line.begin_s and b.start < line.end_s]
-    return Trend(
-        what=what,
-        first=line.first,
-        last=line.last,
-        slope=line.slope,
-        low=line.low,
-        high=line.high,
-        steady=line.steady,
-        points=line.points,
-        name=name,
-        over_steps=sum(steps.steps for bucket in meanwhile for steps in of_loop(bucket, loop)),
-    )
 
 
 def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
@@ -171,11 +152,10 @@ def _steps(log: RunLog) -> Iterator[tuple[float, float]]:
     for bucket in log.buckets:
         width = bucket.end - bucket.start
         for steps in of_loop(bucket, loop):
-            if not steps.traced:
-                times = StepDurations.within(steps)
-                each = times.ms if steps.each else [times.quantile(MIDDLE)]
-                for number, ms in enumerate(each):
-                    yield bucket.start + width * (number + MIDDLE) / len(each), float(ms)
+            times = StepDurations.within((0, steps))
+            each = times.ms if steps.each else [times.quantile(MIDDLE)]
+            for number, ms in enumerate(each if not steps.traced else ()):
+                yield bucket.start + width * (number + MIDDLE) / len(each), float(ms)
 
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:

@@ -1,15 +1,17 @@
 """The tf.functions that were traced in the run: how often, how long, and at which line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Self
 
 from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.facts.phases.run_clock import whole_run
-from tfdoctor.facts.phases.traced_calls import Tracings, tracings
+from tfdoctor.facts.phases.run_clock import MS, whole_run
+from tfdoctor.facts.phases.step_times import usual_step
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
+from tfdoctor.recording.run_log import FunctionTrace, Line, RunLog, TracedNumber
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
@@ -73,31 +75,72 @@ class RunTraces:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        log = whole_run(recording)
-        place = Places.of(recording)
+        log, place = whole_run(recording), Places.of(recording)
         timed = recording.manifest.steps.functions if recording.manifest else ()
         usual_ms = {(one.name, one.at): one.call_ms for one in timed if one.call_ms}
-        groups = tracings(log, CallTree.of(log), usual_ms)
+        groups = _groups(log, CallTree.of(log), usual_ms)
         found = sorted((_definition(group, place) for group in groups), key=lambda one: -one.ms)
         return cls(tuple(found), sum(one.ms for one in found))
 
 
-def _definition(group: Tracings, place: Places) -> TracedDefinition:
-    alike = tuple(_alike(group.traces))
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The calls that traced functions of one name and line, in order; ``usual_ms`` is a call that does not."""
+
+    name: str
+    at: Line | None
+    within: RunCall
+    traces: tuple[FunctionTrace, ...]
+    usual_ms: float
+
+    def own_ms(self, trace: FunctionTrace) -> float:
+        return max(0.0, trace.ms - self.usual_ms)
+
+
+def _groups(
+    log: RunLog, tree: CallTree, usual_ms: Mapping[tuple[str, Line | None], float] = MappingProxyType({})
+) -> Iterator[_Group]:
+    """Yield all calls that traced, by name, line and what is around; those within another one are part of it.
+
+    ``usual_ms`` has usual calls of functions, as far as the recorder timed them; of training ones it is a step.
+    """
+    found: dict[tuple[str, Line | None, RunCall], list[FunctionTrace]] = defaultdict(list)
+    end, step = 0.0, usual_step(log)
+    for trace in sorted(log.traces, key=lambda trace: (trace.start, -trace.ms)):
+        until = trace.start + trace.ms / MS
+        if until > end or not found:
+            end, kind = until, tree.kind(trace.call)
+            # Fit's training and its evaluation share names: they differ in the call around.
+            within = tree.parent(trace.call) if kind is RunCall.TRACE else kind
+            found[trace.name, trace.at, within].append(trace)
+    for (name, at, within), traces in found.items():
+        in_step = any(tree.trains(trace.call) for trace in traces)
+        usual = step if in_step else usual_ms.get((name, at), 0.0)
+        yield _Group(name, at, within, tuple(traces), usual)
+
+
+def first_tracings_ms(log: RunLog, tree: CallTree) -> float:
+    """Return the time of the first tracing of each definition."""
+    return sum(group.own_ms(group.traces[0]) for group in _groups(log, tree))
+
+
+def _definition(group: _Group, place: Places) -> TracedDefinition:
+    traces = group.traces
+    alike = tuple(_alike(traces))
     return TracedDefinition(
         name=group.name,
         at=place(group.at),
-        tracings=len(group.traces),
-        ms=sum(map(group.own_ms, group.traces)),
-        first_ms=group.own_ms(group.traces[0]),
-        made=len({trace.made for trace in group.traces}),
+        tracings=len(traces),
+        ms=sum(map(group.own_ms, traces)),
+        first_ms=group.own_ms(traces[0]),
+        made=len({trace.made for trace in traces}),
         within=group.within,
-        starts_s=tuple(trace.start for trace in group.traces),
+        starts_s=tuple(trace.start for trace in traces),
         alike_ms=sum(map(group.own_ms, alike)),
         alike=len(alike),
-        defined=place(next((trace.defined for trace in group.traces if trace.defined), None)),
-        redefined=2 * sum(not trace.kept for trace in group.traces) > len(group.traces),
-        numbers=tuple(_changing(group.traces, place)),
+        defined=place(next((trace.defined for trace in traces if trace.defined), None)),
+        redefined=2 * sum(not trace.kept for trace in traces) > len(traces),
+        numbers=tuple(_changing(traces, place)),
     )
 
 

@@ -83,43 +83,31 @@ class TrendLine:
         later, least, _ = _sen(times[middle:], values[middle:], SURER)
         few = max(1, len(times) // ENDS)
         return cls(
-            slope=slope,
-            low=min(low, least_drift),
-            high=max(high, most_drift),
+            slope=slope, low=min(low, least_drift), high=max(high, most_drift),
             steady=least > 0 and later >= HALF * slope > 0,
-            first=float(np.median(values[:few])),
-            last=float(np.median(values[-few:])),
-            points=len(times),
-            begin_s=float(times[0]),
-            end_s=float(times[-1]),
-        )
+            first=float(np.median(values[:few])), last=float(np.median(values[-few:])),
+            points=len(times), begin_s=float(times[0]), end_s=float(times[-1]),
+        )  # fmt: skip
 
     @classmethod
     def through_few(cls, times: Floats, values: Floats) -> "TrendLine":
         """Return the trend of three points or more; it is steady if each is above the one before."""
         slope, low, high = _sen(times, values, SURE)
         rises = all(after > before for before, after in pairwise(values))
-        last_half = (values[-1] - values[len(values) // 2 - 1]) / (times[-1] - times[len(values) // 2 - 1])
+        middle = len(values) // 2 - 1
+        last_half = (values[-1] - values[middle]) / (times[-1] - times[middle])
         return cls(
-            slope=slope,
-            low=low,
-            high=high,
-            steady=rises and bool(last_half >= HALF * slope),
-            first=float(values[0]),
-            last=float(values[-1]),
-            points=len(values),
-            begin_s=float(times[0]),
-            end_s=float(times[-1]),
-        )
+            slope=slope, low=low, high=high, steady=rises and bool(last_half >= HALF * slope),
+            first=float(values[0]), last=float(values[-1]),
+            points=len(values), begin_s=float(times[0]), end_s=float(times[-1]),
+        )  # fmt: skip
 
 
 def _medians(times: Floats, values: Floats, number: int) -> tuple[Floats, Floats]:
     """Return so many points: the medians of neighbours."""
     groups = np.array_split(np.arange(len(times)), number)
-    return (
-        np.array([np.median(times[group]) for group in groups]),
-        np.array([np.median(values[group]) for group in groups]),
-    )
+    at, level = ([np.median(column[group]) for group in groups] for column in (times, values))
+    return np.array(at), np.array(level)
 
 
 def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, float]:
@@ -137,11 +125,8 @@ def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, fl
     open_ranks = errors * np.sqrt(variance)
     low = int(np.floor((len(slopes) - open_ranks) / 2))
     high = int(np.ceil((len(slopes) + open_ranks) / 2))
-    return (
-        slope,
-        float(slopes[low]) if low >= 0 else -np.inf,
-        float(slopes[high]) if high < len(slopes) else np.inf,
-    )
+    lowest = float(slopes[low]) if low >= 0 else -np.inf
+    return slope, lowest, float(slopes[high]) if high < len(slopes) else np.inf
 
 
 def _drift(times: Floats, values: Floats) -> tuple[float, float]:
