@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
 from typing import Self
@@ -52,21 +52,13 @@ ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trend:
-    """A robust trend (Theil-Sen, without the first tenth): values at begin and end, and its 95 % interval.
+class Trend(TrendLine):
+    """The trend of something, in ms for steps, in bytes for memory, else a number.
 
-    In ms for steps, in bytes for memory, else numbers; ``slope`` is per second of the run, or per step of what only
-    the program adds to. ``steady`` says that both halves grow alike, not only the first: no warm-up, no plateau.
+    ``slope`` is per second of the run, or per step of what only the program adds to.
     """
 
     what: Grows
-    first: float
-    last: float
-    slope: float
-    low: float
-    high: float
-    steady: bool
-    points: int
     name: str = ""  # of OBJECTS: the type
     over_steps: int = 0  # steps meanwhile
 
@@ -99,18 +91,13 @@ class RunGrowth:
         found = [*_lines(log, buckets), *_objects(log, buckets)]
         if not found:
             raise Unavailable("the run is too short to see what grows in it")
-        loop = main_loop(log)
-
-        def trend(what: Grows, name: str, line: TrendLine) -> Trend:
-            meanwhile = [b for b in log.buckets if b.end > line.begin_s and b.start < line.end_s]
+        loop, trends = main_loop(log), []
+        for trend in found:
+            meanwhile = [b for b in log.buckets if b.end > trend.begin_s and b.start < trend.end_s]
             over = sum(steps.steps for bucket in meanwhile for steps in of_loop(bucket, loop))
-            return Trend(
-                what=what, first=line.first, last=line.last, slope=line.slope, low=line.low, high=line.high,
-                steady=line.steady, points=line.points, name=name, over_steps=over,
-            )  # fmt: skip
-
-        covered = max(line.end_s for _, _, line in found) - min(line.begin_s for _, _, line in found)
-        return cls(tuple(trend(*one) for one in found), covered)
+            trends.append(replace(trend, over_steps=over))
+        covered = max(trend.end_s for trend in found) - min(trend.begin_s for trend in found)
+        return cls(tuple(trends), covered)
 
     def of(self, what: Grows) -> Trend | None:
         """Return the trend of something; None where it was not measured."""
@@ -123,14 +110,10 @@ class RunGrowth:
         return tuple(sorted(found, key=lambda trend: -trend.slope))
 
 
-Measured = tuple[Grows, str, TrendLine]
-"""What may grow, the type of an object, and its trend."""
-
-
-def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
+def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
     """Yield the trends of the main loop's steps and of the counters."""
     if step := TrendLine.through(*_columns(list(_steps(log)))):
-        yield Grows.STEP, "", step
+        yield Trend(**asdict(step), what=Grows.STEP)
     done = list(accumulate(sum(steps.steps for steps in bucket.steps) for bucket in buckets))
     for what, counter in COUNTERS.items():
         values = [getattr(bucket.counters, counter) for bucket in buckets]
@@ -140,7 +123,7 @@ def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
         if line and by_step and what in ONLY_ADDED:
             line = replace(by_step, begin_s=line.begin_s, end_s=line.end_s)
         if line:
-            yield what, "", line
+            yield Trend(**asdict(line), what=what)
 
 
 def _steps(log: RunLog) -> Iterator[tuple[float, float]]:
@@ -163,7 +146,7 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
     return columns[0], columns[1]
 
 
-def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
+def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
     """Yield the trend of each type of live objects that was counted often enough while the run worked."""
     begin = buckets[0].start if buckets else 0.0
     points: dict[str, dict[float, float]] = defaultdict(dict)
@@ -172,4 +155,5 @@ def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
             points[name][census.at_s] = number
     for name, counted in points.items():
         if len(counted) >= FEWEST_CENSUSES:
-            yield Grows.OBJECTS, name, TrendLine.through_few(*_columns([*counted.items()]))
+            line = TrendLine.through_few(*_columns([*counted.items()]))
+            yield Trend(**asdict(line), what=Grows.OBJECTS, name=name)

@@ -54,9 +54,12 @@ def mean_growth(first: float, last: float) -> float:
     return max(0.0, last - first) / (LAST_AT - FIRST_AT) / 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrendLine:
-    """A slope per s with its interval; ``steady``: the second half alone grows, by half of that or more."""
+    """A slope with its 95 % interval, and the values at begin and end, without the first tenth.
+
+    ``steady`` says that both halves grow alike, not only the first: no warm-up, no plateau.
+    """
 
     slope: float
     low: float
@@ -65,8 +68,8 @@ class TrendLine:
     first: float
     last: float
     points: int
-    begin_s: float
-    end_s: float
+    begin_s: float = 0.0
+    end_s: float = 0.0
 
     @classmethod
     def through(cls, times: Floats, values: Floats) -> "TrendLine | None":
