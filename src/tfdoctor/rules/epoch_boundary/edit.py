@@ -47,6 +47,8 @@ def _made(module: SyntaxTree, values: Values, line: int) -> tuple[cst.SimpleStat
             case [cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]) as made]:
                 if values.is_dataset(made.value) and values.repeated(statement):
                     return statement, made
+            case _:
+                continue
     raise Declined("the file does not show that a line makes a dataset at each turn of a loop")
 
 
