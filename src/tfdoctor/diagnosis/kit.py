@@ -4,8 +4,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
+
 from tfdoctor.diagnosis.call_rules import CallLimits, CallRule
-from tfdoctor.diagnosis.places import PART, RunPlace, SlowPlaces, call_table, changes, in_function, line_table, none_seen
+from tfdoctor.diagnosis.places import (
+    PART,
+    RunPlace,
+    SlowPlaces,
+    call_table,
+    changes,
+    in_function,
+    line_table,
+    none_seen,
+)
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.small_calls import rows_per_batch, small_calls
@@ -23,7 +34,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Dataset, Operation, Program
-from tfdoctor.facts.run_work.called_work import CalledWork, ONE_BY_ONE
+from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
@@ -31,19 +42,38 @@ from tfdoctor.terms.humanize import counted, location, milliseconds, number, per
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.units import count, ms, nbytes, ratio
-from tfdoctor.terms.verdict import Bound, Cell, Concern, Effect, Evidence, Finding, Healthy, Location, Measure, NotApplicable, PartTime, Recurrence, Remedy, RunEffect, Severity, Stage, StepWork, Table, Verdict
-from typing import Any
+from tfdoctor.terms.verdict import (
+    Bound,
+    Cell,
+    Concern,
+    Effect,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    PartTime,
+    Recurrence,
+    Remedy,
+    RunEffect,
+    Severity,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)
 
 __all__ = [
-    "Any", "Bound", "Breakdown", "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "Concern",
-    "Cores", "Dataset", "Device", "DeviceKind", "Effect", "Evidence", "Finding", "Framework", "Hardware",
-    "Healthy", "InputPipeline", "Iterable", "Iterator", "LineGroup", "Location", "MadeCall", "Mapping",
-    "Measure", "NotApplicable", "ONE_BY_ONE", "Operation", "OperationTime", "Operations", "PART",
-    "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunLine",
-    "RunPhases", "RunPlace", "RunSteps", "Sequence", "Severity", "SlowPlaces", "Stage", "StageTime",
-    "StepSource", "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "call_table", "changes",
-    "count", "counted", "dataclass", "figures_per_step", "found", "in_function", "limit", "line_groups",
-    "line_table", "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on", "number", "page",
-    "percent", "pipeline_ran", "prod", "ratio", "re", "replace", "rows_per_batch", "share_limit",
-    "small_calls", "spared", "timed_steps", "whole_run",
+    "ONE_BY_ONE", "PART", "Any", "Bound", "Breakdown", "CallLimits", "CallRule", "Callable", "CalledWork",
+    "Cell", "Concern", "Cores", "Dataset", "Device", "DeviceKind", "Effect", "Evidence", "Finding",
+    "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator", "LineGroup", "Location",
+    "MadeCall", "Mapping", "Measure", "NotApplicable", "Operation", "OperationTime", "Operations", "PartTime",
+    "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunLine", "RunPhases",
+    "RunPlace", "RunSteps", "Sequence", "Severity", "SlowPlaces", "Stage", "StageTime", "StepSource",
+    "StepWork", "Steps", "Table", "Topic", "Unavailable", "Verdict", "call_table", "changes", "count",
+    "counted", "dataclass", "figures_per_step", "found", "in_function", "limit", "line_groups", "line_table",
+    "location", "milliseconds", "ms", "nbytes", "none_seen", "not_on", "number", "page", "percent",
+    "pipeline_ran", "prod", "ratio", "re", "replace", "rows_per_batch", "share_limit", "small_calls",
+    "spared", "timed_steps", "whole_run",
 ]  # fmt: skip
