@@ -66,7 +66,9 @@ class CallPhases:
         if kind is not RunCall.FUNCTION:
             return OF_CALL.get(kind)
         if self.tree.trains(call):
-            return self.course.models if self.course.ends_before_training(number) else Phase.STEPS
+            # A function that trains later does not train in a bucket that ends before the first step.
+            untrained = self.course.trains and number < self.course.first_step
+            return self.course.models if untrained else Phase.STEPS
         return next((OF_CALL[kind] for kind in self.tree.around(call) if kind in OF_CALL), None)
 
     def in_fit(self, call: int) -> bool:
@@ -88,7 +90,7 @@ class CallPhases:
                 phase = Phase.STEPS
             case RunCall.FUNCTION:
                 model = stack.tested or stack.work is RunWork.MODEL
-                first = self.course.trains and self.course.before_training(number)
+                first = self.course.trains and number <= self.course.first_step
                 phase = Phase.PREPARING if first and not model else self.course.models
             case _:
                 return self._of_script(stack, number)
@@ -99,23 +101,24 @@ class CallPhases:
 
         After the last epoch `fit` ends what made its batches: a generator's threads can take ten seconds.
         """
-        if kind is RunCall.FIT and self.course.before_training(number):
+        if kind is RunCall.FIT and number <= self.course.first_step:
             return Phase.PREPARING
-        over = kind is RunCall.FIT and self.course.after_work(number)
+        over = kind is RunCall.FIT and number > self.course.last_work
         return Phase.END if over else Phase.BOUNDARIES
 
     def _of_script(self, stack: SeenStack, number: int) -> Shares:
         course = self.course
-        if not stack.at and (stack.work is RunWork.OTHER or course.starting(number)):
+        starting = course.first_user is not None and number < course.first_user
+        if not stack.at and (stack.work is RunWork.OTHER or starting):
             return ((course.without_line(number, finished=self.finished), 1.0),)
         if stack.work in OF_WORK:
             return ((OF_WORK[stack.work], 1.0),)
         if stack.looped and course.own_loop:
-            return ((Phase.BOUNDARIES if course.after_steps(number) else Phase.STEPS, 1.0),)
+            return ((Phase.BOUNDARIES if number > course.last_step else Phase.STEPS, 1.0),)
         tested = stack.tested or (stack.at, stack.caller) in course.tested
         if tested or (stack.work is RunWork.MODEL and not course.other_framework):
             # A model's call alone, before the first step, only builds the model; in a loop it prepares data.
-            alone = not tested and course.before_training(number)
+            alone = not tested and number <= course.first_step
             first = Phase.PREPARING if stack.repeats else Phase.BUILDING
             return ((first if course.trains and alone else course.models, 1.0),)
         shares = course.ordinary(stack, number)

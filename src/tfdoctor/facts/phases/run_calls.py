@@ -183,7 +183,7 @@ def _apart(places: Sequence[CallPlace], spans: Sequence[Span], totals: _Totals) 
     numbers = [number for one in places for number in totals.buckets[one.id]]
     first, last = min(numbers, default=0), max(numbers, default=0)
     before = after = False
-    if course.first_step is not None and course.last_step is not None:
+    if course.trains:
         before = last < course.first_step or (last == course.first_step and once)
         after = first > course.last_step or (first == course.last_step and once)
     fits = totals.tree.of_kind(RunCall.FIT) if not course.own_loop else ()

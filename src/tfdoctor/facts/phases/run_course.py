@@ -1,6 +1,7 @@
 """The course of a run: in which buckets its first and last steps and other work on models lie."""
 
 from dataclasses import dataclass
+from math import inf
 from typing import Self
 
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
@@ -22,7 +23,7 @@ LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCourse:
-    """Numbers of buckets; None where nothing of the kind happened.
+    """Numbers of buckets; infinite, or None, where nothing of the kind happened.
 
     ``work`` is what steps, evaluations, predictions and calls of models are together. ``last_called`` is the last
     one with such a call, where ``last_work`` may show the training loop alone, whose data have ended. ``tail`` is
@@ -34,10 +35,10 @@ class RunCourse:
     that the process had started ran at the end of each bucket.
     """
 
-    first_step: int | None = None
-    last_step: int | None = None
+    first_step: float = inf
+    last_step: float = inf
     first_work: int | None = None
-    last_work: int | None = None
+    last_work: float = inf
     last_called: int | None = None
     first_user: int | None = None
     last_user: int | None = None
@@ -72,10 +73,10 @@ class RunCourse:
         between = [stack for seen in stacks[steps[0] + 1 : steps[-1]] for stack in seen] if steps else []
         repeats = [stack for stack in between if tree.kind(stack.call) in LOOSE and not stack.looped]
         return cls(
-            first_step=min(steps, default=None),
-            last_step=max(steps, default=None),
+            first_step=min(steps, default=inf),
+            last_step=max(steps, default=inf),
             first_work=min(work, default=None),
-            last_work=max(work, default=None),
+            last_work=max(work, default=inf),
             last_called=max(called, default=None),
             first_user=min(user, default=None),
             last_user=max(user, default=None),
@@ -90,32 +91,23 @@ class RunCourse:
     @property
     def trains(self) -> bool:
         """Whether the process trains at all."""
-        return self.first_step is not None
+        return self.first_step < inf
 
     @property
     def models(self) -> Phase:
         """What a call of a model is that does not train."""
         return Phase.EVALUATION if self.trains else Phase.PREDICTION
 
-    def before_training(self, number: int) -> bool:
-        """Return whether a bucket lies before the first step, or contains it; so do all where nothing trains."""
-        return self.first_step is None or number <= self.first_step
-
-    def ends_before_training(self, number: int) -> bool:
-        """Return whether a bucket ends before the first step: a function that trains later does not train in it."""
-        return self.first_step is not None and number < self.first_step
-
     def ordinary(self, stack: SeenStack, number: int) -> Shares:
         """Return what the script's own Python in a bucket is, by its time, and by its line after the last step."""
         if self.other_framework:
             return ((Phase.OWN, 1.0),)
         repeats = stack.at is not None and (stack.at, stack.caller) in self.repeated
-        if repeats and self.last_step is not None and number >= self.last_step:
+        if repeats and number >= self.last_step:
             return ((Phase.BOUNDARIES, 1.0),)
-        if self.after_work(number):
+        if number > self.last_work:
             return ((Phase.END, 1.0),)
-        apart = self.before_training(number) or self.after_steps(number)
-        between = Phase.PREPARING if apart else Phase.BOUNDARIES
+        between = Phase.BOUNDARIES if self.first_step < number <= self.last_step else Phase.PREPARING
         if number != self.last_work:
             return ((between, 1.0),)
         return ((between, 1.0 - self.tail), (Phase.END, self.tail))
@@ -125,20 +117,12 @@ class RunCourse:
 
         Those that live on while it works with models are not: they log, prepare data, or help others to start.
         """
-        first, last, counts = self.first_work, self.last_work, self.children
-        if first is None or last is None:
+        first, counts = self.first_work, self.children
+        if first is None:
             return True
-        begin, end = (number, first) if number <= first else (min(number, last), number)
+        begin, end = (number, first) if number <= first else (min(number, int(self.last_work)), number)
         most = max(1, *counts[max(0, number - 1) : number + 1])
         return most > min(counts[begin : end + 1])
-
-    def after_steps(self, number: int) -> bool:
-        """Return whether a bucket lies after the last step: the training loop has no data any more."""
-        return self.last_step is not None and number > self.last_step
-
-    def after_work(self, number: int) -> bool:
-        """Return whether a bucket lies after the last step, evaluation and prediction."""
-        return self.last_work is not None and number > self.last_work
 
     def without_line(self, number: int, *, finished: bool) -> Phase:
         """Return what time without a line of the user's is: the interpreter's start or end, else unnamed."""
@@ -147,10 +131,6 @@ class RunCourse:
         if number <= self.first_user:
             return Phase.START
         return Phase.END if finished and number > self.last_user else Phase.UNNAMED
-
-    def starting(self, number: int) -> bool:
-        """Return whether a bucket lies before the first one that shows a line of the user's."""
-        return self.first_user is not None and number < self.first_user
 
 
 def _tail(bucket: Bucket, log: RunLog, tree: CallTree) -> float:

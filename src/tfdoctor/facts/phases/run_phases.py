@@ -146,8 +146,10 @@ def _times(parts: Iterable[Stretch]) -> dict[Phase, float]:
 
 
 def _once(parts: Sequence[Stretch], course: RunCourse, times: Mapping[Phase, float], tracings_ms: float) -> float:
-    first = course.first_step if course.trains else course.first_work
-    early = _times(part for part in parts if part.number is not None and (first is None or part.number <= first))
+    first = course.first_step
+    if not course.trains and course.first_work is not None:
+        first = course.first_work
+    early = _times(part for part in parts if part.number is not None and part.number <= first)
     once = sum(times.get(phase, 0.0) for phase in ONCE) + sum(early.get(phase, 0.0) for phase in FIRST)
     return once + min(times.get(Phase.TRACING, 0.0), tracings_ms)
 
