@@ -1,10 +1,11 @@
 """The recorded calls of a run: what each one is, and what is around it."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from tfdoctor.recording.run_log import CallPlace, Line, RunLog
+from tfdoctor.recording.run_log import Bucket, CallPlace, Line, RunLog
 from tfdoctor.terms.kinds import RunCall
 
 LEAST = 1e-6
@@ -91,3 +92,13 @@ def _above(log: RunLog, call: int) -> Iterator[CallPlace]:
 def numbered(entries: Mapping[str, float]) -> dict[int, float]:
     """Return the entries of a bucket by number, without those that are no amount."""
     return {int(key): value for key, value in entries.items() if key.isdecimal() and value > LEAST}
+
+
+def sampled(buckets: Iterable[Bucket]) -> Mapping[int, tuple[float, float]]:
+    """Return the ms and the samples of each stack in buckets, by its number."""
+    ms, samples = defaultdict[int, float](float), defaultdict[int, float](float)
+    for bucket in buckets:
+        for total, part in ((ms, bucket.stacks), (samples, bucket.samples)):
+            for number, amount in numbered(part).items():
+                total[number] += amount
+    return {number: (amount, samples[number]) for number, amount in ms.items()}

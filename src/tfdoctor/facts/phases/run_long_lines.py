@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import add
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.call_tree import sampled
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
@@ -56,13 +58,12 @@ class RunLongLines:
         if recording.run is None:
             raise Unavailable("the run outside of the traced steps was not recorded")
         log, place = recording.run, Places.of(recording)
-        times: dict[tuple[Location | None, str, RunWork], list[float]] = defaultdict(lambda: [0.0, 0])
-        for bucket in log.buckets:
-            for number, seen in log.stacks.items():
-                if seen.long:
-                    total = times[place(seen.at), seen.calls or "", seen.work]
-                    total[0] += bucket.stacks.get(str(number), 0.0)
-                    total[1] += bucket.samples.get(str(number), 0)
+        times: dict[tuple[Location | None, str, RunWork], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for number, amounts in sampled(log.buckets).items():
+            seen = log.stacks.get(number)
+            if seen and seen.long:
+                total = times[place(seen.at), seen.calls or "", seen.work]
+                total[:] = map(add, total, amounts)
         training = {place(call.at) for call in log.calls.values() if call.call in TRAINING}
         lines = [
             LongLine(

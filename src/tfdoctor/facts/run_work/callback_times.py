@@ -2,13 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.call_tree import numbered
+from tfdoctor.facts.phases.call_tree import sampled
 from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SourceLine
@@ -55,37 +54,28 @@ class CallbackTimes:
             Unavailable: the run as a whole was not recorded.
         """
         log = whole_run(recording)
-        ms = _added(bucket.stacks for bucket in log.buckets)
-        samples = _added(bucket.samples for bucket in log.buckets)
-        seen = defaultdict[str, list[tuple[int, SeenStack, str]]](list)
+        seen = defaultdict[str, list[tuple[SeenStack, str, float, float]]](list)
+        amounts = sampled(log.buckets)
         for number, stack in log.stacks.items():
             found = METHOD.search(stack.callback or stack.function)
             if found and found[1] not in KERAS_OWN:
-                seen[found[1]].append((number, stack, found[2]))
+                seen[found[1]].append((stack, found[2], *amounts.get(number, (0.0, 0.0))))
         if not seen:
             raise Unavailable("no Keras callback was seen at work")
         times = []
         for name, stacks in seen.items():
-            total_ms = sum(ms[n] for n, _, _ in stacks)
+            total_ms = sum(ms for _, _, ms, _ in stacks)
             lines: dict[SourceLine | None, float] = defaultdict(float)
-            for n, stack, _ in stacks:
-                lines[stack.at] += ms[n]
+            for stack, _, ms, _ in stacks:
+                lines[stack.at] += ms
             times.append(
                 CallbackTime(
                     name=name,
                     ms=total_ms,
-                    samples=round(sum(samples[n] for n, _, _ in stacks)),
+                    samples=round(sum(samples for _, _, _, samples in stacks)),
                     at=max(lines.items(), key=itemgetter(1))[0],
-                    in_step=sum(ms[n] for n, _, of in stacks if OF_BATCHES.match(of)) > HALF * total_ms,
-                    long=sum(ms[n] for n, stack, _ in stacks if stack.long) > HALF * total_ms,
+                    in_step=sum(ms for _, of, ms, _ in stacks if OF_BATCHES.match(of)) > HALF * total_ms,
+                    long=sum(ms for stack, _, ms, _ in stacks if stack.long) > HALF * total_ms,
                 )
             )
         return cls(tuple(sorted(times, key=lambda one: -one.ms)))
-
-
-def _added(parts: Iterable[Mapping[str, float]]) -> dict[int, float]:
-    total: dict[int, float] = defaultdict(float)
-    for part in parts:
-        for number, amount in numbered(part).items():
-            total[number] += amount
-    return total
