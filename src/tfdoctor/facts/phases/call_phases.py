@@ -129,6 +129,5 @@ class CallPhases:
 
 
 def _starts_children(stack: SeenStack) -> bool:
-    """Return whether a line calls a function that starts child processes, or waits for them."""
     called = filter(None, (stack.calls, stack.runs))
     return any(function.partition(".")[0] in STARTERS or function in SYSTEM for function in called)

@@ -111,7 +111,6 @@ class RunGrowth:
 
 
 def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
-    """Yield the trends of the main loop's steps and of the counters."""
     if step := TrendLine.through(*_columns(list(_steps(log)))):
         yield Trend(**asdict(step), what=Grows.STEP)
     done = list(accumulate(sum(steps.steps for steps in bucket.steps) for bucket in buckets))

@@ -84,7 +84,6 @@ def main_steps(log: RunLog) -> Iterator[BucketSteps]:
 
 
 def _durations(steps: BucketSteps) -> Iterator[tuple[float, float]]:
-    """Yield durations in ms per step, and the number of calls that took it."""
     each = max(1.0, steps.steps / steps.calls) if steps.calls else 1.0
     if steps.each:
         yield from ((ms / each, 1.0) for ms in steps.each)

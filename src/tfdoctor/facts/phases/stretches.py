@@ -107,7 +107,6 @@ def _union(intervals: Iterable[tuple[float, float]]) -> list[tuple[float, float]
 
 
 def _overlap(merged: Sequence[tuple[float, float]], start: float, end: float) -> float:
-    """Return how much of merged intervals lies between two times."""
     total = 0.0
     for begun, ended in merged[max(0, bisect_left(merged, (start, start)) - 1) :]:
         if begun >= end:

@@ -107,7 +107,6 @@ class TrendLine:
 
 
 def _medians(times: Floats, values: Floats, number: int) -> tuple[Floats, Floats]:
-    """Return so many points: the medians of neighbours."""
     groups = np.array_split(np.arange(len(times)), number)
     at, level = ([np.median(column[group]) for group in groups] for column in (times, values))
     return np.array(at), np.array(level)

@@ -91,7 +91,6 @@ class LineGroup:
         return self._most(lambda line: line.calls)
 
     def _most(self, of: Callable[[RunLine], T]) -> T:
-        """Return what most of the time is of."""
         times: dict[T, float] = defaultdict(float)
         for line in self.lines:
             times[of(line)] += line.ms
@@ -135,7 +134,6 @@ def _together(one: RunLine, other: RunLine) -> bool:
 
 
 def _nested(line: RunLine) -> bool:
-    """Whether a lambda or a comprehension holds the line."""
     return line.function.endswith(">") and line.function != "<module>"
 
 

@@ -165,6 +165,5 @@ def _sampled_saves(phases: RunPhases, calls: RunCalls, lines: Lines) -> Iterator
 
 
 def _writes(line: RunLine) -> bool:
-    """Say whether a line writes summaries, or has them written to their file."""
     own = line.calls.startswith(TENSORFLOW) and SUMMARY in line.calls
     return own or any(name in line.runs for name in FLUSHES)

@@ -151,7 +151,6 @@ def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Li
 
 
 def _usual(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> str:
-    """State the time of boundaries and validation beside the steps."""
     between_ms, share = phases.of(Phase.BOUNDARIES), percent(phases.share(Phase.BOUNDARIES))
     each = milliseconds(between_ms / calls.epochs)
     text = f"Between epochs pass {milliseconds(between_ms)} ({share} of the run), {each} each"

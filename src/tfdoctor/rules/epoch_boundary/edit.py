@@ -80,7 +80,6 @@ def _functions(module: SyntaxTree, values: Values, value: cst.BaseExpression) ->
 
 
 def _names(module: SyntaxTree, part: cst.CSTNode) -> set[str]:
-    """Return the variables and functions that are named in a part of the file."""
     named = (node for node in module.all(cst.Name) if module.within(node, part))
     return {node.value for node in named if not is_label(module, node)}
 
@@ -96,7 +95,6 @@ def _bound(module: SyntaxTree, loop: cst.For | cst.While) -> Iterator[str]:
 
 
 def _mutated(module: SyntaxTree, loop: cst.For | cst.While) -> Iterator[str]:
-    """Yield the names of objects that a loop changes in place."""
     for target in module.all(cst.AssignTarget):
         if module.within(target, loop) and not isinstance(target.target, cst.Name | cst.Tuple):
             yield root_name(target.target)

@@ -86,13 +86,11 @@ def _row_of(module: SyntaxTree, example: cst.BaseExpression) -> cst.BaseExpressi
 
 
 def _is_row(module: SyntaxTree, example: cst.BaseExpression, name: str) -> bool:
-    """Say whether an example is what a name stands for, with a new axis."""
     row = _row_of(module, example)
     return isinstance(row, cst.Name) and row.value == name
 
 
 def _item(module: SyntaxTree, node: cst.Subscript) -> str:
-    """Return what stands in the brackets."""
     return module.written(node)[len(module.written(node.value)) + 1 : -1]
 
 
