@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import location
@@ -50,10 +50,8 @@ class KeptResults:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        if recording.run is None:
-            raise Unavailable("the run as a whole was not recorded")
         place = Places.of(recording)
-        kept = sorted(recording.run.kept, key=lambda one: one.at)
+        kept = sorted(whole_run(recording).kept, key=lambda one: one.at)
         found = ((Location(place.shown(one.at[0]), one.at[1]), one) for one in kept)
         return cls(
             tuple(KeptResult(at, one.container, one.value, one.what, one.fits, one.each) for at, one in found)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
@@ -68,9 +69,7 @@ class StepLines:
         Raises:
             Unavailable: the run was not recorded as a whole, or has too few steps.
         """
-        if recording.run is None:
-            raise Unavailable("the run was not recorded as a whole")
-        log, place, lines = recording.run, Places.of(recording), []
+        log, place, lines = whole_run(recording), Places.of(recording), []
         first, last = _ends(log.buckets)
         if not first or not last:
             raise Unavailable("the run has too few training steps to compare the first with the last")
