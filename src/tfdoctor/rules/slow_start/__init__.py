@@ -85,15 +85,9 @@ def check(
         start, share = milliseconds(phases.of(*STARTING)), percent(phases.share(*STARTING))
         summary = f"Start, imports and building take {start} ({share} of the run), imports {imports} of it"
         return Healthy(summary=summary, evidence=measures, concern=Concern.RUN)
-    at = {place.at for place in slow.places}
-    groups = [group for group in line_groups(phases.at(*STARTING)) if group.at in at]
-    loaded = [call for call in calls.of(RunCall.BUILD) if call.at in at]
-    return slow.finding(
-        measures,
-        (*line_table(groups, phases.total_ms), *call_table(loaded, phases.total_ms)),
-        # A script may need a module, and a long run does not notice its import.
-        severity=None if needed else Severity.NOTE,
-    )
+    # A script may need a module, and a long run does not notice its import.
+    severity = None if needed else Severity.NOTE
+    return slow.finding(measures, slow.details(calls.of(RunCall.BUILD), *STARTING), severity=severity)
 
 
 def _imports(phases: RunPhases, limits: Limits) -> Iterator[RunPlace]:
