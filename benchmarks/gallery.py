@@ -36,8 +36,8 @@ NORM, PRECISION = "unfused-batch-norm", "float32-matmul"
 
 def fused_batch_norm(text: str) -> str:
     """Clone the model with fused batch normalization, by the code that the rule gives."""
-    text = _after_imports(text, f"import tensorflow as tf\n\n\n{unfused_batch_norm.DROP_IN}\n")
-    clone = f"{unfused_batch_norm.CLONE}\nmodel = clone\n"
+    text = _after_imports(text, f"import tensorflow as tf\n\n\n{unfused_batch_norm.CODE['drop-in']}\n")
+    clone = f"{unfused_batch_norm.CODE['clone']}\nmodel = clone\n"
     return text.replace("model.compile(", f"{clone}model.compile(", 1)
 
 

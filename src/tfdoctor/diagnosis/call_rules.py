@@ -89,7 +89,6 @@ class CallRule:
         return RunPlace(at=group.at, phase=group.phase, ms=group.ms, says=says, remedies=(remedy,), group=group)
 
     def _usual(self, phases: RunPhases, made: Sequence[MadeCall]) -> str:
-        """State the time of the phase, and how many calls it is."""
         time, share = milliseconds(phases.of(self.phase)), percent(phases.share(self.phase))
         text = f"{self.noun.capitalize()} takes {time} ({share} of the run)"
         if not made:
@@ -102,6 +101,5 @@ class CallRule:
 
 
 def _one_by_one(group: LineGroup) -> bool:
-    """Say whether a loop of Python works on an item at a time, or calls a model operation by operation."""
     works = group.work is CalledWork.MODEL or group.work in ONE_BY_ONE
     return works and any(line.repeats for line in group.lines)

@@ -10,7 +10,7 @@ from typing import Self
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.run_work.line_groups import LineGroup
+from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import count, ms, ratio
@@ -120,6 +120,12 @@ class SlowPlaces:
     def measures(self, work: str, longest: str, *of: Phase) -> tuple[Measure, Measure]:
         """Return the time of phases, and the longest time beside the limit."""
         return Measure(work, ms(self.phases.of(*of))), Measure(longest, ms(self.longest_ms), ms(self.least_ms))
+
+    def details(self, calls: Iterable[MadeCall], *of: Phase) -> tuple[Table, ...]:
+        """Return the sampled lines of phases, and the calls, that are at these places."""
+        at, total_ms = {place.at for place in self.places}, self.phases.total_ms
+        groups = [group for group in line_groups(self.phases.at(*of)) if group.at in at]
+        return (*line_table(groups, total_ms), *call_table([call for call in calls if call.at in at], total_ms))
 
     def finding(
         self,

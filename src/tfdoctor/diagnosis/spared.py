@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tfdoctor.facts.operations.compute_part import ComputePart
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime
 from tfdoctor.terms.verdict import Bound, Effect, Evidence, Finding, Healthy, NotApplicable, Remedy, Verdict
 
 

@@ -116,7 +116,6 @@ def _adapted(place: RunPlace) -> RunPlace:
 
 
 def _usual(phases: RunPhases, groups: Iterable[LineGroup]) -> str:
-    """State the time of preparing, and the line that takes most of it."""
     time_ms, share = phases.of(Phase.PREPARING), percent(phases.share(Phase.PREPARING))
     text = f"Preparing data takes {milliseconds(time_ms)} ({share} of the run)"
     first = next((group for group in groups if group.at), None)
@@ -127,7 +126,6 @@ def _usual(phases: RunPhases, groups: Iterable[LineGroup]) -> str:
 
 
 def _table(calls: Iterable[MadeCall], total_ms: float) -> Table:
-    """Return the batches and the time of calls of adapt."""
     return Table.of(
         calls,
         ("your line", lambda call: call.at),

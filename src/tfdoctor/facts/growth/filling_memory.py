@@ -98,26 +98,16 @@ class MemoryTrends:
             raise Unavailable("the run was too short for a trend of its memory", "record a longer run")
         full = Grows.DEVICE if ending and ending.allocator else Grows.RESIDENT
         ran_out = full if ending and ending.kind is EndKind.OUT_OF_MEMORY else None
-        planned_s = _planned_s(growth.seconds, calls)
+        planned_s = 0.0
+        if calls and calls.planned_epochs and calls.epochs:
+            planned_s = growth.seconds / calls.epochs * max(0, calls.planned_epochs - calls.epochs)
+        reserved = {Grows.RESIDENT: growth.of(Grows.RESERVED)}
         return cls(
             tuple(
-                FillingMemory(
-                    trend,
-                    limits[trend.what],
-                    planned_s,
-                    trend.what is ran_out,
-                    growth.of(Grows.RESERVED) if trend.what is Grows.RESIDENT else None,
-                )
-                for trend in trends
+                FillingMemory(one, limits[one.what], planned_s, one.what is ran_out, reserved.get(one.what))
+                for one in trends
             )
         )
-
-
-def _planned_s(seconds: float, calls: RunCalls | None) -> float:
-    """Return how long the run would go on, as fit was told; 0 without a plan."""
-    if calls is None or not calls.planned_epochs or not calls.epochs:
-        return 0.0
-    return seconds / calls.epochs * max(0, calls.planned_epochs - calls.epochs)
 
 
 _DAYS = 2

@@ -19,29 +19,26 @@ Keras' History keep some hundred objects, and 10,000 of Python's blocks are abou
 LEAST_SHARE = 0.1
 """The growth relative to the first value from which on a count is named: less is no cause of what grows by more."""
 
-
 LEAST_BLOCKS_A_STEP = 0.5
 """Python's memory blocks more for each step from which on steps keep objects: a list of losses adds one."""
-
-
-def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:
-    """Return the counts that certainly grow, in the order in which they explain time and memory."""
-    if growth is None:
-        return ()
-    trends = [trend for trend in growth.trends if trend.what is not Grows.OBJECTS]
-    trends += sorted(growth.objects, key=lambda trend: trend.name.startswith(PLAIN))
-    order = list(LEAST)
-    return tuple(sorted(filter(_is_named, trends), key=lambda trend: order.index(trend.what)))
 
 
 PLAIN = ("builtins.", "collections.", "typing.", "weakref.")
 """Modules whose types tell less than others: lists and dictionaries are parts of all objects."""
 
 
+def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:
+    """Return the counts that certainly grow, in the order in which they explain time and memory."""
+    if growth is None:
+        return ()
+    trends = [trend for trend in growth.trends if trend.what in LEAST and trend.what is not Grows.OBJECTS]
+    trends += sorted(growth.objects, key=lambda trend: trend.name.startswith(PLAIN))
+    order = list(LEAST)
+    return tuple(sorted(filter(_is_named, trends), key=lambda trend: order.index(trend.what)))
+
+
 def _is_named(trend: Trend) -> bool:
     """Whether a count grows enough: also beside what there was, most of which imports and models made."""
-    if trend.what not in LEAST:
-        return False
     relative = LEAST_SHARE * abs(trend.first)
     if trend.what is Grows.BLOCKS and trend.over_steps:
         relative = LEAST_BLOCKS_A_STEP * trend.over_steps
@@ -53,8 +50,7 @@ def makes_operations(counts: tuple[Trend, ...], phases: RunPhases) -> Location |
     """Return the line that makes operations again and again while the default graph grows; None if not sure."""
     if not counts or counts[0].what is not Grows.GRAPH:
         return None
-    lines = [line for line in phases.at(Phase.BUILDING) if line.sure and line.repeats]
-    return next((line.at for line in lines if line.at), None)
+    return next((line.at for line in phases.at(Phase.BUILDING) if line.sure and line.repeats and line.at), None)
 
 
 def clause(trend: Trend, steps: int = 0) -> str:

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import KeptValue
-from tfdoctor.terms.verdict import Location, Table
+from tfdoctor.terms.verdict import Cell, Location, Table
 
 MOST_LISTED = 3
 """Statements that a table lists: a loop that keeps more is read faster in the source."""
@@ -50,15 +50,12 @@ class KeptResults:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        if recording.run is None:
-            raise Unavailable("the run as a whole was not recorded")
         place = Places.of(recording)
-        statements = []
-        for one in sorted(recording.run.kept, key=lambda one: one.at):
-            at = Location(place.shown(one.at[0]), one.at[1])
-            kept = KeptResult(at, one.container, one.value, one.what, one.fits, one.each)
-            statements.append(kept)
-        return cls(tuple(statements))
+        kept = sorted(whole_run(recording).kept, key=lambda one: one.at)
+        found = ((Location(place.shown(one.at[0]), one.at[1]), one) for one in kept)
+        return cls(
+            tuple(KeptResult(at, one.container, one.value, one.what, one.fits, one.each) for at, one in found)
+        )
 
     @property
     def of_steps(self) -> KeptResult | None:
@@ -80,9 +77,10 @@ def kept_table(kept: KeptResults | None, named: KeptResult | None) -> tuple[Tabl
 
     Of the others no line is proved: they are listed as text, which is no place of a finding.
     """
-    found = kept.statements if kept else ()
-    others = sorted((one for one in found if one != named), key=lambda one: one.what is KeptValue.OTHER)
-    first = ((named.at, named.value, named.container),) if named else ()
-    rows = (*first, *((location(one.at), one.value, one.container) for one in others))
-    columns = ("line in the loop", "adds", "to")
-    return (Table(columns, rows[:MOST_LISTED]),) if rows else ()
+    others = sorted(
+        (one for one in (kept.statements if kept else ()) if one != named),
+        key=lambda one: one.what is KeptValue.OTHER,
+    )
+    rows: list[tuple[Cell, ...]] = [(named.at, named.value, named.container)] if named else []
+    rows += [(location(one.at), one.value, one.container) for one in others]
+    return (Table(("line in the loop", "adds", "to"), tuple(rows[:MOST_LISTED])),) if rows else ()

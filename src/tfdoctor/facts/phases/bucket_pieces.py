@@ -5,14 +5,14 @@ are. Where there is none, the nearest buckets' samples of the call stand for it.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 from tfdoctor.facts.phases.call_phases import CallPhases
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
 from tfdoctor.facts.phases.run_clock import MS
-from tfdoctor.facts.phases.run_course import RunCourse, Shares
+from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.step_times import usual_step
 from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall
@@ -26,26 +26,17 @@ COVERED = 0.95
 BRIEF_STEPS = 3
 """Usual steps up to which time after a training call is its loop's, as no sample shows anything else."""
 
-WITH_OWN_LINES = frozenset(
-    {
-        RunCall.FIT,
-        RunCall.EPOCH,
-        RunCall.STEP,
-        RunCall.TRAIN,
-        RunCall.TEST,
-        RunCall.EVALUATE,
-        RunCall.PREDICT,
-        RunCall.FUNCTION,
-    }
-)
+WITH_OWN_LINES = frozenset({
+    RunCall.FIT, RunCall.EPOCH, RunCall.STEP, RunCall.TRAIN, RunCall.TEST, RunCall.EVALUATE, RunCall.PREDICT,
+    RunCall.FUNCTION,
+})  # fmt: skip
 """Calls that run the user's code: callbacks, generators, the layers of an eager model."""
 
 EXACT = WITH_OWN_LINES | {RunCall.TRACE, RunCall.COMPILE, RunCall.BUILD, RunCall.ADAPT, RunCall.SAVE}
 """Calls whose own time is that of the line that makes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class PieceLine:
+class PieceLine(NamedTuple):
     """A line of the user's and what it calls; see SeenStack."""
 
     at: Line | None = None
@@ -54,13 +45,16 @@ class PieceLine:
     function: str = ""
 
 
+NO_LINE = PieceLine()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPiece:
     """Some ms of a phase at a line; ``exact`` where a call at that line was timed, not sampled."""
 
     phase: Phase
     ms: float
-    line: PieceLine = PieceLine()
+    line: PieceLine = NO_LINE
     runs: str = ""
     samples: float = 0.0
     long: bool = False  # of a step longer than usual, after the usual time
@@ -84,10 +78,10 @@ class BucketPieces:
 
     log: RunLog
     phases: CallPhases
-    seen: tuple[dict[int, list[Seen]], ...]  # of each bucket: what the samples of a call show
+    seen: Sequence[Mapping[int, Sequence[Seen]]]  # of each bucket: what the samples of a call show
     usual_ms: float  # of a step; 0 is unknown
-    stepping: dict[int, float] = field(default_factory=dict)  # of traces: the share of a usual step
-    functions: dict[Line, str] = field(default_factory=dict)  # the user's function of a line
+    stepping: Mapping[int, float]  # of traces: the share of a usual step
+    functions: Mapping[Line, str]  # the user's function of a line
 
     @classmethod
     def of(cls, log: RunLog, tree: CallTree, course: RunCourse) -> Self:
@@ -96,7 +90,7 @@ class BucketPieces:
         return cls(
             log=log,
             phases=CallPhases(tree, course, log.end is not None),
-            seen=tuple(_seen(bucket, log) for bucket in log.buckets),
+            seen=[_seen(bucket, log) for bucket in log.buckets],
             usual_ms=usual,
             stepping=_stepping(log, tree, usual),
             functions={stack.at: stack.function for stack in log.stacks.values() if stack.at},
@@ -104,18 +98,16 @@ class BucketPieces:
 
     def pieces(self, number: int) -> list[RunPiece]:
         """Return the pieces of a bucket, which sum to its length."""
-        bucket = self.log.buckets[number]
-        calls, rest = _call_times(bucket, self.seen[number])
+        calls, rest = _call_times(self.log.buckets[number], self.seen[number])
         found: list[RunPiece] = []
         for call, ms in calls.items():
-            phase = self.phases.of_call(call, number)
-            if self._leads_to_tracing(call, number):
-                phase = Phase.TRACING
+            tracing = self._leads_to_tracing(call, number)
+            phase = Phase.TRACING if tracing else self.phases.of_call(call, number)
             if phase is None:
                 found += self._sampled(call, ms, number)
                 continue
             stepping = self.stepping.get(call, 0.0) * ms
-            for piece in self._placed(call, ms, number, ((phase, 1.0),)):
+            for piece in self._placed(call, ms, number, phase):
                 steps_ms = stepping * (piece.ms / ms)
                 found += [piece.part(piece.ms - steps_ms, phase), piece.part(steps_ms, Phase.STEPS)]
         found.append(RunPiece(phase=Phase.UNNAMED, ms=rest))
@@ -133,26 +125,19 @@ class BucketPieces:
         return begun and numbered(bucket.entered).get(call, 0.0) <= 1
 
     def _sampled(self, call: int, ms: float, number: int) -> Iterator[RunPiece]:
-        """Yield the pieces of a call whose samples say the phase."""
-        here = self.seen[number].get(call, [])
-        seen = here or self._near(call, number)
-        total = sum(weight for _, weight, _ in seen)
+        """Yield the pieces of a call whose samples say the phase: the nearest buckets' where it has none."""
+        here = seen = self.seen[number].get(call, ())
+        for other in (number + away * side for away in range(1, NEAR + 1) for side in (-1, 1)):
+            if not seen and 0 <= other < len(self.seen):
+                seen = self.seen[other].get(call, ())
         if not here and (brief := self._unseen(call, ms, number, known=bool(seen))):
-            yield from self._placed(call, ms, number, ((brief, 1.0),))
+            yield from self._placed(call, ms, number, brief)
             return
+        total = sum(weight for _, weight, _ in seen)
         for stack, weight, count in seen:
             for phase, share in self.phases.of_sample(call, stack, number):
-                own = share * ms * weight / total
                 samples = share * count if here else 0.0
-                yield self._piece(call, stack, phase, own, samples)
-
-    def _near(self, call: int, number: int) -> list[Seen]:
-        """Return what the nearest samples of a call show; of a tf.function, those of the whole run too."""
-        for distance in range(1, NEAR + 1):
-            for other in (number - distance, number + distance):
-                if 0 <= other < len(self.seen) and call in self.seen[other]:
-                    return self.seen[other][call]
-        return []
+                yield self._piece(call, stack, phase, share * ms * weight / total, samples)
 
     def _unseen(self, call: int, ms: float, number: int, *, known: bool) -> Phase | None:
         """Return the phase of time without a sample; None where near samples must say it."""
@@ -165,49 +150,31 @@ class BucketPieces:
                 return Phase.STEPS
         if known:
             return None
-        function = kind is RunCall.FUNCTION
-        return self.phases.course.models if function else Phase.UNNAMED
+        return self.phases.course.models if kind is RunCall.FUNCTION else Phase.UNNAMED
 
     def _steps(self, call: int, number: int) -> float:
         """Return how many steps a bucket has of the loop that a call lies in; at least 1."""
-        entered = numbered(self.log.buckets[number].entered)
-        places = self.phases.tree.places
+        tree = self.phases.tree
         steps = (
             count
-            for other, count in entered.items()
-            if self.phases.tree.kind(other) is RunCall.STEP and places[other].parent == places[call].parent
+            for other, count in numbered(self.log.buckets[number].entered).items()
+            if tree.kind(other) is RunCall.STEP and tree.places[other].parent == tree.places[call].parent
         )
         return max(1.0, sum(steps))
 
-    def _placed(self, call: int, ms: float, number: int, shares: Shares) -> Iterator[RunPiece]:
-        """Yield the pieces of a call of known phases, at its line or at lines of the user's within it."""
-        seen = self.seen[number].get(call, [])
+    def _placed(self, call: int, ms: float, number: int, phase: Phase) -> Iterator[RunPiece]:
+        """Yield the pieces of a call of one phase, at its line or at lines of the user's within it."""
+        seen = self.seen[number].get(call) or [(SeenStack(0, call), 1.0, 0.0)]
         total = sum(weight for _, weight, _ in seen)
-        for phase, share in shares:
-            if not seen:
-                yield self._piece(call, SeenStack(0, call), phase, share * ms, 0.0)
-            for stack, weight, count in seen:
-                yield self._piece(call, stack, phase, share * ms * weight / total, share * count)
+        for stack, weight, count in seen:
+            yield self._piece(call, stack, phase, ms * weight / total, count)
 
     def _piece(self, call: int, stack: SeenStack, phase: Phase, ms: float, samples: float) -> RunPiece:
-        line, exact = self._line(call, stack)
-        return RunPiece(
-            phase=phase,
-            ms=ms,
-            line=line,
-            runs=stack.runs or "",
-            samples=samples,
-            long=stack.long,
-            exact=exact,
-            repeats=stack.repeats,
-            loops=stack.loops,
-        )
+        """Return a piece at the sample's line, or at that of the call, whose time is exact.
 
-    def _line(self, call: int, stack: SeenStack) -> tuple[PieceLine, bool]:
-        """Return the line of a call's time, and whether it is that of the call itself, so that it was timed.
-
-        It is where the call runs no code of the user's, or the sample shows none; else the sample's line counts.
+        The call's counts where it runs no code of the user's, or the sample shows none.
         """
+        line, exact = PieceLine(stack.at, stack.caller, stack.calls or "", stack.function), False
         place = self.phases.tree.places.get(call)
         if place is not None and place.at:
             own = place.call not in WITH_OWN_LINES or not stack.at or stack.at == place.at
@@ -216,13 +183,14 @@ class BucketPieces:
                 caller = stack.caller if stack.at == place.at else None
                 label = self.phases.tree.label(place.id) or stack.calls or ""
                 line = PieceLine(place.at, caller, label, self.functions.get(place.at, ""))
-                return line, exact
-        return PieceLine(stack.at, stack.caller, stack.calls or "", stack.function), False
+        return RunPiece(
+            phase=phase, ms=ms, line=line, runs=stack.runs or "", samples=samples, long=stack.long, exact=exact,
+            repeats=stack.repeats, loops=stack.loops,
+        )  # fmt: skip
 
 
 def _seen(bucket: Bucket, log: RunLog) -> dict[int, list[Seen]]:
-    counts = numbered(bucket.samples)
-    by_call: dict[int, list[Seen]] = defaultdict(list)
+    counts, by_call = numbered(bucket.samples), defaultdict[int, list[Seen]](list)
     for number, ms in numbered(bucket.stacks).items():
         if number in log.stacks:
             stack = log.stacks[number]
@@ -230,7 +198,7 @@ def _seen(bucket: Bucket, log: RunLog) -> dict[int, list[Seen]]:
     return dict(by_call)
 
 
-def _call_times(bucket: Bucket, seen: dict[int, list[Seen]]) -> tuple[dict[int, float], float]:
+def _call_times(bucket: Bucket, seen: Mapping[int, Sequence[Seen]]) -> tuple[dict[int, float], float]:
     """Return each call's ms in a bucket, and the ms that no call explains; they sum to its length."""
     length = (bucket.end - bucket.start) * MS
     calls = numbered(bucket.calls) or {call: sum(ms for _, ms, _ in stacks) for call, stacks in seen.items()}

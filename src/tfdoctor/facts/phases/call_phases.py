@@ -1,46 +1,39 @@
 """The phase of a moment of the run, by the call under way and by what a stack sample shows."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.run_course import RunCourse, Shares
 from tfdoctor.recording.run_log import SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall, RunWork
 
-OF_CALL: Mapping[RunCall, Phase] = MappingProxyType(
-    {
-        RunCall.STEP: Phase.STEPS,
-        RunCall.TRAIN: Phase.STEPS,
-        RunCall.TRACE: Phase.TRACING,
-        RunCall.TEST: Phase.EVALUATION,
-        RunCall.EVALUATE: Phase.EVALUATION,
-        RunCall.PREDICT: Phase.PREDICTION,
-        RunCall.SAVE: Phase.SAVING,
-        RunCall.COMPILE: Phase.BUILDING,
-        RunCall.BUILD: Phase.BUILDING,
-        RunCall.ADAPT: Phase.PREPARING,
-        RunCall.PROFILER: Phase.PROFILER,
-    }
-)
+OF_CALL = {
+    RunCall.STEP: Phase.STEPS,
+    RunCall.TRAIN: Phase.STEPS,
+    RunCall.TRACE: Phase.TRACING,
+    RunCall.TEST: Phase.EVALUATION,
+    RunCall.EVALUATE: Phase.EVALUATION,
+    RunCall.PREDICT: Phase.PREDICTION,
+    RunCall.SAVE: Phase.SAVING,
+    RunCall.COMPILE: Phase.BUILDING,
+    RunCall.BUILD: Phase.BUILDING,
+    RunCall.ADAPT: Phase.PREPARING,
+    RunCall.PROFILER: Phase.PROFILER,
+}
 """The phase of the calls whose own time is all of one."""
 
-OF_WORK: Mapping[RunWork, Phase] = MappingProxyType(
-    {
-        RunWork.IMPORTING: Phase.IMPORTS,
-        RunWork.BUILDING: Phase.BUILDING,
-        RunWork.TRACING: Phase.TRACING,
-        RunWork.SAVING: Phase.SAVING,
-    }
-)
+OF_WORK = {
+    RunWork.IMPORTING: Phase.IMPORTS,
+    RunWork.BUILDING: Phase.BUILDING,
+    RunWork.TRACING: Phase.TRACING,
+    RunWork.SAVING: Phase.SAVING,
+}
 """The phase of the script's own work that a sample names."""
 
 UNKNOWN = (Phase.PREPARING, Phase.OWN)
 """Phases of the script's own work that are told by nothing but where it lies in the run."""
 
 LOOPS = (RunCall.FIT, RunCall.EPOCH)
-
 
 STARTERS = frozenset({"subprocess"})
 """Packages whose functions all start child processes, or wait for them."""
@@ -73,7 +66,8 @@ class CallPhases:
         if kind is not RunCall.FUNCTION:
             return OF_CALL.get(kind)
         if self.tree.trains(call):
-            untrained = self.course.ends_before_training(number)
+            # A function that trains later does not train in a bucket that ends before the first step.
+            untrained = self.course.trains and number < self.course.first_step
             return self.course.models if untrained else Phase.STEPS
         return next((OF_CALL[kind] for kind in self.tree.around(call) if kind in OF_CALL), None)
 
@@ -96,7 +90,7 @@ class CallPhases:
                 phase = Phase.STEPS
             case RunCall.FUNCTION:
                 model = stack.tested or stack.work is RunWork.MODEL
-                first = self.course.trains and self.course.before_training(number)
+                first = self.course.trains and number <= self.course.first_step
                 phase = Phase.PREPARING if first and not model else self.course.models
             case _:
                 return self._of_script(stack, number)
@@ -107,36 +101,33 @@ class CallPhases:
 
         After the last epoch `fit` ends what made its batches: a generator's threads can take ten seconds.
         """
-        if kind is RunCall.FIT and self.course.before_training(number):
+        if kind is RunCall.FIT and number <= self.course.first_step:
             return Phase.PREPARING
-        over = kind is RunCall.FIT and self.course.after_work(number)
+        over = kind is RunCall.FIT and number > self.course.last_work
         return Phase.END if over else Phase.BOUNDARIES
 
     def _of_script(self, stack: SeenStack, number: int) -> Shares:
-        if not stack.at and (stack.work is RunWork.OTHER or self.course.starting(number)):
-            return ((self.course.without_line(number, finished=self.finished), 1.0),)
+        course = self.course
+        starting = course.first_user is not None and number < course.first_user
+        if not stack.at and (stack.work is RunWork.OTHER or starting):
+            return ((course.without_line(number, finished=self.finished), 1.0),)
         if stack.work in OF_WORK:
             return ((OF_WORK[stack.work], 1.0),)
-        if stack.looped and self.course.own_loop:
-            over = self.course.after_steps(number)
-            return ((Phase.BOUNDARIES if over else Phase.STEPS, 1.0),)
-        tested = self.course.tests(stack)
-        if tested or (stack.work is RunWork.MODEL and not self.course.other_framework):
+        if stack.looped and course.own_loop:
+            return ((Phase.BOUNDARIES if number > course.last_step else Phase.STEPS, 1.0),)
+        tested = stack.tested or (stack.at, stack.caller) in course.tested
+        if tested or (stack.work is RunWork.MODEL and not course.other_framework):
             # A model's call alone, before the first step, only builds the model; in a loop it prepares data.
-            alone = not tested and self.course.before_training(number)
+            alone = not tested and number <= course.first_step
             first = Phase.PREPARING if stack.repeats else Phase.BUILDING
-            return ((first if self.course.trains and alone else self.course.models, 1.0),)
-        shares = self.course.ordinary(stack, number)
-        idle = stack.children and self.course.awaits_children(number)
-        if starts_children(stack) or (idle and (stack.calls != SLEEP or stack.repeats)):
+            return ((first if course.trains and alone else course.models, 1.0),)
+        shares = course.ordinary(stack, number)
+        idle = stack.children and course.awaits_children(number)
+        if _starts_children(stack) or (idle and (stack.calls != SLEEP or stack.repeats)):
             return tuple((Phase.CHILDREN if of in UNKNOWN else of, share) for of, share in shares)
         return shares
 
 
-def starts_children(stack: SeenStack) -> bool:
-    """Return whether a line calls a function that starts child processes, or waits for them."""
-    return any(
-        function.partition(".")[0] in STARTERS or function in SYSTEM
-        for function in (stack.calls, stack.runs)
-        if function
-    )
+def _starts_children(stack: SeenStack) -> bool:
+    called = filter(None, (stack.calls, stack.runs))
+    return any(function.partition(".")[0] in STARTERS or function in SYSTEM for function in called)

@@ -1,15 +1,15 @@
 """The recorded calls of a run: what each one is, and what is around it."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from tfdoctor.recording.run_log import CallPlace, Line, RunLog
+from tfdoctor.recording.run_log import Bucket, CallPlace, Line, RunLog
 from tfdoctor.terms.kinds import RunCall
 
 LEAST = 1e-6
 """ms from which time counts: less is no time that a clock shows."""
-
 
 PARTS = (RunCall.STEP, RunCall.EPOCH, RunCall.BETWEEN, RunCall.TRACE)
 """Calls that are parts of the one around them, and have no name of their own."""
@@ -30,22 +30,18 @@ class CallTree:
     @classmethod
     def of(cls, log: RunLog) -> Self:
         """Read the calls of a log."""
-        above = {call: tuple(_above(log, call)) for call in log.calls}
-        steps = [place for place in log.calls.values() if place.call is RunCall.STEP]
-        lines = {place.at for place in steps if place.at}
-        own = {place.id for place in log.calls.values() if place.call is RunCall.FUNCTION and place.at in lines} | {
-            place.id for place in steps
-        }
+        places, above = log.calls.values(), {call: tuple(_above(log, call)) for call in log.calls}
+        steps = {place.at for place in places if place.call is RunCall.STEP and place.at}
+        functions = [place for place in places if place.call is RunCall.FUNCTION and place.at in steps]
+        own = {place.id for place in places if place.call is RunCall.STEP} | {place.id for place in functions}
         traces = {
             call
             for call, outer in above.items()
             if log.calls[call].call is RunCall.TRACE and any(place.id in own for place in outer)
         }
-        functions = [log.calls[call] for call in own if log.calls[call].call is RunCall.FUNCTION]
-        tested = {(p.at, p.name) for p in log.calls.values() if p.call is RunCall.TEST}
+        tested = {(place.at, place.name) for place in places if place.call is RunCall.TEST}
         training_last = sorted(functions, key=lambda place: (place.at, place.name) not in tested)
-        names = {place.at: place.name for place in training_last}
-        return cls(log.calls, above, frozenset(own | traces), names)
+        return cls(log.calls, above, frozenset(own | traces), {place.at: place.name for place in training_last})
 
     def kind(self, call: int) -> RunCall:
         """Return what a call is; of a number that the log does not define, the script."""
@@ -65,7 +61,7 @@ class CallTree:
         return next(self.around(call), RunCall.SCRIPT)
 
     def of_kind(self, *kinds: RunCall) -> tuple[CallPlace, ...]:
-        """Return the places of calls of some kinds."""
+        """Return the places of calls of these kinds."""
         return tuple(place for place in self.places.values() if place.call in kinds)
 
     def trains(self, call: int) -> bool:
@@ -96,3 +92,13 @@ def _above(log: RunLog, call: int) -> Iterator[CallPlace]:
 def numbered(entries: Mapping[str, float]) -> dict[int, float]:
     """Return the entries of a bucket by number, without those that are no amount."""
     return {int(key): value for key, value in entries.items() if key.isdecimal() and value > LEAST}
+
+
+def sampled(buckets: Iterable[Bucket]) -> Mapping[int, tuple[float, float]]:
+    """Return the ms and the samples of each stack in buckets, by its number."""
+    ms, samples = defaultdict[int, float](float), defaultdict[int, float](float)
+    for bucket in buckets:
+        for total, part in ((ms, bucket.stacks), (samples, bucket.samples)):
+            for number, amount in numbered(part).items():
+                total[number] += amount
+    return {number: (amount, samples[number]) for number, amount in ms.items()}

@@ -37,11 +37,12 @@ def long_steps(steps: Sequence[LongStep]) -> LongSteps | None:
     """Add up long steps; None where there is none."""
     if not steps:
         return None
-    first = [_beyond(step) for step in steps if step.first]
+    beyond = [max(0.0, step.ms - step.usual_ms) for step in steps]
+    first = [ms for step, ms in zip(steps, beyond, strict=True) if step.first]
     return LongSteps(
         count=len(steps),
         ms=sum(step.ms for step in steps),
-        beyond_ms=sum(map(_beyond, steps)),
+        beyond_ms=sum(beyond),
         first=len(first),
         first_beyond_ms=sum(first),
         first_median_ms=median(first) if first else 0.0,
@@ -49,15 +50,11 @@ def long_steps(steps: Sequence[LongStep]) -> LongSteps | None:
     )
 
 
-def _beyond(step: LongStep) -> float:
-    return max(0.0, step.ms - step.usual_ms)
-
-
 def _period(numbers: Sequence[int]) -> int | None:
     """Return the distance of steps that nearly all have the same one; None where there is none."""
-    gaps = [after - before for before, after in pairwise(numbers)]
     if len(numbers) < OCCASIONS:
         return None
+    gaps = [after - before for before, after in pairwise(numbers)]
     usual = round(median(gaps))
     regular = sum(abs(gap - usual) <= WITHIN for gap in gaps)
     return usual if usual > WITHIN + 1 and regular >= REGULAR * len(gaps) else None

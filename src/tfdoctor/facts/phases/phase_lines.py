@@ -1,8 +1,8 @@
 """The lines of the user's in each phase of a run, added up from its pieces."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 from tfdoctor.facts.phases.bucket_pieces import PieceLine, RunPiece
@@ -60,46 +60,32 @@ class RunLine:
         return self.exact or self.samples >= ENOUGH
 
 
-@dataclass(slots=True)
-class _Sum:
-    ms: float = 0.0
-    samples: float = 0.0
-    exact_ms: float = 0.0
-    repeats: bool | None = None
-    loops: int = 0
-    runs: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-    def add(self, piece: RunPiece) -> None:
-        self.ms += piece.ms
-        self.samples += piece.samples
-        self.exact_ms += piece.ms if piece.exact else 0.0
-        self.runs[piece.runs] += piece.ms
-        self.loops = max(self.loops, piece.loops)
-        if piece.repeats is not None:
-            self.repeats = bool(self.repeats) or piece.repeats
-
-
 def run_lines(pieces: Iterable[RunPiece], place: Places) -> tuple[RunLine, ...]:
     """Return the lines of all phases, the largest first."""
-    sums: dict[tuple[Phase, PieceLine], _Sum] = defaultdict(_Sum)
+    held: dict[tuple[Phase, PieceLine], list[RunPiece]] = defaultdict(list)
     for piece in pieces:
-        sums[piece.phase, piece.line].add(piece)
-    lines = [_run_line(phase, line, total, place) for (phase, line), total in sums.items()]
-    return tuple(sorted(lines, key=lambda line: -line.ms)[:MOST_LINES])
+        held[piece.phase, piece.line].append(piece)
+    lines = sorted((_run_line(own, place) for own in held.values()), key=lambda line: -line.ms)
+    return tuple(lines[:MOST_LINES])
 
 
-def _run_line(phase: Phase, line: PieceLine, total: _Sum, place: Places) -> RunLine:
+def _run_line(pieces: Sequence[RunPiece], place: Places) -> RunLine:
+    line, total_ms = pieces[0].line, sum(piece.ms for piece in pieces)
+    runs: dict[str, float] = defaultdict(float)
+    for piece in pieces:
+        runs[piece.runs] += piece.ms
+    repeats = [piece.repeats for piece in pieces if piece.repeats is not None]
     return RunLine(
-        phase=phase,
+        phase=pieces[0].phase,
         at=place(line.at),
-        ms=total.ms,
-        samples=round(total.samples),
+        ms=total_ms,
+        samples=round(sum(piece.samples for piece in pieces)),
         function=line.function,
         caller=place(line.caller),
         calls=line.calls,
-        runs=max(total.runs, key=lambda name: total.runs[name]),
-        repeats=total.repeats,
-        loops=total.loops,
-        executes_ms=sum(ms for name, ms in total.runs.items() if name.rpartition(".")[2] in EXECUTING),
-        exact=total.exact_ms > HALF * total.ms,
+        runs=max(runs, key=lambda name: runs[name]),
+        repeats=any(repeats) if repeats else None,
+        loops=max(piece.loops for piece in pieces),
+        executes_ms=sum(ms for name, ms in runs.items() if name.rpartition(".")[2] in EXECUTING),
+        exact=sum(piece.ms for piece in pieces if piece.exact) > HALF * total_ms,
     )

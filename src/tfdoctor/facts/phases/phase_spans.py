@@ -6,14 +6,13 @@ are, in the order of Phase.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, takewhile
 
 from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.facts.phases.first_steps import FirstSteps
 from tfdoctor.facts.phases.run_clock import MS
-from tfdoctor.facts.phases.stretches import Stretch
+from tfdoctor.facts.phases.stretches import FirstSteps, Stretch
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording.run_log import Line, RunLog
 from tfdoctor.terms.kinds import Phase
@@ -70,28 +69,30 @@ class _Part:
 def phase_spans(parts: Sequence[Stretch], log: RunLog, tree: CallTree, place: Places) -> tuple[PhaseSpan, ...]:
     """Return at most 400 stretches of the run without gaps; times are s since its begin."""
     begin = parts[0].start if parts else 0.0
-    exact = list(_exact(log, tree, FirstSteps.of(log, tree)))
+    exact, at = list(_exact(log, tree)), 0
     found: list[_Part] = []
-    at = 0
     for stretch in parts:
         while at < len(exact) and exact[at].end <= stretch.start:
             at += 1
-        found += _in_stretch(stretch, list(_cut(exact[at:], stretch)))
-    return tuple(
-        PhaseSpan(part.phase, part.start - begin, part.end - begin, place(part.line))
-        for part in _fewer(_joined((part for part in found if part.length > 0), least=0.0))
-    )
+        own = takewhile(lambda part: part.start < stretch.end, exact[at:])  # noqa: B023 - read at once
+        cut = (replace(one, start=max(one.start, stretch.start), end=min(one.end, stretch.end)) for one in own)
+        found += _in_stretch(stretch, [replace(one, lines=dict(one.lines)) for one in cut if one.length > 0])
+    shown = _joined((part for part in found if part.length > 0), least=0.0)
+    # At most so many parts as a bar shows, none too short to be seen; longer ones go as long as needed.
+    least = (shown[-1].end - shown[0].start if shown else 0.0) / (4 * MOST_SPANS)
+    shown = _joined(shown, least)
+    while len(shown) > MOST_SPANS:
+        least *= 2
+        shown = _joined(shown, least)
+    return tuple(PhaseSpan(one.phase, one.start - begin, one.end - begin, place(one.line)) for one in shown)
 
 
-def _exact(log: RunLog, tree: CallTree, first: FirstSteps) -> Iterator[_Part]:
+def _exact(log: RunLog, tree: CallTree) -> Iterator[_Part]:
     """Yield the calls that are told alone, in order, without overlaps: an inner one cuts the outer in two."""
-    calls: list[_Call] = [
-        (span.start, span.end, OF_CALL[kind], span.call)
-        for span in log.spans
-        if (kind := tree.kind(span.call)) in OF_CALL
-    ]
+    told = [(span, tree.kind(span.call)) for span in log.spans]
+    calls: list[_Call] = [(span.start, span.end, OF_CALL[of], span.call) for span, of in told if of in OF_CALL]
     calls += [(one.start, one.start + one.ms / MS, Phase.TRACING, one.call) for one in log.traces]
-    calls += [(start, start + ms / MS, Phase.BOUNDARIES, None) for start, _, ms in first.steps]
+    calls += [(start, start + ms / MS, Phase.BOUNDARIES, None) for start, _, ms in FirstSteps.of(log, tree).steps]
     edges = sorted({edge for start, end, *_ in calls for edge in (start, end)})
     open_calls: list[_Call] = []
     waiting = sorted(calls, key=lambda call: (call[0], -call[1]), reverse=True)
@@ -104,16 +105,6 @@ def _exact(log: RunLog, tree: CallTree, first: FirstSteps) -> Iterator[_Part]:
             known = tree.places.get(call) if call is not None else None
             lines = {known.at: (end - start) * MS} if known else {}
             yield _Part(phase, start, end, lines)
-
-
-def _cut(exact: Iterable[_Part], stretch: Stretch) -> Iterator[_Part]:
-    """Yield what of the exact calls lies in a stretch."""
-    for part in exact:
-        if part.start >= stretch.end:
-            return
-        start, end = max(part.start, stretch.start), min(part.end, stretch.end)
-        if end > start:
-            yield _Part(part.phase, start, end, dict(part.lines))
 
 
 def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> Iterator[_Part]:
@@ -157,14 +148,3 @@ def _joined(parts: Iterable[_Part], least: float) -> list[_Part]:
         else:
             kept.append(part)
     return kept
-
-
-def _fewer(parts: list[_Part]) -> list[_Part]:
-    """Return at most so many parts as a bar shows, none too short to be seen; longer ones go as long as needed."""
-    whole = parts[-1].end - parts[0].start if parts else 0.0
-    least = whole / (4 * MOST_SPANS)
-    parts = _joined(parts, least)
-    while len(parts) > MOST_SPANS:
-        least *= 2
-        parts = _joined(parts, least)
-    return parts

@@ -1,8 +1,8 @@
 """The calls of the run: fit, evaluate, predict, compile, save and others, by the user's line that makes them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
@@ -16,21 +16,13 @@ from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
 TOLD = (
-    RunCall.FIT,
-    RunCall.TRAIN,
-    RunCall.EVALUATE,
-    RunCall.PREDICT,
-    RunCall.FUNCTION,
-    RunCall.COMPILE,
-    RunCall.BUILD,
-    RunCall.ADAPT,
-    RunCall.SAVE,
-)
+    RunCall.FIT, RunCall.TRAIN, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION, RunCall.COMPILE, RunCall.BUILD,
+    RunCall.ADAPT, RunCall.SAVE,
+)  # fmt: skip
 """Calls that a line of the user's makes; the others are parts of these, or of loops."""
 
 AGAIN = 3
 """Calls for each line that leads there from which a loop makes them: two may be written one after the other."""
-
 
 ENDING = 2
 """Calls of a line in each epoch that may be made at its end: of the model and of the best one so far."""
@@ -90,20 +82,23 @@ class RunCalls:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        totals = _Totals.of(whole_run(recording))
-        place = Places.of(recording)
-        calls = [_made(places, totals, place) for places in _groups(totals.tree)]
-        fits = totals.count(totals.tree.of_kind(RunCall.FIT))
-        epochs = totals.count(totals.tree.of_kind(RunCall.EPOCH))
-        passes = sum(steps.passes for steps in main_steps(totals.log))
+        totals, place = _Totals.of(whole_run(recording)), Places.of(recording)
+        tree = totals.tree
+        groups: dict[tuple[RunCall, str, Line | None, RunCall], list[CallPlace]] = defaultdict(list)
+        for one in tree.of_kind(*TOLD):
+            if not tree.trains(one.id) and not tree.within(one.id, one.call):
+                groups[one.call, one.name, one.at, tree.parent(one.id)].append(one)
+        calls = [_made(places, totals, place) for places in groups.values()]
+        fits = totals.count(tree.of_kind(RunCall.FIT))
         settings = recording.program.run if recording.program and fits == 1 else None
         planned, length = (settings.epochs, settings.steps_per_epoch) if settings else (None, None)
         return cls(
-            tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),
-            epochs or passes,
-            int(planned) if planned else None,
-            fits,
-            int(length) if length else None,
+            calls=tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),
+            epochs=totals.count(tree.of_kind(RunCall.EPOCH))
+            or sum(steps.passes for steps in main_steps(totals.log)),
+            planned_epochs=int(planned) if planned else None,
+            fits=fits,
+            epoch_steps=int(length) if length else None,
         )
 
     def of(self, *kinds: RunCall) -> tuple[MadeCall, ...]:
@@ -115,85 +110,61 @@ class RunCalls:
         return call.count >= max(AGAIN, ENDING * self.epochs + 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Totals:
     """The log's times and numbers of calls, by the number of the place."""
 
     log: RunLog
     tree: CallTree
     course: RunCourse
-    ms: Mapping[int, float]
-    entered: Mapping[int, float]
-    first: Mapping[int, int]  # the first bucket with a call, and the last one
-    last: Mapping[int, int]
-    spans: Mapping[int, Sequence[Span]]
-    inner: Mapping[int, Sequence[int]]  # calls within one, at any depth
+    ms: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    entered: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    buckets: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # numbers of those with a call
+    spans: dict[int, list[Span]] = field(default_factory=lambda: defaultdict(list))
+    inner: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # calls within one, at any depth
 
     @classmethod
-    def of(cls, log: RunLog) -> "_Totals":
+    def of(cls, log: RunLog) -> Self:
         tree = CallTree.of(log)
-        ms: dict[int, float] = defaultdict(float)
-        entered: dict[int, float] = defaultdict(float)
-        first: dict[int, int] = {}
-        last: dict[int, int] = {}
+        own = cls(log, tree, RunCourse.of(log, tree))
         for number, bucket in enumerate(log.buckets):
             for call, count in numbered(bucket.entered).items():
-                entered[call] += count
+                own.entered[call] += count
             for call, time in numbered(bucket.calls).items():
-                ms[call] += time
-                first.setdefault(call, number)
-                last[call] = number
-        spans: dict[int, list[Span]] = defaultdict(list)
+                own.ms[call] += time
+                own.buckets[call].append(number)
         for span in log.spans:
-            spans[span.call].append(span)
-        inner: dict[int, list[int]] = defaultdict(list)
+            own.spans[span.call].append(span)
         for call, outer in tree.above.items():
             for around in outer:
-                inner[around.id].append(call)
-        return cls(
-            log=log, tree=tree, course=RunCourse.of(log, tree), ms=ms, entered=entered,
-            first=first, last=last, spans=spans, inner=inner,
-        )  # fmt: skip
+                own.inner[around.id].append(call)
+        return own
 
     def count(self, places: Iterable[CallPlace]) -> int:
         """Return how often calls were made; of those that are only told alone, how many were."""
-        return sum(round(max(self.entered.get(one.id, 0.0), len(self.spans.get(one.id, ())))) for one in places)
-
-    def nested(self, place: CallPlace) -> Iterator[tuple[bool, float]]:
-        """Yield the times of calls within one, and whether they are its own work: functions that it calls."""
-        for call in self.inner.get(place.id, ()):
-            own = self.tree.kind(call) in {RunCall.FUNCTION, place.call}
-            yield own, self.ms.get(call, 0.0)
-
-
-def _groups(tree: CallTree) -> list[list[CallPlace]]:
-    """Return the places of calls that are shown, those of one kind, line and surrounding as one."""
-    groups: dict[tuple[RunCall, str, Line | None, RunCall], list[CallPlace]] = defaultdict(list)
-    for place in tree.of_kind(*TOLD):
-        if not tree.trains(place.id) and not tree.within(place.id, place.call):
-            groups[place.call, place.name, place.at, tree.parent(place.id)].append(place)
-    return list(groups.values())
+        return sum(round(max(self.entered[one.id], len(self.spans[one.id]))) for one in places)
 
 
 def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCall:
-    one = places[0]
-    nested = [part for place in places for part in totals.nested(place)]
-    spans = sorted(
-        (span for place in places for span in totals.spans.get(place.id, ())), key=lambda span: span.start
-    )
-    count, within = totals.count(places), totals.tree.parent(one.id)
+    one, tree = places[0], totals.tree
+    inner = [call for place in places for call in totals.inner[place.id]]
+    # Functions that a call calls are its own work.
+    own = [call for call in inner if tree.kind(call) in {RunCall.FUNCTION, one.call}]
+    spans = sorted((span for place in places for span in totals.spans[place.id]), key=lambda span: span.start)
+    count, within = totals.count(places), tree.parent(one.id)
     before, after = _apart(places, spans, totals)
-    function, callers = _seen(places, totals.log)
+    stacks = [stack for stack in totals.log.stacks.values() if stack.at == one.at]
+    callers = {stack.caller for stack in stacks if stack.call in {place.id for place in places}}
     return MadeCall(
         call=one.call,
         name=one.name,
         at=place(one.at),
         count=count,
-        ms=sum(totals.ms.get(p.id, 0.0) for p in places) + sum(ms for own, ms in nested if own),
+        ms=sum(totals.ms[p.id] for p in places) + sum(totals.ms[call] for call in own),
         within=within,
-        function=function,
-        looped=within is RunCall.SCRIPT and count >= AGAIN * max(1, callers),
-        nested_ms=sum(ms for own, ms in nested if not own),
+        function=next((stack.function for stack in stacks if one.at), ""),
+        looped=within is RunCall.SCRIPT and count >= AGAIN * max(1, len(callers)),
+        nested_ms=sum(totals.ms[call] for call in inner if call not in own),
         times_ms=tuple((span.end - span.start) * MS for span in spans),
         examples=_mean(span.examples for span in spans),
         batches=_mean(span.steps for span in spans),
@@ -203,31 +174,20 @@ def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCa
     )
 
 
-def _seen(places: Sequence[CallPlace], log: RunLog) -> tuple[str, int]:
-    """Return the user's function that holds the line of calls, and how many lines lead there, as samples show it.
-
-    "" and 0 are unknown.
-    """
-    calls, at = {place.id for place in places}, places[0].at
-    stacks = [stack for stack in log.stacks.values() if stack.at == at]
-    callers = {stack.caller for stack in stacks if stack.call in calls}
-    return next((stack.function for stack in stacks if at), ""), len(callers)
-
-
 def _apart(places: Sequence[CallPlace], spans: Sequence[Span], totals: _Totals) -> tuple[bool, bool]:
     """Return whether all of some calls are made before the first training step, and whether after the last one.
 
     A bucket may hold a step and a call: where only fit trains, calls that begin after the last fit come after it.
     """
     course, once = totals.course, totals.count(places) == 1
-    first = min((totals.first[one.id] for one in places if one.id in totals.first), default=0)
-    last = max((totals.last[one.id] for one in places if one.id in totals.last), default=0)
+    numbers = [number for one in places for number in totals.buckets[one.id]]
+    first, last = min(numbers, default=0), max(numbers, default=0)
     before = after = False
-    if course.first_step is not None and course.last_step is not None:
+    if course.trains:
         before = last < course.first_step or (last == course.first_step and once)
         after = first > course.last_step or (first == course.last_step and once)
     fits = totals.tree.of_kind(RunCall.FIT) if not course.own_loop else ()
-    ended = [span.end for one in fits for span in totals.spans.get(one.id, ())]
+    ended = [span.end for one in fits for span in totals.spans[one.id]]
     return before, after or bool(spans and ended and spans[0].start >= max(ended))
 
 

@@ -27,24 +27,14 @@ class RunClock:
     @classmethod
     def of(cls, log: RunLog, manifest: Manifest | None) -> Self:
         """Take the launcher's times where it started this process itself, else those of the process alone."""
-        known = max((bucket.end for bucket in log.buckets), default=min(log.process.began, _told(log)))
-        last = max(known, _told(log))
-        times = manifest.times if manifest else None
-        zero = log.process.started_monotonic_ns
+        told = max(log.process.began, log.end.end if log.end else 0.0)
+        last = max(told, max((bucket.end for bucket in log.buckets), default=told))
+        times, zero = manifest.times if manifest else None, log.process.started_monotonic_ns
         begin = end = 0.0
         if times and zero and times.started_ns and times.pid == log.process.pid:
             begin = min(0.0, (times.started_ns - zero) / NS)
             end = 0.0 if times.ended_ns is None else (times.ended_ns - zero) / NS
         return cls(begin, max(last, end), log.end is not None)
-
-    @property
-    def total_ms(self) -> float:
-        """The wall time of the run."""
-        return (self.end - self.begin) * MS
-
-
-def _told(log: RunLog) -> float:
-    return max(log.process.began, log.end.end if log.end else 0.0)
 
 
 def whole_run(recording: Recording) -> RunLog:

@@ -1,7 +1,7 @@
 """The course of a run: in which buckets its first and last steps and other work on models lie."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Self
 
 from tfdoctor.facts.phases.call_tree import CallTree, numbered
@@ -15,15 +15,15 @@ Shares = tuple[tuple[Phase, float], ...]
 CalledLine = tuple[Line | None, Line | None]
 """A line of the user's, and the one that called its function."""
 
-MODEL_CALLS = (RunCall.STEP, RunCall.TRAIN, RunCall.TEST, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION)
-TRAINING = (RunCall.STEP, RunCall.TRAIN)
+TRAINING = {RunCall.STEP, RunCall.TRAIN}
+MODEL_CALLS = TRAINING | {RunCall.TEST, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION}
 LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
 """Calls whose time only the samples divide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCourse:
-    """Numbers of buckets; None where nothing of the kind happened.
+    """Numbers of buckets; infinite, or None, where nothing of the kind happened.
 
     ``work`` is what steps, evaluations, predictions and calls of models are together. ``last_called`` is the last
     one with such a call, where ``last_work`` may show the training loop alone, whose data have ended. ``tail`` is
@@ -35,10 +35,10 @@ class RunCourse:
     that the process had started ran at the end of each bucket.
     """
 
-    first_step: int | None = None
-    last_step: int | None = None
+    first_step: float = inf
+    last_step: float = inf
     first_work: int | None = None
-    last_work: int | None = None
+    last_work: float = inf
     last_called: int | None = None
     first_user: int | None = None
     last_user: int | None = None
@@ -52,86 +52,77 @@ class RunCourse:
     @classmethod
     def of(cls, log: RunLog, tree: CallTree) -> Self:
         """Look for them."""
-        in_fit = [tree.within(place.id, RunCall.FIT) for place in tree.of_kind(RunCall.STEP)]
-        own_loop, buckets = not all(in_fit), list(enumerate(log.buckets))
-        steps = [n for n, bucket in buckets if _steps(bucket, tree)]
-        work = [n for n, bucket in buckets if _works(bucket, log, tree, own_loop=own_loop)]
-        called = [n for n in work if _works(log.buckets[n], log, tree, own_loop=False)]
-        user = [n for n, bucket in buckets if _shows_user(bucket, log, tree)]
+        own_loop = not all(tree.within(place.id, RunCall.FIT) for place in tree.of_kind(RunCall.STEP))
+        stacks = [[log.stacks[n] for n in numbered(bucket.stacks) if n in log.stacks] for bucket in log.buckets]
+        steps, called, work, user, children, count = [], [], [], [], [], 0
+        for number, (bucket, seen) in enumerate(zip(log.buckets, stacks, strict=True)):
+            kinds = {tree.kind(call) for call in numbered(bucket.calls)}
+            entered = {tree.kind(call) for call in numbered(bucket.entered)}
+            loose = [stack for stack in seen if tree.kind(stack.call) in LOOSE]
+            if trains := bool(bucket.steps) or bool((kinds | entered) & TRAINING):
+                steps.append(number)
+            if trains or kinds & MODEL_CALLS or any(s.work is RunWork.MODEL or s.tested for s in loose):
+                called.append(number)
+            if called[-1:] == [number] or (own_loop and any(stack.looped for stack in loose)):
+                work.append(number)
+            if kinds - {RunCall.SCRIPT} or any(stack.at for stack in seen):
+                user.append(number)
+            # They are not counted in each bucket.
+            count = count if bucket.counters.children is None else bucket.counters.children
+            children.append(count)
+        between = [stack for seen in stacks[steps[0] + 1 : steps[-1]] for stack in seen] if steps else []
+        repeats = [stack for stack in between if tree.kind(stack.call) in LOOSE and not stack.looped]
         return cls(
-            first_step=min(steps, default=None),
-            last_step=max(steps, default=None),
+            first_step=min(steps, default=inf),
+            last_step=max(steps, default=inf),
             first_work=min(work, default=None),
-            last_work=max(work, default=None),
+            last_work=max(work, default=inf),
             last_called=max(called, default=None),
             first_user=min(user, default=None),
             last_user=max(user, default=None),
-            tail=_tail(log.buckets[max(work)], log, tree) if work else 1.0,
+            tail=_tail(log.buckets[work[-1]], log, tree) if work else 1.0,
             own_loop=own_loop,
-            repeated=frozenset(_repeated(log, tree, steps)),
+            repeated=frozenset((stack.at, stack.caller) for stack in repeats),
             tested=frozenset((s.at, s.caller) for s in log.stacks.values() if s.at and s.tested),
             other_framework=log.other_framework is not None,
-            children=tuple(_children(log.buckets)),
+            children=tuple(children),
         )
 
     @property
     def trains(self) -> bool:
         """Whether the process trains at all."""
-        return self.first_step is not None
+        return self.first_step < inf
 
     @property
     def models(self) -> Phase:
         """What a call of a model is that does not train."""
         return Phase.EVALUATION if self.trains else Phase.PREDICTION
 
-    def before_training(self, number: int) -> bool:
-        """Return whether a bucket lies before the first step, or contains it; so do all where nothing trains."""
-        return self.first_step is None or number <= self.first_step
-
-    def ends_before_training(self, number: int) -> bool:
-        """Return whether a bucket ends before the first step: a function that trains later does not train in it."""
-        return self.first_step is not None and number < self.first_step
-
     def ordinary(self, stack: SeenStack, number: int) -> Shares:
         """Return what the script's own Python in a bucket is, by its time, and by its line after the last step."""
         if self.other_framework:
             return ((Phase.OWN, 1.0),)
         repeats = stack.at is not None and (stack.at, stack.caller) in self.repeated
-        if repeats and self.last_step is not None and number >= self.last_step:
+        if repeats and number >= self.last_step:
             return ((Phase.BOUNDARIES, 1.0),)
-        if self.last_work is None or number < self.last_work:
-            return ((self._between(number), 1.0),)
-        if self.after_work(number):
+        if number > self.last_work:
             return ((Phase.END, 1.0),)
-        return ((self._between(number), 1.0 - self.tail), (Phase.END, self.tail))
+        between = Phase.BOUNDARIES if self.first_step < number <= self.last_step else Phase.PREPARING
+        if number != self.last_work:
+            return ((between, 1.0),)
+        return ((between, 1.0 - self.tail), (Phase.END, self.tail))
 
     def awaits_children(self, number: int) -> bool:
         """Return whether some of the children in a bucket may be waited for.
 
         Those that live on while it works with models are not: they log, prepare data, or help others to start.
         """
-        first, last, counts = self.first_work, self.last_work, self.children
-        if first is None or last is None:
+        first, counts = self.first_work, self.children
+        if first is None:
             return True
-        begin, end = (number, first) if number <= first else (min(number, last), number)
+        begin, end = (number, first) if number <= first else (min(number, int(self.last_work)), number)
         most = max(1, *counts[max(0, number - 1) : number + 1])
         return most > min(counts[begin : end + 1])
-
-    def after_steps(self, number: int) -> bool:
-        """Return whether a bucket lies after the last step: the training loop has no data any more."""
-        return self.last_step is not None and number > self.last_step
-
-    def after_work(self, number: int) -> bool:
-        """Return whether a bucket lies after the last step, evaluation and prediction."""
-        return self.last_work is not None and number > self.last_work
-
-    def tests(self, stack: SeenStack) -> bool:
-        """Return whether a sample lies in a loop around calls of a model that do not train."""
-        return stack.tested or (stack.at, stack.caller) in self.tested
-
-    def _between(self, number: int) -> Phase:
-        apart = self.before_training(number) or self.after_steps(number)
-        return Phase.PREPARING if apart else Phase.BOUNDARIES
 
     def without_line(self, number: int, *, finished: bool) -> Phase:
         """Return what time without a line of the user's is: the interpreter's start or end, else unnamed."""
@@ -140,49 +131,6 @@ class RunCourse:
         if number <= self.first_user:
             return Phase.START
         return Phase.END if finished and number > self.last_user else Phase.UNNAMED
-
-    def starting(self, number: int) -> bool:
-        """Return whether a bucket lies before the first one that shows a line of the user's."""
-        return self.first_user is not None and number < self.first_user
-
-
-def stacks_in(bucket: Bucket, log: RunLog) -> Iterator[SeenStack]:
-    """Yield the stacks that a bucket's samples show."""
-    return (log.stacks[number] for number in numbered(bucket.stacks) if number in log.stacks)
-
-
-def _children(buckets: Sequence[Bucket]) -> Iterator[int]:
-    """Yield how many children run at the end of each bucket; they are not counted in each."""
-    count = 0
-    for bucket in buckets:
-        count = count if bucket.counters.children is None else bucket.counters.children
-        yield count
-
-
-def _repeated(log: RunLog, tree: CallTree, steps: Sequence[int]) -> Iterator[CalledLine]:
-    """Yield the lines of the script between buckets with steps, and their callers."""
-    for bucket in log.buckets[steps[0] + 1 : steps[-1]] if steps else ():
-        for stack in stacks_in(bucket, log):
-            if tree.kind(stack.call) in LOOSE and not stack.looped:
-                yield stack.at, stack.caller
-
-
-def _steps(bucket: Bucket, tree: CallTree) -> bool:
-    calls = (*numbered(bucket.calls), *numbered(bucket.entered))
-    return bool(bucket.steps) or any(tree.kind(call) in TRAINING for call in calls)
-
-
-def _works(bucket: Bucket, log: RunLog, tree: CallTree, *, own_loop: bool) -> bool:
-    kinds = {tree.kind(call) for call in numbered(bucket.calls)}
-    if kinds & set(MODEL_CALLS) or _steps(bucket, tree):
-        return True
-    loose = (stack for stack in stacks_in(bucket, log) if tree.kind(stack.call) in LOOSE)
-    return any(stack.work is RunWork.MODEL or stack.tested or (stack.looped and own_loop) for stack in loose)
-
-
-def _shows_user(bucket: Bucket, log: RunLog, tree: CallTree) -> bool:
-    called = any(tree.kind(call) is not RunCall.SCRIPT for call in numbered(bucket.calls))
-    return called or any(stack.at for stack in stacks_in(bucket, log))
 
 
 def _tail(bucket: Bucket, log: RunLog, tree: CallTree) -> float:

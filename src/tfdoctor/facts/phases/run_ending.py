@@ -1,7 +1,6 @@
 """How the run ended, and its memory then."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from signal import SIGINT, SIGKILL
@@ -67,10 +66,11 @@ class RunEnding:
             raise Unavailable("how the run ended was not recorded")
         end = (log.end if log else None) or ProcessEnd()
         limit = (manifest.times and manifest.times.limit_bytes) or manifest.host.memory_bytes
-        in_use = [bucket.counters.device for bucket in log.buckets] if log else []
-        device = [float(amount) for amount in in_use if amount is not None]
-        kind = _told(end) or _seen(manifest, log)
-        wanted = MemoryWanted.of(end.message)
+        counters = [bucket.counters for bucket in log.buckets] if log else []
+        resident: list[float] = [one.rss for one in counters if one.rss is not None]
+        resident += [one.host.run_rss_bytes for one in recording.samples if one.host and one.host.run_rss_bytes]
+        device_peak = max((one.device for one in counters if one.device is not None), default=None)
+        kind, wanted = _kind(end, manifest, log), MemoryWanted.of(end.message)
         return cls(
             kind=kind,
             error=end.error,
@@ -82,21 +82,18 @@ class RunEnding:
             dtype=wanted.dtype,
             allocator=wanted.allocator,
             wanted_bytes=wanted.nbytes,
-            peak_bytes=max(_resident(recording), default=None),
+            peak_bytes=float(max(resident)) if resident else None,
             limit_bytes=float(limit) if limit else None,
-            device_peak_bytes=max(device, default=None),
+            device_peak_bytes=None if device_peak is None else float(device_peak),
         )
 
 
-def _told(end: ProcessEnd) -> EndKind | None:
-    """Return what the process said of its end; None if it said nothing."""
+def _kind(end: ProcessEnd, manifest: Manifest, log: RunLog | None) -> EndKind:
+    """Return what the process said of its end; of one that said nothing, what the launcher saw."""
     if end.why == "exception" and is_memory_error(end.error, end.message):
         return EndKind.OUT_OF_MEMORY
-    return EndKind(end.why) if end.why in {"exit", "exception", "interrupt"} else None
-
-
-def _seen(manifest: Manifest, log: RunLog | None) -> EndKind:
-    """Return what the launcher saw of a process that said nothing."""
+    if end.why in {"exit", "exception", "interrupt"}:
+        return EndKind(end.why)
     times, outcome = manifest.times, manifest.outcome
     code = outcome.exit_code
     number = outcome.signal or (code - SHELL if code is not None and code > SHELL else None)
@@ -120,13 +117,3 @@ def _last_phase(log: RunLog) -> Phase | None:
         if any(times.values()):
             return max(times, key=lambda phase: times[phase])
     return None
-
-
-def _resident(recording: Recording) -> Iterator[float]:
-    """Yield the resident memory of the process, as it and the sampler saw it."""
-    for bucket in recording.run.buckets if recording.run else ():
-        if bucket.counters.rss is not None:
-            yield float(bucket.counters.rss)
-    for sample in recording.samples:
-        if sample.host and sample.host.run_rss_bytes:
-            yield float(sample.host.run_rss_bytes)

@@ -1,11 +1,10 @@
 """What grows over the run: the time of a step, memory, graphs, live objects."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import accumulate
-from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -37,40 +36,29 @@ class Grows(StrEnum):
     OBJECTS = "live Python objects"
 
 
-COUNTERS: Mapping[Grows, str] = MappingProxyType(
-    {
-        Grows.RESIDENT: "rss",
-        Grows.RESERVED: "data",
-        Grows.DEVICE: "device",
-        Grows.BLOCKS: "blocks",
-        Grows.GRAPH: "graph",
-        Grows.FUNCTIONS: "functions",
-        Grows.FILES: "files",
-    }
-)
+COUNTERS = {
+    Grows.RESIDENT: "rss",
+    Grows.RESERVED: "data",
+    Grows.DEVICE: "device",
+    Grows.BLOCKS: "blocks",
+    Grows.GRAPH: "graph",
+    Grows.FUNCTIONS: "functions",
+    Grows.FILES: "files",
+}
 """The counter of what may grow."""
-
 
 ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
 """Counts that only the program adds to: without noise, and over time the slower the longer that makes the steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trend:
-    """A robust trend (Theil-Sen, without the first tenth): values at begin and end, and its 95 % interval.
+class Trend(TrendLine):
+    """The trend of something, in ms for steps, in bytes for memory, else a number.
 
-    In ms for steps, in bytes for memory, else numbers; ``slope`` is per second of the run, or per step of what only
-    the program adds to. ``steady`` says that both halves grow alike, not only the first: no warm-up, no plateau.
+    ``slope`` is per second of the run, or per step of what only the program adds to.
     """
 
     what: Grows
-    first: float
-    last: float
-    slope: float
-    low: float
-    high: float
-    steady: bool
-    points: int
     name: str = ""  # of OBJECTS: the type
     over_steps: int = 0  # steps meanwhile
 
@@ -95,13 +83,21 @@ class RunGrowth:
             Unavailable: the run as a whole was not recorded, or it is too short for a trend.
         """
         log = whole_run(recording)
-        buckets = _at_work(log)
+        course = RunCourse.of(log, CallTree.of(log))
+        buckets: Sequence[Bucket] = log.buckets
+        if course.first_work is not None and course.last_called is not None:
+            # Data loaded before are no leak, and nothing grows while the loop waits for the end of its data.
+            buckets = log.buckets[course.first_work : course.last_called + 1]
         found = [*_lines(log, buckets), *_objects(log, buckets)]
         if not found:
             raise Unavailable("the run is too short to see what grows in it")
-        covered = max(trend.end_s for _, _, trend in found) - min(t.begin_s for _, _, t in found)
-        trends = tuple(_trend(log, what, name, line) for what, name, line in found)
-        return cls(trends, covered)
+        loop, trends = main_loop(log), []
+        for trend in found:
+            meanwhile = [b for b in log.buckets if b.end > trend.begin_s and b.start < trend.end_s]
+            over = sum(steps.steps for bucket in meanwhile for steps in of_loop(bucket, loop))
+            trends.append(replace(trend, over_steps=over))
+        covered = max(trend.end_s for trend in found) - min(trend.begin_s for trend in found)
+        return cls(tuple(trends), covered)
 
     def of(self, what: Grows) -> Trend | None:
         """Return the trend of something; None where it was not measured."""
@@ -114,42 +110,9 @@ class RunGrowth:
         return tuple(sorted(found, key=lambda trend: -trend.slope))
 
 
-Measured = tuple[Grows, str, TrendLine]
-"""What may grow, the type of an object, and its trend."""
-
-
-def _at_work(log: RunLog) -> Sequence[Bucket]:
-    """Return the buckets from the first to the last work on models.
-
-    Data that are loaded before are no leak, and nothing grows while the loop waits for the end of its data.
-    """
-    course = RunCourse.of(log, CallTree.of(log))
-    if course.first_work is None or course.last_called is None:
-        return log.buckets
-    return log.buckets[course.first_work : course.last_called + 1]
-
-
-def _trend(log: RunLog, what: Grows, name: str, line: TrendLine) -> Trend:
-    loop = main_loop(log)
-    meanwhile = [b for b in log.buckets if b.end > line.begin_s and b.start < line.end_s]
-    return Trend(
-        what=what,
-        first=line.first,
-        last=line.last,
-        slope=line.slope,
-        low=line.low,
-        high=line.high,
-        steady=line.steady,
-        points=line.points,
-        name=name,
-        over_steps=sum(steps.steps for bucket in meanwhile for steps in of_loop(bucket, loop)),
-    )
-
-
-def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
-    """Yield the trends of the main loop's steps and of the counters."""
+def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
     if step := TrendLine.through(*_columns(list(_steps(log)))):
-        yield Grows.STEP, "", step
+        yield Trend(**asdict(step), what=Grows.STEP)
     done = list(accumulate(sum(steps.steps for steps in bucket.steps) for bucket in buckets))
     for what, counter in COUNTERS.items():
         values = [getattr(bucket.counters, counter) for bucket in buckets]
@@ -159,7 +122,7 @@ def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
         if line and by_step and what in ONLY_ADDED:
             line = replace(by_step, begin_s=line.begin_s, end_s=line.end_s)
         if line:
-            yield what, "", line
+            yield Trend(**asdict(line), what=what)
 
 
 def _steps(log: RunLog) -> Iterator[tuple[float, float]]:
@@ -171,11 +134,10 @@ def _steps(log: RunLog) -> Iterator[tuple[float, float]]:
     for bucket in log.buckets:
         width = bucket.end - bucket.start
         for steps in of_loop(bucket, loop):
-            if not steps.traced:
-                times = StepDurations.within(steps)
-                each = times.ms if steps.each else [times.quantile(MIDDLE)]
-                for number, ms in enumerate(each):
-                    yield bucket.start + width * (number + MIDDLE) / len(each), float(ms)
+            times = StepDurations.within((0, steps))
+            each = times.ms if steps.each else [times.quantile(MIDDLE)]
+            for number, ms in enumerate(each if not steps.traced else ()):
+                yield bucket.start + width * (number + MIDDLE) / len(each), float(ms)
 
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
@@ -183,7 +145,7 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
     return columns[0], columns[1]
 
 
-def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
+def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
     """Yield the trend of each type of live objects that was counted often enough while the run worked."""
     begin = buckets[0].start if buckets else 0.0
     points: dict[str, dict[float, float]] = defaultdict(dict)
@@ -192,4 +154,5 @@ def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Measured]:
             points[name][census.at_s] = number
     for name, counted in points.items():
         if len(counted) >= FEWEST_CENSUSES:
-            yield Grows.OBJECTS, name, TrendLine.through_few(*_columns([*counted.items()]))
+            line = TrendLine.through_few(*_columns([*counted.items()]))
+            yield Trend(**asdict(line), what=Grows.OBJECTS, name=name)

@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import add
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.call_tree import sampled
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
@@ -13,10 +15,6 @@ from tfdoctor.terms.verdict import Location
 
 TRAINING = (RunCall.FIT, RunCall.EPOCH, RunCall.STEP)
 """The calls that a step is in, at whose lines the stack of every step is."""
-
-
-SeenLine = tuple[Location | None, str, RunWork]
-"""A line of the user's, what it calls of a library, and what that does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,26 +57,25 @@ class RunLongLines:
         """
         if recording.run is None:
             raise Unavailable("the run outside of the traced steps was not recorded")
-        long = {number: seen for number, seen in recording.run.stacks.items() if seen.long}
-        times: dict[SeenLine, float] = defaultdict(float)
-        samples: dict[SeenLine, int] = defaultdict(int)
-        locate = Places.of(recording)
-        made = recording.run.calls.values()
-        training = {locate(call.at) for call in made if call.call in TRAINING}
-        for bucket in recording.run.buckets:
-            for number, seen in long.items():
-                line = (locate(seen.at), seen.calls or "", seen.work)
-                times[line] += bucket.stacks.get(str(number), 0.0)
-                samples[line] += bucket.samples.get(str(number), 0)
-        lines = []
-        for (at, calls, work), ms in times.items():
-            trains = at in training and work in (RunWork.OTHER, RunWork.MODEL)
-            number = samples[at, calls, work]
-            lines.append(LongLine(at=at, ms=ms, samples=number, calls=calls, work=work, trains=trains))
-        ordered = sorted((line for line in lines if line.ms), key=lambda line: -line.ms)
-        if not ordered:
+        log, place = recording.run, Places.of(recording)
+        times: dict[tuple[Location | None, str, RunWork], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for number, amounts in sampled(log.buckets).items():
+            seen = log.stacks.get(number)
+            if seen and seen.long:
+                total = times[place(seen.at), seen.calls or "", seen.work]
+                total[:] = map(add, total, amounts)
+        training = {place(call.at) for call in log.calls.values() if call.call in TRAINING}
+        lines = [
+            LongLine(
+                at=at, ms=ms, samples=int(samples), calls=calls, work=work,
+                trains=at in training and work in (RunWork.OTHER, RunWork.MODEL),
+            )
+            for (at, calls, work), (ms, samples) in times.items()
+            if ms
+        ]  # fmt: skip
+        if not lines:
             raise Unavailable("no step that takes long was sampled")
-        return cls(tuple(ordered))
+        return cls(tuple(sorted(lines, key=lambda line: -line.ms)))
 
     @property
     def ms(self) -> float:

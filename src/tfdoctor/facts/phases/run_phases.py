@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.bucket_pieces import RunPiece
 from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.phase_lines import ENOUGH, RunLine, run_lines
 from tfdoctor.facts.phases.phase_spans import PhaseSpan, phase_spans
 from tfdoctor.facts.phases.run_clock import RunClock
 from tfdoctor.facts.phases.run_course import RunCourse
+from tfdoctor.facts.phases.run_traces import first_tracings_ms
 from tfdoctor.facts.phases.stretches import Stretch, stretches
-from tfdoctor.facts.phases.traced_calls import first_tracings_ms
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording import Recording
@@ -64,25 +63,17 @@ class RunPhases:
         Raises:
             Unavailable: neither the run nor any step of it was recorded.
         """
-        if recording.run is not None:
-            return cls._of_log(recording.run, recording)
-        if steps is None:
-            raise Unavailable("the run as a whole was not recorded")
-        return cls._of_window(steps, recording)
-
-    @classmethod
-    def divided(cls, total_ms: float, times: Mapping[Phase, float], *lines: RunLine) -> Self:
-        """Build the account of a run, for examples and tests; what is left of its time is in steps."""
-        steps = times.get(Phase.STEPS, 0.0) + total_ms - sum(times.values())
-        return cls(total_ms=total_ms, times={**times, Phase.STEPS: steps}, lines=lines)
-
-    @classmethod
-    def _of_log(cls, log: RunLog, recording: Recording) -> Self:
-        manifest, place = recording.manifest, Places.of(recording)
+        log, manifest, place = recording.run, recording.manifest, Places.of(recording)
+        if log is None:
+            if steps is None:
+                raise Unavailable("the run as a whole was not recorded")
+            return cls._of_window(steps, manifest)
         tree = CallTree.of(log)
         course, clock = RunCourse.of(log, tree), RunClock.of(log, manifest)
         parts = stretches(log, tree, course, clock)
-        times = _times(piece for part in parts for piece in part.pieces)
+        times = _times(parts)
+        known = manifest and TENSORFLOW in manifest.versions and log.other_framework is None and log.end is not None
+        elsewhere = bool(manifest and manifest.background) or Phase.CHILDREN in times
         return cls(
             total_ms=sum(times.values()),
             times=times,
@@ -91,21 +82,28 @@ class RunPhases:
             once_ms=_once(parts, course, times, first_tracings_ms(log, tree)),
             finished=clock.finished,
             ended_early=bool(manifest and manifest.ended_early),
-            unseen=_unseen(times, log, manifest),
+            # Training goes unseen without TensorFlow, in other processes, or later.
+            unseen=manifest is not None and Phase.STEPS not in times and (not known or elsewhere),
             others=tuple(_others(manifest, log)),
             notes=tuple(_notes(manifest, log)),
         )
 
     @classmethod
-    def _of_window(cls, steps: Steps, recording: Recording) -> Self:
+    def divided(cls, total_ms: float, times: Mapping[Phase, float], *lines: RunLine) -> Self:
+        """Build the account of a run, for examples and tests; what is left of its time is in steps."""
+        steps = times.get(Phase.STEPS, 0.0) + total_ms - sum(times.values())
+        return cls(total_ms=total_ms, times={**times, Phase.STEPS: steps}, lines=lines)
+
+    @classmethod
+    def _of_window(cls, steps: Steps, manifest: Manifest | None) -> Self:
         """Return the account of a traced window: its steps, and nothing known about the rest of it."""
         stepping = sum(step.total_ms * step.calls for step in steps.steps)
         first, last = min(s.start_ps for s in steps.steps), max(s.end_ps for s in steps.steps)
         total = max(stepping, (last - first) / PS_PER_MS)
         missing = "this recording contains the traced window only"
-        if recording.manifest is None:
+        if manifest is None:
             missing = "a trace contains the traced window only"
-        elif recording.manifest.times is not None:
+        elif manifest.times is not None:
             missing = "its log is missing"
         times = {Phase.STEPS: stepping, Phase.UNNAMED: total - stepping}
         return cls(
@@ -138,29 +136,22 @@ class RunPhases:
         return tuple(line for line in self.lines if line.phase in phases)
 
 
-def _times(pieces: Iterable[RunPiece]) -> dict[Phase, float]:
+def _times(parts: Iterable[Stretch]) -> dict[Phase, float]:
     """Return the time of each phase that takes any, in the order of Phase."""
     times: dict[Phase, float] = defaultdict(float)
-    for piece in pieces:
-        times[piece.phase] += piece.ms
-    return {phase: times[phase] for phase in Phase if times.get(phase, 0.0) > 0}
+    for part in parts:
+        for piece in part.pieces:
+            times[piece.phase] += piece.ms
+    return {phase: times[phase] for phase in Phase if times[phase] > 0}
 
 
 def _once(parts: Sequence[Stretch], course: RunCourse, times: Mapping[Phase, float], tracings_ms: float) -> float:
-    first = course.first_step if course.trains else course.first_work
-    begin = [part for part in parts if part.number is not None and (first is None or part.number <= first)]
-    early = _times(piece for part in begin for piece in part.pieces)
-    once = sum(times.get(phase, 0.0) for phase in ONCE)
-    once += sum(early.get(phase, 0.0) for phase in FIRST)
+    first = course.first_step
+    if not course.trains and course.first_work is not None:
+        first = course.first_work
+    early = _times(part for part in parts if part.number is not None and part.number <= first)
+    once = sum(times.get(phase, 0.0) for phase in ONCE) + sum(early.get(phase, 0.0) for phase in FIRST)
     return once + min(times.get(Phase.TRACING, 0.0), tracings_ms)
-
-
-def _unseen(times: Mapping[Phase, float], log: RunLog, manifest: Manifest | None) -> bool:
-    """Return whether training may have gone unseen: without TensorFlow, in other processes, or later."""
-    if manifest is None or Phase.STEPS in times:
-        return False
-    known = TENSORFLOW in manifest.versions and log.other_framework is None and log.end is not None
-    return not known or bool(manifest.background) or Phase.CHILDREN in times
 
 
 COMMAND = 60

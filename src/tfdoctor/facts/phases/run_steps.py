@@ -91,24 +91,17 @@ class RunSteps:
         traced, share = _window(log, times, recording.manifest, in_bursts=bool(bursts))
         slowest = max((step.total_ms for step in bursts), default=0.0)
         long = long_steps([step for step in log.long_steps if step.ms > LIKE[1] * slowest])
-        waiting = seen.waiting if seen and long and breakdown and _mostly_waits(breakdown) else 0.0
+        parts = breakdown.median if breakdown and breakdown.waits_for_input else {}
+        waits = bool(parts) and parts[Stage.INPUT] == max(parts.values())  # more than anything else
+        waiting = seen.waiting if seen and long and waits else 0.0
         if long and share is not None:
             share = min(1.0, share + waiting * long.ms / total)
         return cls(
-            at=Places.of(recording)(at),
-            source=source,
-            count=count,
-            total_ms=total,
-            mean_ms=total / count,
-            median_ms=times.quantile(MIDDLE),
-            p10_ms=times.quantile(0.1),
-            p90_ms=times.quantile(0.9),
-            long=long,
-            traced_ms=traced,
-            window_share=share,
+            at=Places.of(recording)(at), source=source, count=count, total_ms=total, mean_ms=total / count,
+            median_ms=times.quantile(MIDDLE), p10_ms=times.quantile(0.1), p90_ms=times.quantile(0.9), long=long,
+            traced_ms=traced, window_share=share, wait_longer=waiting >= MOST,
             loops=len({(one.source, one.at) for bucket in log.buckets for one in bucket.steps}),
-            wait_longer=waiting >= MOST,
-        )
+        )  # fmt: skip
 
     @property
     def rest_ms(self) -> float:
@@ -122,12 +115,6 @@ class RunSteps:
         """
         beyond_ms = self.long.beyond_ms if self.long else 0.0
         return beyond_ms < share / 2 * self.total_ms
-
-
-def _mostly_waits(breakdown: Breakdown) -> bool:
-    """Return whether the wait for input is the largest part of the traced step."""
-    parts = breakdown.median
-    return breakdown.waits_for_input and parts[Stage.INPUT] == max(parts.values())
 
 
 def _window(

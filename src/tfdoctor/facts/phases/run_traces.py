@@ -1,15 +1,16 @@
 """The tf.functions that were traced in the run: how often, how long, and at which line."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.facts.phases.run_clock import whole_run
-from tfdoctor.facts.phases.traced_calls import Tracings, tracings
+from tfdoctor.facts.phases.run_clock import MS, whole_run
+from tfdoctor.facts.phases.step_times import usual_step
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
+from tfdoctor.recording.run_log import FunctionTrace, Line, RunLog
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
@@ -73,52 +74,58 @@ class RunTraces:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        log = whole_run(recording)
-        place = Places.of(recording)
+        log, place = whole_run(recording), Places.of(recording)
         timed = recording.manifest.steps.functions if recording.manifest else ()
         usual_ms = {(one.name, one.at): one.call_ms for one in timed if one.call_ms}
-        groups = tracings(log, CallTree.of(log), usual_ms)
-        found = sorted((_definition(group, place) for group in groups), key=lambda one: -one.ms)
+        found = sorted(_definitions(log, CallTree.of(log), place, usual_ms), key=lambda one: -one.ms)
         return cls(tuple(found), sum(one.ms for one in found))
 
 
-def _definition(group: Tracings, place: Places) -> TracedDefinition:
-    alike = tuple(_alike(group.traces))
-    return TracedDefinition(
-        name=group.name,
-        at=place(group.at),
-        tracings=len(group.traces),
-        ms=sum(map(group.own_ms, group.traces)),
-        first_ms=group.own_ms(group.traces[0]),
-        made=len({trace.made for trace in group.traces}),
-        within=group.within,
-        starts_s=tuple(trace.start for trace in group.traces),
-        alike_ms=sum(map(group.own_ms, alike)),
-        alike=len(alike),
-        defined=place(next((trace.defined for trace in group.traces if trace.defined), None)),
-        redefined=2 * sum(not trace.kept for trace in group.traces) > len(group.traces),
-        numbers=tuple(_changing(group.traces, place)),
-    )
+def first_tracings_ms(log: RunLog, tree: CallTree) -> float:
+    """Return the time of the first tracing of each definition."""
+    return sum(one.first_ms for one in _definitions(log, tree, Places(), {}))
 
 
-def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[ChangingNumber]:
-    """Yield the parameters whose Python numbers and texts account for the traces; none where shapes may.
+def _definitions(
+    log: RunLog, tree: CallTree, place: Places, usual_ms: Mapping[tuple[str, Line | None], float]
+) -> Iterator[TracedDefinition]:
+    """Yield all calls that traced, by name, line and what is around; those within another one are part of it.
 
-    A truth value has two graphs at most, and is no reason to trace again and again.
+    ``usual_ms`` has usual calls of functions, as far as the recorder timed them; of training ones it is a step.
     """
-    told = traces[:NUMBERED]
-    given: dict[str, list[TracedNumber]] = {}
-    for trace in told:
-        for one in trace.numbers:
-            if one.value not in TRUTHS:
-                given.setdefault(one.name, []).append(one)
-    changing = {name: found for name, found in given.items() if len(_values(found)) > 1}
-    new = {tuple(replace(one, at=None) for one in trace.numbers if one.name in changing) for trace in told}
-    if len(new) - 1 < LEAST_NEW * (len(told) - 1):
-        return
-    for name, found in changing.items():
-        at = next((one.at for one in found if one.at), None)
-        yield ChangingNumber(name, _values(found), place(at))
+    found: dict[tuple[str, Line | None, RunCall], list[FunctionTrace]] = defaultdict(list)
+    end, step = 0.0, usual_step(log)
+    for trace in sorted(log.traces, key=lambda trace: (trace.start, -trace.ms)):
+        until = trace.start + trace.ms / MS
+        if until > end or not found:
+            end, kind = until, tree.kind(trace.call)
+            # Fit's training and its evaluation share names: they differ in the call around.
+            within = tree.parent(trace.call) if kind is RunCall.TRACE else kind
+            found[trace.name, trace.at, within].append(trace)
+    for (name, at, within), traces in found.items():
+        trains = any(tree.trains(trace.call) for trace in traces)
+        usual = step if trains else usual_ms.get((name, at), 0.0)
+        own = [max(0.0, trace.ms - usual) for trace in traces]
+        again, known = list[float](), set[tuple[int, int]]()
+        for trace, ms in zip(traces, own, strict=True):
+            size = trace.operations, trace.variables
+            again += [ms] if trace.operations and size in known else []
+            known.add(size)
+        yield TracedDefinition(
+            name=name,
+            at=place(at),
+            tracings=len(traces),
+            ms=sum(own),
+            first_ms=own[0],
+            made=len({trace.made for trace in traces}),
+            within=within,
+            starts_s=tuple(trace.start for trace in traces),
+            alike_ms=sum(again),
+            alike=len(again),
+            defined=place(next((trace.defined for trace in traces if trace.defined), None)),
+            redefined=2 * sum(not trace.kept for trace in traces) > len(traces),
+            numbers=tuple(_changing(traces, place)),
+        )
 
 
 NUMBERED = 50
@@ -131,16 +138,20 @@ LEAST_NEW = 1 / 3
 a loop has up to three, such as of full and last batches, and of validation."""
 
 
-def _values(found: Iterable[TracedNumber]) -> tuple[str, ...]:
-    """Return the different values, in the order in which they came."""
-    return tuple(dict.fromkeys(one.value for one in found))
+def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[ChangingNumber]:
+    """Yield the parameters whose Python numbers and texts account for the traces; none where shapes may.
 
-
-def _alike(traces: Sequence[FunctionTrace]) -> Iterator[FunctionTrace]:
-    """Yield the calls that built a graph of as many operations and weights as an earlier one did."""
-    known: set[tuple[int, int]] = set()
-    for trace in traces:
-        size = trace.operations, trace.variables
-        if trace.operations and size in known:
-            yield trace
-        known.add(size)
+    A truth value has two graphs at most, and is no reason to trace again and again.
+    """
+    told = traces[:NUMBERED]
+    given: dict[str, dict[str, None]] = defaultdict(dict)
+    lines: dict[str, Line] = {}
+    for one in (one for trace in told for one in trace.numbers if one.value not in TRUTHS):
+        given[one.name][one.value] = None
+        if one.at:
+            lines.setdefault(one.name, one.at)
+    changing = {name: tuple(values) for name, values in given.items() if len(values) > 1}
+    new = {tuple((one.name, one.value) for one in trace.numbers if one.name in changing) for trace in told}
+    if len(new) - 1 >= LEAST_NEW * (len(told) - 1):
+        for name, values in changing.items():
+            yield ChangingNumber(name, values, place(lines.get(name)))

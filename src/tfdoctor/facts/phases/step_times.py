@@ -1,7 +1,7 @@
 """The durations of the training steps of a run, one by one or by bins, with quantiles."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -32,22 +32,13 @@ class StepDurations:
     def of(cls, log: RunLog, *, traced: bool = False) -> Self:
         """Take the steps of the loop with the most time, or only those that are known to be traced."""
         loop = main_loop(log)
-        rows = [
-            (ms, calls, number)
-            for number, bucket in enumerate(log.buckets)
-            for steps in of_loop(bucket, loop)
-            if steps.traced or not traced
-            for ms, calls in durations(steps)
-        ]
-        return cls._of_rows(rows)
+        own = [(n, steps) for n, bucket in enumerate(log.buckets) for steps in of_loop(bucket, loop)]
+        return cls.within(*((number, steps) for number, steps in own if steps.traced or not traced))
 
     @classmethod
-    def within(cls, steps: BucketSteps) -> Self:
-        """Take the steps of one bucket."""
-        return cls._of_rows([(ms, calls, 0) for ms, calls in durations(steps)])
-
-    @classmethod
-    def _of_rows(cls, rows: Sequence[tuple[float, float, int]]) -> Self:
+    def within(cls, *steps: tuple[int, BucketSteps]) -> Self:
+        """Take the steps of buckets, each with its number."""
+        rows = [(ms, calls, number) for number, some in steps for ms, calls in _durations(some)]
         columns = np.array(rows, np.float64).reshape(-1, 3).T
         return cls(columns[0], columns[1], columns[2].astype(np.int64))
 
@@ -92,16 +83,15 @@ def main_steps(log: RunLog) -> Iterator[BucketSteps]:
     return (steps for bucket in log.buckets for steps in of_loop(bucket, loop))
 
 
-def durations(steps: BucketSteps) -> Iterator[tuple[float, float]]:
-    """Yield durations in ms per step, and the number of calls that took it."""
+def _durations(steps: BucketSteps) -> Iterator[tuple[float, float]]:
     each = max(1.0, steps.steps / steps.calls) if steps.calls else 1.0
-    for ms in steps.each:
-        yield ms / each, 1.0
-    if not steps.each:
+    if steps.each:
+        yield from ((ms / each, 1.0) for ms in steps.each)
+    elif steps.bins:
         bins = {int(key): count for key, count in steps.bins.items() if key.lstrip("-").isdecimal()}
         for number, count in sorted(bins.items()):
             yield BIN ** (number + MIDDLE) / 1000 / each, float(count)
-    if not steps.each and not steps.bins and steps.calls:
+    elif steps.calls:
         yield steps.ms / steps.calls / each, float(steps.calls)
 
 

@@ -54,9 +54,12 @@ def mean_growth(first: float, last: float) -> float:
     return max(0.0, last - first) / (LAST_AT - FIRST_AT) / 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrendLine:
-    """A slope per s with its interval; ``steady``: the second half alone grows, by half of that or more."""
+    """A slope with its 95 % interval, and the values at begin and end, without the first tenth.
+
+    ``steady`` says that both halves grow alike, not only the first: no warm-up, no plateau.
+    """
 
     slope: float
     low: float
@@ -65,8 +68,8 @@ class TrendLine:
     first: float
     last: float
     points: int
-    begin_s: float
-    end_s: float
+    begin_s: float = 0.0
+    end_s: float = 0.0
 
     @classmethod
     def through(cls, times: Floats, values: Floats) -> "TrendLine | None":
@@ -83,43 +86,30 @@ class TrendLine:
         later, least, _ = _sen(times[middle:], values[middle:], SURER)
         few = max(1, len(times) // ENDS)
         return cls(
-            slope=slope,
-            low=min(low, least_drift),
-            high=max(high, most_drift),
+            slope=slope, low=min(low, least_drift), high=max(high, most_drift),
             steady=least > 0 and later >= HALF * slope > 0,
-            first=float(np.median(values[:few])),
-            last=float(np.median(values[-few:])),
-            points=len(times),
-            begin_s=float(times[0]),
-            end_s=float(times[-1]),
-        )
+            first=float(np.median(values[:few])), last=float(np.median(values[-few:])),
+            points=len(times), begin_s=float(times[0]), end_s=float(times[-1]),
+        )  # fmt: skip
 
     @classmethod
     def through_few(cls, times: Floats, values: Floats) -> "TrendLine":
         """Return the trend of three points or more; it is steady if each is above the one before."""
         slope, low, high = _sen(times, values, SURE)
         rises = all(after > before for before, after in pairwise(values))
-        last_half = (values[-1] - values[len(values) // 2 - 1]) / (times[-1] - times[len(values) // 2 - 1])
+        middle = len(values) // 2 - 1
+        last_half = (values[-1] - values[middle]) / (times[-1] - times[middle])
         return cls(
-            slope=slope,
-            low=low,
-            high=high,
-            steady=rises and bool(last_half >= HALF * slope),
-            first=float(values[0]),
-            last=float(values[-1]),
-            points=len(values),
-            begin_s=float(times[0]),
-            end_s=float(times[-1]),
-        )
+            slope=slope, low=low, high=high, steady=rises and bool(last_half >= HALF * slope),
+            first=float(values[0]), last=float(values[-1]),
+            points=len(values), begin_s=float(times[0]), end_s=float(times[-1]),
+        )  # fmt: skip
 
 
 def _medians(times: Floats, values: Floats, number: int) -> tuple[Floats, Floats]:
-    """Return so many points: the medians of neighbours."""
     groups = np.array_split(np.arange(len(times)), number)
-    return (
-        np.array([np.median(times[group]) for group in groups]),
-        np.array([np.median(values[group]) for group in groups]),
-    )
+    at, level = ([np.median(column[group]) for group in groups] for column in (times, values))
+    return np.array(at), np.array(level)
 
 
 def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, float]:
@@ -137,11 +127,8 @@ def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, fl
     open_ranks = errors * np.sqrt(variance)
     low = int(np.floor((len(slopes) - open_ranks) / 2))
     high = int(np.ceil((len(slopes) + open_ranks) / 2))
-    return (
-        slope,
-        float(slopes[low]) if low >= 0 else -np.inf,
-        float(slopes[high]) if high < len(slopes) else np.inf,
-    )
+    lowest = float(slopes[low]) if low >= 0 else -np.inf
+    return slope, lowest, float(slopes[high]) if high < len(slopes) else np.inf
 
 
 def _drift(times: Floats, values: Floats) -> tuple[float, float]:

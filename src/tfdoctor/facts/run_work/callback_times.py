@@ -2,12 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.call_tree import numbered
+from tfdoctor.facts.phases.call_tree import sampled
 from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SourceLine
@@ -54,40 +54,28 @@ class CallbackTimes:
             Unavailable: the run as a whole was not recorded.
         """
         log = whole_run(recording)
-        groups: dict[str, dict[int, tuple[SeenStack, str]]] = defaultdict(dict)
+        seen = defaultdict[str, list[tuple[SeenStack, str, float, float]]](list)
+        amounts = sampled(log.buckets)
         for number, stack in log.stacks.items():
             found = METHOD.search(stack.callback or stack.function)
             if found and found[1] not in KERAS_OWN:
-                groups[found[1]][number] = (stack, found[2])
-        ms: dict[int, float] = defaultdict(float)
-        samples: dict[int, float] = defaultdict(float)
-        for bucket in log.buckets:
-            for total, part in ((ms, bucket.stacks), (samples, bucket.samples)):
-                for number, amount in numbered(part).items():
-                    total[number] += amount
-        times = [
-            _time(name, [(*seen, ms[n], samples[n]) for n, seen in stacks.items()])
-            for name, stacks in groups.items()
-        ]
-        if not times:
+                seen[found[1]].append((stack, found[2], *amounts.get(number, (0.0, 0.0))))
+        if not seen:
             raise Unavailable("no Keras callback was seen at work")
+        times = []
+        for name, stacks in seen.items():
+            total_ms = sum(ms for _, _, ms, _ in stacks)
+            lines: dict[SourceLine | None, float] = defaultdict(float)
+            for stack, _, ms, _ in stacks:
+                lines[stack.at] += ms
+            times.append(
+                CallbackTime(
+                    name=name,
+                    ms=total_ms,
+                    samples=round(sum(samples for _, _, _, samples in stacks)),
+                    at=max(lines.items(), key=itemgetter(1))[0],
+                    in_step=sum(ms for _, of, ms, _ in stacks if OF_BATCHES.match(of)) > HALF * total_ms,
+                    long=sum(ms for stack, _, ms, _ in stacks if stack.long) > HALF * total_ms,
+                )
+            )
         return cls(tuple(sorted(times, key=lambda one: -one.ms)))
-
-
-def _time(name: str, seen: Iterable[tuple[SeenStack, str, float, float]]) -> CallbackTime:
-    """Add up the stacks of a class: each with the method, its ms and its samples."""
-    seen = list(seen)
-    total = sum(ms for _, _, ms, _ in seen)
-    lines: dict[SourceLine | None, float] = defaultdict(float)
-    for stack, _, ms, _ in seen:
-        lines[stack.at] += ms
-    of_batches = sum(ms for _, method, ms, _ in seen if OF_BATCHES.match(method))
-    in_long = sum(ms for stack, _, ms, _ in seen if stack.long)
-    return CallbackTime(
-        name=name,
-        ms=total,
-        samples=round(sum(samples for _, _, _, samples in seen)),
-        at=max(lines, key=lambda line: lines[line]),
-        in_step=of_batches > HALF * total,
-        long=in_long > HALF * total,
-    )

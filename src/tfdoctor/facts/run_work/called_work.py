@@ -40,7 +40,10 @@ def called_work(line: RunLine) -> CalledWork:
     if line.exact:
         return CalledWork.BULK
     package, name = package_and_name(line.calls)
-    work = _named(package, name, line)
+    known = {"pandas": _of_pandas, "numpy": _of_numpy, **dict.fromkeys(_TENSORFLOW, _of_tensorflow)}.get(package)
+    work = known(name, line) if known else _PACKAGES.get(package)
+    if work is CalledWork.FILES and not known and name in _WRITES:
+        return CalledWork.BULK
     if work is not None:
         return work
     if package in _ALL_AT_ONCE or line.repeats is False:
@@ -51,20 +54,6 @@ def called_work(line: RunLine) -> CalledWork:
 def package_and_name(function: str) -> tuple[str, str]:
     """Return the package and the own name of a function: "pandas", "iterrows"; twice "" of none."""
     return function.partition(".")[0], function.rpartition(".")[2]
-
-
-def _named(package: str, name: str, line: RunLine) -> CalledWork | None:
-    """Return the work of a known function; None of any other."""
-    if package == "pandas":
-        return _of_pandas(name, line)
-    if package == "numpy":
-        return _of_numpy(name, line)
-    if package in _TENSORFLOW:
-        return _of_tensorflow(name, line)
-    if package == "gc":
-        return CalledWork.COLLECTING
-    work = _PACKAGES.get(package)
-    return CalledWork.BULK if work is CalledWork.FILES and name in _WRITES else work
 
 
 def _of_pandas(name: str, line: RunLine) -> CalledWork:
@@ -80,14 +69,11 @@ def _of_pandas(name: str, line: RunLine) -> CalledWork:
 def _of_numpy(name: str, line: RunLine) -> CalledWork | None:
     if name in {"genfromtxt", "loadtxt"}:
         return CalledWork.PARSING
-    if name in {"append", "insert"} and line.repeats is not False:
-        return CalledWork.GROWING
-    if name in _NUMPY_JOINS and line.repeats:
+    if (name in {"append", "insert"} and line.repeats is not False) or (name in _NUMPY_JOINS and line.repeats):
         return CalledWork.GROWING
     if name in {"vectorize", "apply_along_axis", "__call__"}:
         return CalledWork.PYTHON
-    whole = name in _NUMPY_HEAVY and line.loops < NESTED
-    return CalledWork.BULK if whole else None
+    return CalledWork.BULK if name in _NUMPY_HEAVY and line.loops < NESTED else None
 
 
 def _of_tensorflow(name: str, line: RunLine) -> CalledWork:
@@ -96,19 +82,14 @@ def _of_tensorflow(name: str, line: RunLine) -> CalledWork:
         return CalledWork.BULK
     if parts & {"data", "dataset_ops", "Dataset", "DatasetV2", "DatasetV1Adapter"}:
         return CalledWork.DATASET
-    return _of_operations(name, parts, line)
-
-
-def _of_operations(name: str, parts: set[str], line: RunLine) -> CalledWork:
     if name in {"load_img", "img_to_array"} or (name.startswith("decode_") and line.repeats):
         return CalledWork.FILES
     if name in {"texts_to_sequences", "fit_on_texts", "text_to_word_sequence"}:
         return CalledWork.TEXTS
     if name == "__call__" and parts & {"layer", "base_layer", "operation", "Layer", "Model"}:
         return CalledWork.MODEL
-    if name in {"concat", "stack"} and line.repeats:
-        return CalledWork.GROWING
-    return CalledWork.OPERATIONS if line.repeats else CalledWork.BULK
+    looped = CalledWork.GROWING if name in {"concat", "stack"} else CalledWork.OPERATIONS
+    return looped if line.repeats else CalledWork.BULK
 
 
 _TENSORFLOW = {"tensorflow", "keras", "tf_keras", "tensorflow_datasets", "keras_preprocessing"}
@@ -142,32 +123,21 @@ _ALL_AT_ONCE = {
 """Packages whose calls work on all data, wait for others, or run beside this process."""
 
 _WRITES = {
-    "save",
-    "imsave",
-    "imwrite",
-    "mimsave",
-    "mimwrite",
-    "write",
-    "write_wav",
-    "writeframes",
-    "create_dataset",
-}
+    "save", "imsave", "imwrite", "mimsave", "mimwrite", "write", "write_wav", "writeframes", "create_dataset",
+}  # fmt: skip
 """Functions that write files: what a run writes, it must write."""
 
 _PACKAGES = {
-    **dict.fromkeys(
-        ("PIL", "cv2", "imageio", "skimage", "librosa", "soundfile", "pydicom", "audioread", "wave", "h5py"),
-        CalledWork.FILES,
-    ),
-    **dict.fromkeys(
-        ("nltk", "spacy", "gensim", "transformers", "tokenizers", "jieba", "sentencepiece", "bs4"),
-        CalledWork.TEXTS,
-    ),
-    **dict.fromkeys(
-        ("urllib", "urllib3", "requests", "http", "ssl", "socket", "boto3"), CalledWork.DOWNLOAD
-    ),
-    **dict.fromkeys(("matplotlib", "seaborn", "plotly"), CalledWork.PLOT),
-}  # fmt: skip
+    package: work
+    for work, packages in {
+        CalledWork.COLLECTING: "gc",
+        CalledWork.FILES: "PIL cv2 imageio skimage librosa soundfile pydicom audioread wave h5py",
+        CalledWork.TEXTS: "nltk spacy gensim transformers tokenizers jieba sentencepiece bs4",
+        CalledWork.DOWNLOAD: "urllib urllib3 requests http ssl socket boto3",
+        CalledWork.PLOT: "matplotlib seaborn plotly",
+    }.items()
+    for package in packages.split()
+}
 """The work that the functions of a package do, whatever they are called."""
 
 ONE_BY_ONE = frozenset({CalledWork.PYTHON, CalledWork.OPERATIONS, CalledWork.ROWS, CalledWork.GROWING})

@@ -1,13 +1,17 @@
 """Lines of the run that belong together: those of a loop, with the function that it calls for each item."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine
 from tfdoctor.facts.run_work.called_work import CalledWork, called_work
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
+
+T = TypeVar("T", bound=Hashable)
 
 ROWS_SHARE = 0.1
 """Share of a loop's samples in reading rows from which on the rows are its cause, not its work on each of them."""
@@ -17,6 +21,9 @@ MANY_LINES = 3
 
 NEAR = 5
 """Lines of the file between two sampled lines of one loop: most loops over examples have bodies of this length."""
+
+
+NEARBY = sorted(range(-NEAR, NEAR + 1), key=abs)
 
 
 @dataclass(frozen=True)
@@ -36,21 +43,12 @@ class LineGroup:
         return sum(line.ms for line in self.lines)
 
     @cached_property
-    def samples(self) -> int:
-        """The stack samples of all its lines."""
-        return sum(line.samples for line in self.lines)
-
-    @cached_property
     def work(self) -> CalledWork:
         """The work that takes most of its time; where rows are read one by one, all else follows from it."""
-        times: dict[CalledWork, float] = {}
-        for line in self.lines:
-            work = self._work_of(line)
-            times[work] = times.get(work, 0.0) + line.ms
         rows = sum(line.samples for line in self.lines if called_work(line) is CalledWork.ROWS)
-        if rows >= max(ENOUGH, ROWS_SHARE * self.samples):
+        if rows >= max(ENOUGH, ROWS_SHARE * sum(line.samples for line in self.lines)):
             return CalledWork.ROWS
-        return max(times, key=lambda work: times[work])
+        return self._most(self._work_of)
 
     @cached_property
     def _many(self) -> bool:
@@ -90,10 +88,13 @@ class LineGroup:
     @property
     def calls(self) -> str:
         """What most of its time calls of a library; "" is Python of its own."""
-        times: dict[str, float] = {}
+        return self._most(lambda line: line.calls)
+
+    def _most(self, of: Callable[[RunLine], T]) -> T:
+        times: dict[T, float] = defaultdict(float)
         for line in self.lines:
-            times[line.calls] = times.get(line.calls, 0.0) + line.ms
-        return max(times, key=lambda calls: times[calls])
+            times[of(line)] += line.ms
+        return max(times, key=lambda one: times[one])
 
 
 def line_groups(lines: Iterable[RunLine]) -> tuple[LineGroup, ...]:
@@ -103,48 +104,44 @@ def line_groups(lines: Iterable[RunLine]) -> tuple[LineGroup, ...]:
     loop is known not to hold stand alone, and so do calls that were timed. A function belongs to the line that
     calls it, where samples show both.
     """
-    placed = [line for line in lines if line.at is not None]
     chains: list[list[RunLine]] = []
-    for line in sorted(placed, key=_in_order):
+    for line in sorted((line for line in lines if line.at), key=lambda line: (line.phase, *_place(line))):
         near = reversed(chains[-NEAR:])
-        own = next((c for c in near if any(_together(other, line) for other in c)), None)
+        own = next((chain for chain in near if any(_together(other, line) for other in chain)), None)
         if own is None:
-            chains.append([line])
-        else:
-            own.append(line)
+            chains.append(own := [])
+        own.append(line)
     merged = _with_called(chains)
     groups = [LineGroup(tuple(sorted(chain, key=lambda line: -line.ms))) for chain in merged]
     return tuple(sorted(groups, key=lambda group: -group.ms))
 
 
-def _in_order(line: RunLine) -> tuple[str, str, int]:
-    at = line.at or Location("", 0)
-    return line.phase, at.path, at.line
+def _place(line: RunLine) -> tuple[str, int]:
+    return (line.at.path, line.at.line) if line.at else ("", 0)
 
 
 def _together(one: RunLine, other: RunLine) -> bool:
-    if one.at is None or other.at is None:
+    (path, first), (other_path, last) = _place(one), _place(other)
+    if (one.phase, path) != (other.phase, other_path):
         return False
-    if (one.phase, one.at.path) != (other.phase, other.at.path):
-        return False
-    if one.at.line == other.at.line and one.exact == other.exact:
+    if first == last and one.exact == other.exact:
         return True
-    if one.phase is Phase.IMPORTS:
+    if one.phase is Phase.IMPORTS or one.exact or other.exact:
         return False  # each line imports something else
-    if one.exact or other.exact:
-        return False
     alike = one.function == other.function or _nested(one) or _nested(other)
     looped = one.repeats is not False and other.repeats is not False
-    return alike and looped and other.at.line - one.at.line <= NEAR
+    return alike and looped and last - first <= NEAR
 
 
 def _nested(line: RunLine) -> bool:
-    """Whether a lambda or a comprehension holds the line."""
     return line.function.endswith(">") and line.function != "<module>"
 
 
 def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:
-    """Join each group to the loop, or the library's function for each row, that calls its function."""
+    """Join each group to the loop, or the library's function for each row, that calls its function.
+
+    That is the group of the line that calls it, or of the nearest one of the loop around it.
+    """
     chains = sorted(chains, key=lambda chain: -sum(line.ms for line in chain))
     home = {
         (line.phase, line.at): number
@@ -153,27 +150,19 @@ def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:
         if called_work(line) is not CalledWork.BULK
     }
     into = list(range(len(chains)))
+
+    def root(number: int) -> int:
+        while into[number] != number:
+            number = into[number]
+        return number
+
     for number, chain in enumerate(chains):
-        target = _caller(home, chain)
-        if target is not None and _root(into, target) != number:
-            into[number] = target
-    joined: dict[int, list[RunLine]] = {}
+        group = LineGroup(tuple(chain))
+        if at := group.caller:
+            near = ((group.phase, Location(at.path, at.line + away)) for away in NEARBY)
+            target = next((home[place] for place in near if place in home), None)
+            into[number] = number if target is None or root(target) == number else target
+    joined: dict[int, list[RunLine]] = defaultdict(list)
     for number, chain in enumerate(chains):
-        joined.setdefault(_root(into, number), []).extend(chain)
+        joined[root(number)].extend(chain)
     return list(joined.values())
-
-
-def _caller(home: Mapping[tuple[Phase, Location | None], int], chain: Sequence[RunLine]) -> int | None:
-    """Return the group of the line that calls a group's function, or of the nearest one of the loop around it."""
-    group = LineGroup(tuple(chain))
-    at, phase = group.caller, group.phase
-    if at is None:
-        return None
-    near = (Location(at.path, at.line + away) for away in sorted(range(-NEAR, NEAR + 1), key=abs))
-    return next((home[phase, other] for other in near if (phase, other) in home), None)
-
-
-def _root(into: Sequence[int], number: int) -> int:
-    while into[number] != number:
-        number = into[number]
-    return number

@@ -1,11 +1,11 @@
 """The parts of the run that a trial can take out without an edit, and the time of each."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
@@ -96,118 +96,74 @@ class RunParts:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        lines = _Lines.of(recording)
-        stepping_ms = phases.of(Phase.STEPS)
+        log, place = whole_run(recording), Places.of(recording)
+        own = {one.at for one in log.calls.values() if one.at} | {one.at for one in log.stacks.values() if one.at}
+        own |= {steps.at for bucket in log.buckets for steps in bucket.steps if steps.at}
+        lines = {place(line): line for line in own}
+        fits = {one.at for one in log.calls.values() if one.call is RunCall.FIT and one.at}
+        shown = [one for one in (callbacks.callbacks if callbacks else ()) if one.samples >= ENOUGH]
+        called = [
+            RunPart(
+                part=Part.CALLBACK, name=one.name, ms=one.ms, at=place(one.at), line=one.at,
+                in_step=None if one.in_step and one.long else one.in_step,
+            )
+            for one in shown
+        ]  # fmt: skip
+        # What a callback saves at fit's line is the callback's.
+        of_callbacks = fits if callbacks is not None else set()
         found = [
-            *(_traced(traced, stepping_ms, calls, steps, lines) if traced else ()),
-            *_callbacks(callbacks, lines),
-            *_calls(calls, steps, lines, named=callbacks is not None),
-            *_sampled_saves(phases, calls, lines),
-            *_summaries(phases),
+            *(_traced(traced, phases.of(Phase.STEPS), calls, steps, lines) if traced else ()),
+            *called,
+            *_calls(calls, steps, lines, of_callbacks),
+            *_sampled_saves(phases, calls, {at: line for at, line in lines.items() if line not in fits}),
         ]
-        parts = tuple(sorted(found, key=lambda one: -one.ms))
-        return cls(parts, phases.recurring_ms)
+        if writing := [line for line in phases.lines if _writes(line)]:
+            time_ms, at = sum(line.ms for line in writing), writing[0].at
+            found.append(RunPart(part=Part.SUMMARIES, name="tf.summary", ms=time_ms, at=at, in_step=None))
+        return cls(tuple(sorted(found, key=lambda one: -one.ms)), phases.recurring_ms)
 
     def share(self, part: RunPart) -> float:
         """Return the share of a part in what recurs, 0 to 1."""
         return min(1.0, part.ms / self.recurring_ms) if self.recurring_ms > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
-    """Recorded lines by what is shown of them, and back."""
-
-    place: Places
-    recorded: dict[Location | None, SourceLine]
-    fits: frozenset[SourceLine]
-
-    @classmethod
-    def of(cls, recording: Recording) -> Self:
-        log, place = whole_run(recording), Places.of(recording)
-        lines = {one.at for one in log.calls.values() if one.at}
-        lines |= {one.at for one in log.stacks.values() if one.at}
-        lines |= {steps.at for bucket in log.buckets for steps in bucket.steps if steps.at}
-        fits = {one.at for one in log.calls.values() if one.call is RunCall.FIT and one.at}
-        return cls(place, {place(line): line for line in lines}, frozenset(fits))
+Lines = Mapping[Location | None, SourceLine]
+"""The recorded lines, by what is shown of them."""
 
 
 def _traced(
-    traced: TracedParts, stepping_ms: float, calls: RunCalls, steps: RunSteps, lines: _Lines
+    traced: TracedParts, stepping_ms: float, calls: RunCalls, steps: RunSteps, lines: Lines
 ) -> Iterator[RunPart]:
     """Yield the wait for input and the metrics of compile, by their shares of the traced steps."""
-    yield RunPart(
-        part=Part.INPUT,
-        name="input",
-        ms=traced.input * stepping_ms,
-        at=steps.at,
-        line=lines.recorded.get(steps.at),
-        length=-(-steps.count // calls.epochs) if calls.epochs else None,
-    )
+    length = -(-steps.count // calls.epochs) if calls.epochs else None
+    input_ms, line = traced.input * stepping_ms, lines.get(steps.at)
+    yield RunPart(part=Part.INPUT, name="input", ms=input_ms, at=steps.at, line=line, length=length)
     yield RunPart(part=Part.METRICS, name="metrics", ms=traced.metrics * stepping_ms, at=traced.metrics_at)
 
 
-def _callbacks(callbacks: CallbackTimes | None, lines: _Lines) -> Iterator[RunPart]:
-    """Yield the classes of callbacks with enough samples."""
-    for one in callbacks.callbacks if callbacks else ():
-        if one.samples >= ENOUGH:
-            yield RunPart(
-                part=Part.CALLBACK,
-                name=one.name,
-                ms=one.ms,
-                at=lines.place(one.at),
-                line=one.at,
-                in_step=None if one.in_step and one.long else one.in_step,
-            )
-
-
-def _calls(calls: RunCalls, steps: RunSteps, lines: _Lines, *, named: bool) -> Iterator[RunPart]:
-    """Yield the calls between steps and epochs; what a callback saves at fit's line is the callback's."""
+def _calls(
+    calls: RunCalls, steps: RunSteps, lines: Lines, of_callbacks: Collection[SourceLine]
+) -> Iterator[RunPart]:
+    """Yield the calls that are made between training steps or epochs, more than once."""
     for call in calls.of(*CALLED):
-        line = lines.recorded.get(call.at)
-        of_callback = call.call is RunCall.SAVE and named and line in lines.fits
-        if line is None or of_callback or not _recurs(call):
-            continue
-        yield RunPart(
-            part=CALLED[call.call],
-            name=call.name,
-            ms=call.ms + call.nested_ms,
-            at=call.at,
-            line=line,
-            in_step=call.count >= OFTEN * steps.count,
-        )
+        line, recurs = lines.get(call.at), call.count > 1 and not call.before_training and not call.after_training
+        if line is not None and recurs and not (call.call is RunCall.SAVE and line in of_callbacks):
+            yield RunPart(
+                part=CALLED[call.call], name=call.name, ms=call.ms + call.nested_ms, at=call.at, line=line,
+                in_step=call.count >= OFTEN * steps.count,
+            )  # fmt: skip
 
 
-def _sampled_saves(phases: RunPhases, calls: RunCalls, lines: _Lines) -> Iterator[RunPart]:
+def _sampled_saves(phases: RunPhases, calls: RunCalls, lines: Lines) -> Iterator[RunPart]:
     """Yield what saves at lines whose calls were not timed, such as those of a CheckpointManager."""
     timed = {call.at for call in calls.of(RunCall.SAVE)}
     for line in phases.at(Phase.SAVING):
-        known = lines.recorded.get(line.at)
-        if line.at in timed or known is None or known in lines.fits or not line.sure or _writes(line):
-            continue
-        yield RunPart(
-            part=Part.SAVING,
-            name=".".join(line.calls.split(".")[-2:]) or "saving",
-            ms=line.ms,
-            at=line.at,
-            line=known,
-            in_step=None,
-        )
-
-
-def _recurs(call: MadeCall) -> bool:
-    """Say whether a call is made between training steps or epochs, more than once."""
-    return call.count > 1 and not call.before_training and not call.after_training
-
-
-def _summaries(phases: RunPhases) -> Iterator[RunPart]:
-    """Yield what writes summaries."""
-    own = [line for line in phases.lines if _writes(line)]
-    if own:
-        at = own[0].at
-        yield RunPart(part=Part.SUMMARIES, name="tf.summary", ms=sum(line.ms for line in own), at=at, in_step=None)
+        known = lines.get(line.at)
+        if known is not None and line.at not in timed and line.sure and not _writes(line):
+            name = ".".join(line.calls.split(".")[-2:]) or "saving"
+            yield RunPart(part=Part.SAVING, name=name, ms=line.ms, at=line.at, line=known, in_step=None)
 
 
 def _writes(line: RunLine) -> bool:
-    """Say whether a line writes summaries, or has them written to their file."""
     own = line.calls.startswith(TENSORFLOW) and SUMMARY in line.calls
     return own or any(name in line.runs for name in FLUSHES)

@@ -142,16 +142,12 @@ def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Li
         ("time", lambda place: ms(place.ms)),
         ("share of the run", lambda place: ratio(place.ms / phases.total_ms)),
     )
-    at = {place.at for place in slow.places}
-    groups = [group for group in line_groups(phases.at(Phase.BOUNDARIES)) if group.at in at]
     kinds = (RunCall.EVALUATE, RunCall.PREDICT, RunCall.SAVE)
-    made = [call for kind in kinds for call in _per_epoch(calls, kind) if call.at in at]
-    details = (*line_table(groups, phases.total_ms), *call_table(made, phases.total_ms))
-    return slow.finding(measures, (table, *details))
+    made = [call for kind in kinds for call in _per_epoch(calls, kind)]
+    return slow.finding(measures, (table, *slow.details(made, Phase.BOUNDARIES)))
 
 
 def _usual(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> str:
-    """State the time of boundaries and validation beside the steps."""
     between_ms, share = phases.of(Phase.BOUNDARIES), percent(phases.share(Phase.BOUNDARIES))
     each = milliseconds(between_ms / calls.epochs)
     text = f"Between epochs pass {milliseconds(between_ms)} ({share} of the run), {each} each"

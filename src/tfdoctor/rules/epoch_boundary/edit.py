@@ -30,7 +30,13 @@ def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     for written in (module.written(made.value), *_functions(module, values, made.value)):
         if found := _CHANGES.search(written) or _LINE_RANDOM.search(written):
             raise Declined(f"`{found[0].strip('.(')}` may make another dataset at each turn of the loop")
-    _must_not_depend(module, made, loop)
+    used = _names(module, made.value)
+    own = {node.value for target in made.targets for node in [target.target] if isinstance(node, cst.Name)}
+    changed = [*_bound(module, loop), *_mutated(module, loop)]
+    if taken := (used & set(changed)) - own:
+        raise Declined(f"`{min(taken)}` changes in the loop")
+    if own & used or any(changed.count(name) > 1 for name in own):
+        raise Declined("the loop gives the dataset's name other values as well")
     return _moved(module, statement, loop)
 
 
@@ -42,7 +48,7 @@ def _made(module: SyntaxTree, values: Values, line: int) -> tuple[cst.SimpleStat
                 if values.is_dataset(made.value) and values.repeated(statement):
                     return statement, made
             case _:
-                pass
+                continue
     raise Declined("the file does not show that a line makes a dataset at each turn of a loop")
 
 
@@ -73,19 +79,7 @@ def _functions(module: SyntaxTree, values: Values, value: cst.BaseExpression) ->
             ahead.append(function)
 
 
-def _must_not_depend(module: SyntaxTree, made: cst.Assign, loop: cst.For | cst.While) -> None:
-    """Decline where the loop gives a name in the expression, or the dataset's own, another value."""
-    used = _names(module, made.value)
-    own = {node.value for target in made.targets for node in [target.target] if isinstance(node, cst.Name)}
-    changed = [*_bound(module, loop), *_mutated(module, loop)]
-    if taken := (used & set(changed)) - own:
-        raise Declined(f"`{min(taken)}` changes in the loop")
-    if own & used or any(changed.count(name) > 1 for name in own):
-        raise Declined("the loop gives the dataset's name other values as well")
-
-
 def _names(module: SyntaxTree, part: cst.CSTNode) -> set[str]:
-    """Return the variables and functions that are named in a part of the file."""
     named = (node for node in module.all(cst.Name) if module.within(node, part))
     return {node.value for node in named if not is_label(module, node)}
 
@@ -101,17 +95,14 @@ def _bound(module: SyntaxTree, loop: cst.For | cst.While) -> Iterator[str]:
 
 
 def _mutated(module: SyntaxTree, loop: cst.For | cst.While) -> Iterator[str]:
-    """Yield the names of objects that a loop changes in place."""
     for target in module.all(cst.AssignTarget):
         if module.within(target, loop) and not isinstance(target.target, cst.Name | cst.Tuple):
             yield root_name(target.target)
     for call in module.all(cst.Call):
-        if module.within(call, loop) and isinstance(call.func, cst.Attribute):
-            receiver = root_name(call.func.value)
-            if call.func.attr.value in MUTATORS - {"shuffle"}:
-                yield receiver
-            if call.func.attr.value in MUTATORS:
-                yield from (root_name(argument.value) for argument in call.args)
+        if isinstance(call.func, cst.Attribute) and module.within(call, loop) and call.func.attr.value in MUTATORS:
+            if call.func.attr.value != "shuffle":
+                yield root_name(call.func.value)
+            yield from (root_name(argument.value) for argument in call.args)
 
 
 def _moved(module: SyntaxTree, statement: cst.SimpleStatementLine, loop: cst.For | cst.While) -> list[Splice]:

@@ -1,7 +1,6 @@
 """The edit that lengthens the interval of saves, where the file shows it as a number that nothing else reads."""
 
 import re
-from collections.abc import Iterator
 
 import libcst as cst
 
@@ -22,35 +21,25 @@ def longer_interval(module: SyntaxTree, line: int, example: str) -> list[Splice]
     times = _TIMES.match(example)
     if times is None:
         raise Declined("the finding does not name the interval")
-    found = next(_intervals(module, line), None)
-    if found is None:
-        raise Declined("no `if step % N == 0:` is around the line")
-    literal, rest, factor = _literal(module, found[0]), found[1], int(times[1])
-    interval = literal.evaluated_value
-    longer = [module.replaced(literal, str(interval * factor))]
-    if rest is not None and rest.evaluated_value:
-        longer.append(module.replaced(rest, str(rest.evaluated_value + interval * (factor - 1))))
-    return longer
-
-
-def _intervals(module: SyntaxTree, line: int) -> Iterator[tuple[cst.BaseExpression, cst.Integer | None]]:
-    """Yield N and R of the conditions around a line, the innermost first; R is None for ``not step % N``."""
-    around = [node for node in module.all(cst.If) if module.covers(node.body, line)]
+    around = [node for node in module.all(cst.If) if module.covers(node.body, line) and node.orelse is None]
     for condition in reversed(around):
-        if condition.orelse is not None:
-            continue
         match condition.test:
             case cst.Comparison(
                 left=cst.BinaryOperation(operator=cst.Modulo(), right=number),
                 comparisons=[cst.ComparisonTarget(operator=cst.Equal(), comparator=cst.Integer() as rest)],
             ):
-                yield number, rest
+                moved = rest.evaluated_value
             case cst.UnaryOperation(
                 operator=cst.Not(), expression=cst.BinaryOperation(operator=cst.Modulo(), right=number)
             ):
-                yield number, None
+                moved = 0
             case _:
                 continue
+        literal, factor = _literal(module, number), int(times[1])
+        interval = literal.evaluated_value
+        longer = [module.replaced(literal, str(interval * factor))]
+        return [*longer, module.replaced(rest, str(moved + interval * (factor - 1)))] if moved else longer
+    raise Declined("no `if step % N == 0:` is around the line")
 
 
 def _literal(module: SyntaxTree, number: cst.BaseExpression) -> cst.Integer:
@@ -81,9 +70,8 @@ def _of_name(module: SyntaxTree, name: cst.Name) -> cst.BaseExpression:
     ]
     if len(bound) != 1 or len(uses) != 1:
         raise Declined(f"`{name.value}` is used elsewhere")
-    if len(sources) == 1 and sources[0].whole:
-        return sources[0].value
-    return _of_parameter(module, name)
+    whole = len(sources) == 1 and sources[0].whole
+    return sources[0].value if whole else _of_parameter(module, name)
 
 
 def _of_parameter(module: SyntaxTree, name: cst.Name) -> cst.BaseExpression:
@@ -92,19 +80,14 @@ def _of_parameter(module: SyntaxTree, name: cst.Name) -> cst.BaseExpression:
     owner = next(module.around(name, cst.ClassDef), None)
     if function is None or owner is None or function.name.value != "__init__":
         raise Declined(f"the file does not show what `{name.value}` is")
-    made = [
-        call
-        for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Name) and call.func.value == owner.name.value
-    ]
-    named_elsewhere = [
-        use
-        for use in module.all(cst.Name)
-        if use.value == owner.name.value and use is not owner.name and not any(use is call.func for call in made)
-    ]
+    kind = owner.name.value
+    calls = module.all(cst.Call)
+    made = [call for call in calls if isinstance(call.func, cst.Name) and call.func.value == kind]
+    known = [owner.name, *(call.func for call in made)]
+    uses = [use for use in module.all(cst.Name) if use.value == kind]
     value = given(function, made[0], name.value, 1) if len(made) == 1 else None
-    if value is None or named_elsewhere:
-        raise Declined(f"{owner.name.value}() is not made exactly once in the file")
+    if value is None or any(all(use is not one for one in known) for use in uses):
+        raise Declined(f"{kind}() is not made exactly once in the file")
     if value not in (*positional(made[0]), *named(made[0]).values()):
         raise Declined(f"`{name.value}` has its default, which other files may use")
     return value

@@ -64,7 +64,12 @@ def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it
     trend = growth.of(Grows.STEP) if steps else None
     counts = growing_counts(growth)
     long = trend and steps and trend.over_steps >= limits.steps
-    grows = long and trend and steps and _grows(trend, counts, steps, limits)
+    # Either by their own trend, or because each of them adds to the default graph.
+    grows = (
+        trend and steps and long and (trend.grows or (_graph(counts) and trend.slope > 0))
+        and trend.last >= limits.ratio * trend.first
+        and _beyond_ms(trend, steps) >= limits.share * steps.total_ms
+    )  # fmt: skip
     other = _slower_calls(calls, counts, phases, limits) or _larger_graph(counts, phases, steps, limits)
     if other and not grows:
         return other
@@ -162,11 +167,8 @@ def _searched(counts: tuple[Trend, ...], cause: StepLine | None) -> Remedy:
     return Remedy(action, CODE["tell"])
 
 
-def _grows(trend: Trend, counts: tuple[Trend, ...], steps: RunSteps, limits: Limits) -> bool:
-    """Say whether the steps get slower: by their own trend, or because each of them adds to the default graph."""
-    enough = _beyond_ms(trend, steps) >= limits.share * steps.total_ms
-    graph = bool(counts) and counts[0].what is Grows.GRAPH and trend.slope > 0
-    return (trend.grows or graph) and trend.last >= limits.ratio * trend.first and enough
+def _graph(counts: tuple[Trend, ...]) -> bool:
+    return bool(counts) and counts[0].what is Grows.GRAPH
 
 
 def _beyond_ms(trend: Trend, steps: RunSteps) -> float:
@@ -196,7 +198,7 @@ def _causes(
     """
     longer = [line for line in lines if line.sure and line.grown_ms > 0]
     makers = [line for line in lines if line.graph_samples >= ENOUGH]
-    if counts and counts[0].what is Grows.GRAPH and makers:
+    if _graph(counts) and makers:
         first = max(makers, key=lambda line: line.graph_samples)
         return (first, *(line for line in longer if line is not first))[:SHOWN_LINES]
     found = _together(longer, steps.at)

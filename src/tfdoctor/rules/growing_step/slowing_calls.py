@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.trend_line import TrendLine, mean_growth
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
@@ -54,11 +54,8 @@ class SlowingCalls:
         Raises:
             Unavailable: the run was not recorded as a whole.
         """
-        log, place = recording.run, Places.of(recording)
-        if log is None:
-            raise Unavailable("the run was not recorded as a whole")
-        found = []
-        for (name, line), (number, points) in _made(log).items():
+        place, found = Places.of(recording), []
+        for (name, line), (number, points) in _made(whole_run(recording)).items():
             trend, at = TrendLine.through(*np.array(points, np.float64).T), place(line)
             if at and trend and trend.low > 0 and trend.steady:
                 first_ms, last_ms = trend.first, trend.last

@@ -1,15 +1,16 @@
 """The user's lines in the training steps: what each takes of a step at the beginning of the run and at its end."""
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_clock import whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import Bucket, Line, RunLog
+from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import RunCall, RunWork
 from tfdoctor.terms.verdict import Location
 
@@ -68,64 +69,57 @@ class StepLines:
         Raises:
             Unavailable: the run was not recorded as a whole, or has too few steps.
         """
-        if recording.run is None:
-            raise Unavailable("the run was not recorded as a whole")
-        first, last = _ends(recording.run.buckets)
+        log, place, lines = whole_run(recording), Places.of(recording), []
+        first, last = _ends(log.buckets)
         if not first or not last:
             raise Unavailable("the run has too few training steps to compare the first with the last")
-        before, after = _Steps.of(first, recording.run), _Steps.of(last, recording.run)
-        place, lines = Places.of(recording), []
-        for line, ms in after.ms.items():
-            seen = {calls: number for (of, calls), number in after.samples.items() if of == line}
+        before: dict[Line, float] = defaultdict(float)
+        for line, _, ms, _ in _stacks(first, log):
+            before[line] += ms
+        after = defaultdict[Line, list[tuple[SeenStack, float, int]]](list)
+        for line, stack, ms, samples in _stacks(last, log):
+            after[line].append((stack, ms, samples))
+        for line, seen in after.items():
+            called: Counter[str] = Counter()
+            for stack, _, samples in seen:
+                called[stack.calls or ""] += samples
             if at := place(line):
                 lines.append(
                     StepLine(
                         at=at,
-                        first_ms=before.ms.get(line, 0.0) / before.steps,
-                        last_ms=ms / after.steps,
-                        samples=sum(seen.values()),
-                        calls=max(seen, key=lambda calls: seen[calls], default=""),
-                        graph_samples=after.graph[line],
-                        function=after.functions[line],
+                        first_ms=before[line] / _steps(first),
+                        last_ms=sum(ms for _, ms, _ in seen) / _steps(last),
+                        samples=called.total(),
+                        calls=max(called, key=lambda calls: called[calls]),
+                        graph_samples=sum(samples for stack, _, samples in seen if stack.work in MAKES_GRAPH),
+                        function=seen[-1][0].function,
                     )
                 )
         return cls(tuple(sorted(lines, key=lambda line: -line.grown_ms)))
 
 
-@dataclass(slots=True)
-class _Steps:
-    """Steps in some stretches of time, with the time and the samples of their lines, by what these call."""
+def _steps(buckets: Iterable[Bucket]) -> int:
+    return sum(steps.steps for bucket in buckets for steps in bucket.steps)
 
-    steps: int = 0
-    ms: dict[Line, float] = field(default_factory=dict)
-    samples: Counter[tuple[Line, str]] = field(default_factory=Counter)
-    graph: Counter[Line] = field(default_factory=Counter)
-    functions: dict[Line, str] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, buckets: Sequence[Bucket], run: RunLog) -> Self:
-        part = cls(sum(steps.steps for bucket in buckets for steps in bucket.steps))
-        for bucket in buckets:
-            for number, taken_ms in bucket.stacks.items():
-                stack = run.stacks.get(int(number)) if number.isdecimal() else None
-                call = run.calls.get(stack.call) if stack else None
-                kind = call.call if call else RunCall.SCRIPT
-                if stack and stack.at and (kind in TRAINING or (stack.looped and kind in AROUND)):
-                    seen = bucket.samples.get(number, 0)
-                    part.ms[stack.at] = part.ms.get(stack.at, 0.0) + taken_ms
-                    part.samples[stack.at, stack.calls or ""] += seen
-                    part.functions[stack.at] = stack.function
-                    part.graph[stack.at] += seen if stack.work in MAKES_GRAPH else 0
-        return part
+def _stacks(buckets: Iterable[Bucket], log: RunLog) -> Iterator[tuple[Line, SeenStack, float, int]]:
+    """Yield the stacks in training steps or between them, with their line, ms and samples."""
+    for bucket in buckets:
+        for number, ms in bucket.stacks.items():
+            stack = log.stacks.get(int(number)) if number.isdecimal() else None
+            call = log.calls.get(stack.call) if stack else None
+            kind = call.call if call else RunCall.SCRIPT
+            if stack and stack.at and (kind in TRAINING or (stack.looped and kind in AROUND)):
+                yield stack.at, stack, ms, bucket.samples.get(number, 0)
 
 
 def _ends(buckets: Sequence[Bucket]) -> tuple[list[Bucket], list[Bucket]]:
     """Return the buckets at the beginning and at the end of the steps, which do not overlap."""
-    numbers = [sum(steps.steps for steps in bucket.steps) for bucket in buckets]
-    total, done = sum(numbers), 0
+    total, done = _steps(buckets), 0
     first: list[Bucket] = []
     last: list[Bucket] = []
-    for bucket, steps in zip(buckets, numbers, strict=True):
+    for bucket in buckets:
+        steps = _steps([bucket])
         middle = (done + steps / 2) / total if steps else -1.0
         done += steps
         if SKIPPED <= middle <= SKIPPED + PART * (1 - SKIPPED):

@@ -23,9 +23,8 @@ def is_array(values: Values, value: cst.BaseExpression, seen: frozenset[int] = f
     match value:
         case cst.Name():
             sources = values.sources(value)
-            whole = all(
-                not source.each and source.place < 0 and is_array(values, source.value, seen) for source in sources
-            )
+            plain = all(not source.each and source.place < 0 for source in sources)
+            whole = plain and all(is_array(values, source.value, seen) for source in sources)
             return whole if sources else _is_loaded(values, value)
         case cst.Call():
             return _is_made(values, value, seen)
@@ -44,27 +43,18 @@ def _is_made(values: Values, call: cst.Call, seen: frozenset[int]) -> bool:
     receiver, name = call.func.value, last_name(call.func)
     origins = values.module.imports.get(dotted(receiver).partition(".")[0], set())
     if {origin.partition(".")[0] for origin in origins} == {"numpy"}:  # np, np.random
-        return name not in LISTS and not _of_objects(call)
+        # An array may hold objects: lists of different lengths.
+        given = call.args[0].value if call.args else None
+        typed = len(call.args) > 1 or any(argument.keyword for argument in call.args)
+        untold = name in {"array", "asarray"} and not isinstance(given, cst.List | cst.ListComp) and not typed
+        return name not in LISTS and not untold and "object" not in {last_name(one.value) for one in call.args}
     return name == "to_numpy" or (name in METHODS and is_array(values, receiver, seen))
-
-
-def _of_objects(call: cst.Call) -> bool:
-    """Say whether an array may hold objects: lists of different lengths."""
-    made = last_name(call.func) in {"array", "asarray"}
-    given = call.args[0].value if call.args else None
-    named = {argument.keyword.value for argument in call.args if argument.keyword}
-    literal = isinstance(given, cst.List | cst.ListComp)
-    typed = named or len(call.args) > 1
-    return (made and not literal and not typed) or "object" in {last_name(a.value) for a in call.args}
 
 
 def _is_loaded(values: Values, name: cst.Name) -> bool:
     """Say whether a name gets a part of one of Keras' data sets: ``(x, y), _ = mnist.load_data()``."""
-    module = values.module
-    bound = module.bound(name)
-    if len(bound) != 1:
-        return False
-    made = next(module.around(bound[0], cst.Assign), None)
+    bound = values.module.bound(name)
+    made = next(values.module.around(bound[0], cst.Assign), None) if len(bound) == 1 else None
     if made is None or not isinstance(made.value, cst.Call):
         return False
     parts = dotted(made.value.func).split(".")

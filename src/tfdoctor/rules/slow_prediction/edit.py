@@ -28,11 +28,7 @@ class PredictCall:
     model: str
     example: cst.BaseExpression
     outer: cst.BaseExpression
-
-    @property
-    def first(self) -> bool:
-        """Whether only the first row of the result is used."""
-        return self.outer is not self.call
+    first: bool  # only the first row of the result is used
 
 
 def predict_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
@@ -42,9 +38,7 @@ def predict_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if found := _STATE.search(module.text):
         raise Declined(f"the file has `{found[0]}`: a prediction may depend on the one before")
     loop = _loop(module, call.call)
-    if isinstance(loop, cst.ListComp):
-        return _in_list(module, call, loop)
-    return _in_loop(module, call, loop)
+    return _in_list(module, call, loop) if isinstance(loop, cst.ListComp) else _in_loop(module, call, loop)
 
 
 def _call(module: SyntaxTree, line: int) -> PredictCall:
@@ -63,9 +57,9 @@ def _call(module: SyntaxTree, line: int) -> PredictCall:
     if not isinstance(model, cst.Name):
         raise Declined("the model is no plain name")
     outer = module.parent(call)
-    first = isinstance(outer, cst.Subscript) and module.written(outer) == f"{module.written(call)}[0]"
-    whole = outer if first and isinstance(outer, cst.Subscript) else call
-    return PredictCall(call, model.value, given[0].value, whole)
+    if isinstance(outer, cst.Subscript) and module.written(outer) == f"{module.written(call)}[0]":
+        return PredictCall(call, model.value, given[0].value, outer, first=True)
+    return PredictCall(call, model.value, given[0].value, call, first=False)
 
 
 def _loop(module: SyntaxTree, call: cst.Call) -> cst.For | cst.ListComp:
@@ -83,26 +77,20 @@ def _row_of(module: SyntaxTree, example: cst.BaseExpression) -> cst.BaseExpressi
     match example:
         case cst.Subscript(value=row) if _NEW_AXIS.fullmatch(_item(module, example)):
             return row
-        case cst.Call(args=[cst.Arg(value=row), cst.Arg(value=axis)]) if (
-            last_name(example.func) == "expand_dims" and module.written(axis) == "0"
-        ):
-            return row
-        case cst.Call(args=[cst.Arg(value=cst.List(elements=[cst.Element(value=row)]))]) if last_name(
-            example.func
-        ) in {"array", "asarray", "stack"}:
-            return row
+        case cst.Call(args=[cst.Arg(value=row), cst.Arg(value=cst.Integer(value="0"))]):
+            return row if last_name(example.func) == "expand_dims" else None
+        case cst.Call(args=[cst.Arg(value=cst.List(elements=[cst.Element(value=row)]))]):
+            return row if last_name(example.func) in {"array", "asarray", "stack"} else None
         case _:
             return None
 
 
 def _is_row(module: SyntaxTree, example: cst.BaseExpression, name: str) -> bool:
-    """Say whether an example is what a name stands for, with a new axis."""
     row = _row_of(module, example)
     return isinstance(row, cst.Name) and row.value == name
 
 
 def _item(module: SyntaxTree, node: cst.Subscript) -> str:
-    """Return what stands in the brackets."""
     return module.written(node)[len(module.written(node.value)) + 1 : -1]
 
 
@@ -133,11 +121,16 @@ def _in_loop(module: SyntaxTree, call: PredictCall, loop: cst.For) -> list[Splic
     splices = [insert(start, before)]
     if at:
         new = f"{name}[{at}]" if call.first else f"{name}[{at} : {at} + 1]"
+        return [*splices, Splice(*module.span(call.outer), 0, new)]
+    row = unused_name(module, "prediction")
+    # The loop goes through the predictions as well.
+    target, through_span = module.written(loop.target), module.span(loop.iter)
+    if isinstance(loop.iter, cst.Call):  # zip(xs, ys)
+        target, zipped = target.rstrip(", "), insert(through_span[1] - 1, f", {name}")
     else:
-        row = unused_name(module, "prediction")
-        new = row if call.first else f"{row}[None]"
-        splices += _header(module, loop, row, name)
-    return [*splices, Splice(*module.span(call.outer), 0, new)]
+        zipped = Splice(*through_span, 0, f"zip({module.written(loop.iter)}, {name})")
+    splices += [Splice(*module.span(loop.target), 0, f"{target}, {row}"), zipped]
+    return [*splices, Splice(*module.span(call.outer), 0, row if call.first else f"{row}[None]")]
 
 
 Through = tuple[cst.Name, str, str]
@@ -163,41 +156,25 @@ def _through(module: SyntaxTree, call: PredictCall, loop: cst.For) -> Through:
 
 
 def _counted(module: SyntaxTree, call: PredictCall, loop: cst.For) -> Through | None:
-    """Return the array of which a loop counts the places: range(len(xs)), or range(n)."""
+    """Return the array of which a loop counts the places: range(len(xs)), or range(n).
+
+    The example is ``xs[i : i + 1]``, ``xs[[i]]`` or ``xs[i][None]``.
+    """
     match loop.target, loop.iter:
         case cst.Name(value=at), cst.Call(func=cst.Name(value="range"), args=[cst.Arg(value=until)]):
-            array = _array_at(module, call.example, at)
+            parts = ((call.example, {f"{at}:{at}+1", f"[{at}]"}), (_row_of(module, call.example), {at}))
         case _:
             return None
-    if array is None:
-        return None
-    if module.written(until) == f"len({array.value})":
-        return array, array.value, at
-    plain = isinstance(until, cst.Name | cst.Integer)
-    return (array, f"{array.value}[:{module.written(until)}]", at) if plain else None
-
-
-def _array_at(module: SyntaxTree, example: cst.BaseExpression, at: str) -> cst.Name | None:
-    """Return ``xs`` of ``xs[i : i + 1]``, ``xs[[i]]`` and ``xs[i][None]``; None of anything else."""
-    row = _row_of(module, example)
-    for part, items in ((example, {f"{at}:{at}+1", f"[{at}]"}), (row, {at})):
+    for part, items in parts:
         if not isinstance(part, cst.Subscript) or not isinstance(part.value, cst.Name):
             continue
         if re.sub(r"\s", "", _item(module, part)) in items:
-            return part.value
+            array, written = part.value, module.written(until)
+            if written == f"len({array.value})":
+                return array, array.value, at
+            plain = isinstance(until, cst.Name | cst.Integer)
+            return (array, f"{array.value}[:{written}]", at) if plain else None
     return None
-
-
-def _header(module: SyntaxTree, loop: cst.For, row: str, name: str) -> list[Splice]:
-    """Have the loop go through the predictions as well."""
-    target, through = module.written(loop.target), module.written(loop.iter)
-    if isinstance(loop.iter, cst.Call):  # zip(xs, ys)
-        items, end = target.rstrip(", "), module.span(loop.iter)[1] - 1
-        return [Splice(*module.span(loop.target), 0, f"{items}, {row}"), insert(end, f", {name}")]
-    return [
-        Splice(*module.span(loop.target), 0, f"{target}, {row}"),
-        Splice(*module.span(loop.iter), 0, f"zip({through}, {name})"),
-    ]
 
 
 def _must_run_each_time(module: SyntaxTree, call: PredictCall, loop: cst.For) -> None:
@@ -228,12 +205,9 @@ def _must_be_array(module: SyntaxTree, through: cst.Name) -> None:
 
 def _written(module: SyntaxTree, call: PredictCall, through: str) -> str:
     """Return the call of all examples; a batch size that was chosen for one is left out."""
-    verbose = [
-        f", verbose={module.written(argument.value)}"
-        for argument in call.call.args
-        if argument.keyword and argument.keyword.value == "verbose"
-    ]
-    return f"{call.model}.predict({through}{''.join(verbose)})"
+    given = [one for one in call.call.args if one.keyword and one.keyword.value == "verbose"]
+    verbose = "".join(f", verbose={module.written(one.value)}" for one in given)
+    return f"{call.model}.predict({through}{verbose})"
 
 
 EDITS = {"predict-once": predict_once}

@@ -49,6 +49,7 @@ class Limits:
 
 
 LATER = Remedy("Import the module where it is needed, or not at all", CODE["later"])
+TF_RANGE = Remedy("Let TensorFlow run the loop that holds this line", CODE["tf-range"])
 FROM_DISK = Remedy("Install the packages on a local disk, with compiled files", CODE["local-disk"])
 
 
@@ -60,7 +61,15 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Find the lines that make the start slow; imports count unless other programs may be why they are slow."""
-    known = [*_imports(phases, limits), *_built(phases, calls, limits), *_traced(unrolled, limits)]
+    known = [*_imports(phases, limits), *_built(phases, calls, limits)]
+    if unrolled and unrolled.steps >= limits.unrolled:
+        # The first trace of a function whose graph has many training steps: tracing one of them remains.
+        made = f"its graph has {number(unrolled.steps)} training steps, made at {{at}} ({{share}} of the run)"
+        again = RunPlace(
+            at=unrolled.at, phase=Phase.TRACING, ms=unrolled.ms, name=unrolled.name, left=1.0 / unrolled.steps,
+            says=f"Tracing {{name}} takes {{ms}}: {made}", remedies=(TF_RANGE,),
+        )  # fmt: skip
+        known.append(again)
     known.sort(key=lambda place: -place.saved_ms)
     slow = SlowPlaces.of(phases, known, max(limits.least_ms, limits.share * phases.total_ms))
     needed = tuple(place for place in slow.places if place.phase is not Phase.IMPORTS)
@@ -76,15 +85,9 @@ def check(
         start, share = milliseconds(phases.of(*STARTING)), percent(phases.share(*STARTING))
         summary = f"Start, imports and building take {start} ({share} of the run), imports {imports} of it"
         return Healthy(summary=summary, evidence=measures, concern=Concern.RUN)
-    at = {place.at for place in slow.places}
-    groups = [group for group in line_groups(phases.at(*STARTING)) if group.at in at]
-    loaded = [call for call in calls.of(RunCall.BUILD) if call.at in at]
-    return slow.finding(
-        measures,
-        (*line_table(groups, phases.total_ms), *call_table(loaded, phases.total_ms)),
-        # A script may need a module, and a long run does not notice its import.
-        severity=None if needed else Severity.NOTE,
-    )
+    # A script may need a module, and a long run does not notice its import.
+    severity = None if needed else Severity.NOTE
+    return slow.finding(measures, slow.details(calls.of(RunCall.BUILD), *STARTING), severity=severity)
 
 
 def _imports(phases: RunPhases, limits: Limits) -> Iterator[RunPlace]:
@@ -136,14 +139,3 @@ def _built(phases: RunPhases, calls: RunCalls, limits: Limits) -> Iterator[RunPl
             says = "A loop in Python at {at} takes {ms} while the model is built ({share} of the run)"
             remedy = Remedy("Compute with whole arrays while the model is built", CODE["vectorized"])
             yield replace(place, says=says, remedies=(remedy,))
-
-
-def _traced(unrolled: UnrolledSteps | None, limits: Limits) -> Iterator[RunPlace]:
-    """Yield the first trace of a function whose graph has many training steps: tracing one of them remains."""
-    if unrolled and unrolled.steps >= limits.unrolled:
-        made = f"its graph has {number(unrolled.steps)} training steps, made at {{at}} ({{share}} of the run)"
-        yield RunPlace(
-            at=unrolled.at, phase=Phase.TRACING, ms=unrolled.ms, name=unrolled.name, left=1.0 / unrolled.steps,
-            says=f"Tracing {{name}} takes {{ms}}: {made}",
-            remedies=(Remedy("Let TensorFlow run the loop that holds this line", CODE["tf-range"]),),
-        )  # fmt: skip

@@ -6,7 +6,7 @@ from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
 from tfdoctor.facts.phases.run_growth import RunGrowth
-from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.facts.phases.run_traces import RunTraces
 from tfdoctor.terms.humanize import duration, quantity
 from tfdoctor.terms.kinds import KeptValue
 from tfdoctor.terms.verdict import RunFailure
@@ -98,7 +98,13 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
     says = [_left(grown, models), *map(clause, counts[:1])] if grown else []
     says += [f"{building} {duration(again_ms)} ({percent(share)} of the run)"] if share >= limits.tracing else []
     says += [keeps.clause] if keeps else []
-    effects = tuple(_effect(one) for one in again if share >= limits.tracing)
+    effects = tuple(
+        RunEffect(
+            phase=Phase.TRACING, of=ms(one.alike_ms), subject=f"{one.name} {location(one.at)}".strip(),
+            recurs=Recurrence.PER_CALL, times=max(1, one.alike), bound=Bound.AT_MOST,
+        )
+        for one in (again if share >= limits.tracing else ())
+    )  # fmt: skip
     severity = Severity.NOTE if cleared else _severity(grown, models, limits)
     return Finding(
         summary=f"{location(fit.at) or 'fit'} {trained}, and {'; '.join(says)}",
@@ -111,18 +117,6 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
         concern=Concern.RUN,
         run_effects=effects,
         failure=RunFailure.AHEAD if grown and grown.ran_out else RunFailure.NONE,
-    )
-
-
-def _effect(one: TracedDefinition) -> RunEffect:
-    """Return the time of a function that is made anew for each model: of fit, or of its evaluation."""
-    return RunEffect(
-        phase=Phase.TRACING,
-        of=ms(one.alike_ms),
-        subject=f"{one.name} {location(one.at)}".strip(),
-        recurs=Recurrence.PER_CALL,
-        times=max(1, one.alike),
-        bound=Bound.AT_MOST,
     )
 
 
@@ -142,7 +136,6 @@ def _severity(grown: FillingMemory | None, models: int, limits: Limits) -> Sever
 
 
 def _left(grown: FillingMemory, models: int) -> str:
-    """Say what each model leaves, and how many more fit."""
     end, more = "", _more(grown, models)
     if grown.ran_out:
         end = " and ran out"

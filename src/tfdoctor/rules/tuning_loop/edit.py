@@ -29,21 +29,20 @@ def clear_session(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     values = Values(module)
     model, made = _made(module, values, line)
     loop = _loop(module, values, made)
-    _must_be_dropped(module, model)
+    for use in module.all(cst.Name):  # where the model is kept its memory stays, whatever Keras forgets
+        if use.value == model.value and _keeps(module, use):
+            raise Declined(f"line {module.line(use)} keeps the model, or gives it on")
     for call in module.all(cst.Call):  # their names would be given again
         inside = module.within(call, loop) or any(module.around(call, cst.FunctionDef))
-        layer = ".layers." in values.from_tensorflow(call.func)
-        if not inside and (layer or values.makes_model(call)):
-            line = module.line(call)
-            raise Declined(f"line {line} makes a layer or a model outside of the loop")
-    name = next((name for origin in CLEAR if (name := module.name_of(origin, loop))), None)
-    if name is None:
+        if not inside and (".layers." in values.from_tensorflow(call.func) or values.makes_model(call)):
+            raise Declined(f"line {module.line(call)} makes a layer or a model outside of the loop")
+    clear = next((name for origin in CLEAR if (name := module.name_of(origin, loop))), None)
+    if clear is None:
         raise Declined("no clear import of Keras precedes the loop")
-    first = loop.body.body[0] if isinstance(loop.body, cst.IndentedBlock) else None
-    if first is None:
+    if not isinstance(loop.body, cst.IndentedBlock):
         raise Declined("the body of the loop is on the line of the loop")
-    start = module.lines.start(module.span(first)[0])
-    return [insert(start, f"{module.lines.indent(start)}{name}(){module.lines.newline}")]
+    start = module.lines.start(module.span(loop.body.body[0])[0])
+    return [insert(start, f"{module.lines.indent(start)}{clear}(){module.lines.newline}")]
 
 
 def _made(module: SyntaxTree, values: Values, line: int) -> tuple[cst.Name, cst.Call]:
@@ -76,17 +75,11 @@ def _loop(module: SyntaxTree, values: Values, made: cst.CSTNode) -> Loop:
     return _loop(module, values, calls[0])
 
 
-def _must_be_dropped(module: SyntaxTree, model: cst.Name) -> None:
-    """Decline where the model is kept: then its memory stays, whatever Keras forgets."""
-    for name in module.all(cst.Name):
-        if name.value != model.value:
-            continue
-        parent = module.parent(name)
-        call = module.parent(parent) if isinstance(parent, cst.Arg) else None
-        keeper = isinstance(call, cst.Call) and last_name(call.func) in KEEPERS
-        bound = isinstance(parent, cst.Assign | cst.Return | cst.Element | cst.DictElement)
-        if keeper or bound:
-            raise Declined(f"line {module.line(name)} keeps the model, or gives it on")
+def _keeps(module: SyntaxTree, name: cst.Name) -> bool:
+    parent = module.parent(name)
+    call = module.parent(parent) if isinstance(parent, cst.Arg) else None
+    keeper = isinstance(call, cst.Call) and last_name(call.func) in KEEPERS
+    return keeper or isinstance(parent, cst.Assign | cst.Return | cst.Element | cst.DictElement)
 
 
 EDITS: dict[str, Kind] = {"clear-session": clear_session}
