@@ -150,7 +150,7 @@ class _Logging:
         read = (name for name in names if not is_label(self.module, name))
         return {name.value for name in read if name not in self.module.bound(name)}
 
-    def logs(self, node: cst.CSTNode) -> bool:  # noqa: C901, PLR0911 - one return a kind of statement
+    def logs(self, node: cst.CSTNode) -> bool:  # noqa: PLR0911 - one return a kind of statement
         """Say whether a statement only computes values without effects and writes them."""
         match node:
             case cst.SimpleStatementLine(body=parts):

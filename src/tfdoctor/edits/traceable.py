@@ -41,7 +41,7 @@ class Traceable(TracedCalls):
             if method.name.value in CALLED_BY_KERAS:
                 self.check(method)
 
-    def _node(self, node: cst.CSTNode, function: cst.FunctionDef) -> None:  # noqa: C901, PLR0911 - one case a kind
+    def _node(self, node: cst.CSTNode, function: cst.FunctionDef) -> None:  # noqa: PLR0911 - one case a kind
         match node:
             case cst.Name():
                 return self._name(node, function)

@@ -18,7 +18,7 @@ class TracedCalls(TracedLoops):
                 raise Declined(f"{self._at(call)} passes arguments with **")
             self._node(argument.value, function)
 
-    def _called(self, call: cst.Call, function: cst.FunctionDef) -> None:  # noqa: C901, PLR0911 - one case a kind
+    def _called(self, call: cst.Call, function: cst.FunctionDef) -> None:  # noqa: PLR0911 - one case a kind
         func, line = call.func, self._at(call)
         name = last_name(func)
         if origin := self.values.from_tensorflow(func):

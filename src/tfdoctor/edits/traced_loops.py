@@ -11,7 +11,7 @@ from tfdoctor.edits.traced_objects import TracedObjects
 class TracedLoops(TracedObjects):
     """Loops and conditions that a graph decides once, when it is traced."""
 
-    def _iterates(self, through: cst.BaseExpression) -> None:  # noqa: C901 - one case a kind
+    def _iterates(self, through: cst.BaseExpression) -> None:
         """Decline a loop over what may be a tensor."""
         match through:
             case cst.Call(func=cst.Name(value="range"), args=args):

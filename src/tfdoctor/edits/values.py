@@ -79,7 +79,7 @@ class Values(Tensors):
         parameter = any(isinstance(node, cst.Param) for node in self.module.bound(name))
         return value if parameter or not self.why_not_fixed(name) else None
 
-    def _is_fixed(self, value: cst.BaseExpression) -> bool:  # noqa: C901, PLR0911 - one case a kind
+    def _is_fixed(self, value: cst.BaseExpression) -> bool:  # noqa: PLR0911 - one case a kind
         match value:
             case cst.BaseNumber() | cst.SimpleString() | cst.ConcatenatedString():
                 return True

@@ -33,36 +33,36 @@ class IterationGraph:
         """
         if any(one.type.startswith(EFFECTS) for one in self.by_name.values()):
             return False
-        pairs = list(zip(self.entering, self.leaving, strict=True))
-        state = {old.name for old, new in pairs if not self._repeats(old, new)}
-        return all(state.isdisjoint(self._origins(self._values(old, new))) for old, new in pairs)
+        pairs = [(old, self._made(new)) for old, new in zip(self.entering, self.leaving, strict=True)]
+        state = {old.name for old, made in pairs if not self._repeats(old, made)}
+        return state.isdisjoint(self._origins(name for old, made in pairs for name in self._values(old, made)))
 
-    def _repeats(self, old: Operation, new: Operation) -> bool:
+    def _repeats(self, old: Operation, made: Operation | None) -> bool:
         """Say whether a variable stays the same, or counts."""
-        made = self._made(new)
         if made is None or made.type != ADD or old.outputs[0][1] != ():
             return made is old
         added = [self.by_name.get(name) for name in made.sources]
         steps = [one for one in added if one is not old]
         return len(added) == len(steps) + 1 and all(one and one.type == "Const" for one in steps)
 
-    def _values(self, old: Operation, new: Operation) -> Iterator[str]:
+    def _values(self, old: Operation, made: Operation | None) -> Iterator[str]:
         """Yield what a new value is computed from; of a list, what is written into it and where."""
-        made = self._made(new)
         while made is not None and made.type in WRITES:
             yield from made.sources[1:]
-            made = self.by_name.get(made.sources[0]) if made.sources else None
+            made = self._first(made)
         if made is not None and made is not old:
             yield made.name
 
-    def _made(self, leaving: Operation) -> Operation | None:
+    def _first(self, user: Operation) -> Operation | None:
+        return self.by_name.get(user.sources[0]) if user.sources else None
+
+    def _made(self, made: Operation | None) -> Operation | None:
         """Return the operation that makes a value, skipping those that only pass it on."""
-        made: Operation | None = leaving
         while made is not None and made.type == IDENTITY:
-            made = self.by_name.get(made.sources[0]) if made.sources else None
+            made = self._first(made)
         return made
 
-    def _origins(self, names: Iterable[str]) -> frozenset[str]:
+    def _origins(self, names: Iterable[str]) -> set[str]:
         """Return the operations with these names and all that they depend on."""
         seen: set[str] = set()
         ahead = [*names]
@@ -71,7 +71,7 @@ class IterationGraph:
             if name in self.by_name and name not in seen:
                 seen.add(name)
                 ahead += self.by_name[name].sources
-        return frozenset(seen)
+        return seen
 
 
 def independent(program: Program | None, loops: Iterable[Operation]) -> frozenset[str]:

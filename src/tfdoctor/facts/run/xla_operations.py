@@ -41,24 +41,19 @@ class XlaOperations:
     @classmethod
     def measure(cls, xla_programs: XlaPrograms) -> Self:
         """Convert the instructions of all programs that have a fingerprint."""
-        return cls(
-            {
-                (fingerprint[1], instruction.name): operation
-                for module, program in xla_programs.programs.items()
-                if (fingerprint := PROGRAM.search(module))
-                for instruction, operation in _operations(program)
-            }
-        )
+        operations = {
+            (fingerprint[1], instruction.name): operation
+            for module, program in xla_programs.programs.items()
+            if (fingerprint := PROGRAM.search(module))
+            for instruction, operation in _operations(program)
+        }
+        return cls(operations)
 
 
 def _operations(program: HloProgram) -> Iterator[tuple[Instruction, Operation]]:
     """Yield the instructions that kernels run: those that no fusion contains."""
-    fused = {
-        call
-        for instruction in program.instructions()
-        if instruction.opcode == "fusion"
-        for call in instruction.calls
-    }
+    every = program.instructions()
+    fused = {call for one in every if one.opcode == "fusion" for call in one.calls}
     for number, computation in program.computations.items():
         shapes = {instruction.name: instruction.shapes for instruction in computation}
         for instruction in computation if number not in fused else ():

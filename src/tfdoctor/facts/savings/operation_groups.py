@@ -2,8 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Self
 
@@ -11,11 +11,74 @@ from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.dependence import Dependence, Source
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.traced_shapes import allocations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
-from tfdoctor.facts.savings.allocated_results import AllocatedResults
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location
+from tfdoctor.trace import Trace
+
+LONG_MS = 0.05
+"""Mean time of a call, in ms, from which the fixed cost of about 0.002 ms does not change its rate."""
+
+LOOP = re.compile(r"^(?:gradient_tape/)?(.*?\bwhile(?:_\d+)?)/")
+"""The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same."""
+
+STREAMED = frozenset(
+    ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
+     "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill",
+     "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Max", "Maximum", "Mean",
+     "Min", "Minimum", "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "Prod", "RealDiv", "Relu",
+     "Relu6", "Relu6Grad", "ReluGrad", "ResourceApplyGradientDescent", "Select", "SelectV2", "Sign", "Slice",
+     "Split", "SplitV", "Square", "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum",
+     "Tile", "Unpack", "ZerosLike")
+)  # fmt: skip
+"""Types that do at most one cheap instruction for each element that they read or write, in the order of the
+memory: their bytes bound their time on a CPU. Exponentials, random numbers, gathers, transposes and windows compute
+or jump more than that: what they need is not known from their bytes."""
+
+NEVER_STREAMED = re.compile(
+    r"Svd|Qr$|Cholesky|Eig|Inverse|Solve|Determinant|TopK|Sort|Unique|FFT|NonMax|CTC|PyFunc|LRN"
+)
+"""Parts of the names of types whose work is more than linear in their elements, on every device."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedResults:
+    """The bytes of each different tensor that an operation on the host allocated, by the name it ran as.
+
+    The profiler records large allocations only, and not those of operations that write over an input.
+    """
+
+    bytes_by_name: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def measure(cls, trace: Trace) -> Self:
+        """Read the memory events of the host."""
+        tensors: dict[str, dict[tuple[object, object], float]] = defaultdict(dict)
+        for line in trace.host_lines:
+            for name, size, shape, dtype in allocations(line, "requested_bytes", "shape", "data_type"):
+                tensors[name][shape, dtype] = float(size or 0)
+        return cls({name: tuple(sizes.values()) for name, sizes in tensors.items()})
+
+    def sized(self, row: OperationTime) -> OperationTime:
+        """Return an operation with bytes that can be trusted, else with unknown ones.
+
+        The program fills an open first dimension with the batch size. Outside of layers, and in vectors, it may
+        be anything: a tensor that was flattened, say. There the allocated results count, and each open operand as
+        the largest of them.
+        """
+        if row.operation is None:
+            return row
+        taken, made = (
+            [shape for _, shape in tensors if shape is not None and None in shape]
+            for tensors in (row.operation.inputs, row.operation.outputs)
+        )
+        if not any(not row.layer or len(shape) == 1 for shape in (*taken, *made)):
+            return row
+        names = [name.rpartition(":")[0] for name in row.ran]
+        sizes = next((self.bytes_by_name[name] for name in names if name in self.bytes_by_name), ())
+        return replace(row, nbytes=sum(sizes) + len(taken) * max(sizes) if sizes else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,38 +139,23 @@ class OperationGroups:
     ) -> Self:
         """Group the operations of the step, and compare each with the rates of the hardware."""
         rates, known = Rates.of(operations, hardware), program or Program()
-        groups: dict[tuple[object, ...], list[OperationTime]] = defaultdict(list)
+        rows: dict[tuple[object, ...], list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
             placed = _placed(results.sized(row), known)
             place = placed.at or placed.layer or placed.name
-            groups[placed.type, loop_of(placed.name), place, origin_of(row)].append(placed)
-        found = [_group(rows, rates, known, dependence) for rows in groups.values()]
-        found = _compared(found)
-        return cls(tuple(sorted(found, key=lambda group: -group.ms)), operations.why_unlisted)
+            rows[placed.type, loop_of(placed.name), place, origin_of(row)].append(placed)
+        groups = [_group(own, rates, known, dependence) for own in rows.values()]
+        best: dict[str, float] = {}  # the rate that this run reaches for products of a type
+        for group in groups:
+            if group.gflop_s and group.each_ms >= LONG_MS:
+                best[group.type] = max(best.get(group.type, 0.0), group.gflop_s)
+        groups = [replace(group, best_gflop_s=best.get(group.type)) for group in groups]
+        return cls(tuple(sorted(groups, key=lambda group: -group.ms)), operations.why_unlisted)
 
     @property
     def total_ms(self) -> float:
         """The time of all operations, in ms per step."""
         return sum(group.ms for group in self.groups)
-
-
-STREAMED = frozenset(
-    ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
-     "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill",
-     "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Max", "Maximum", "Mean",
-     "Min", "Minimum", "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "Prod", "RealDiv", "Relu",
-     "Relu6", "Relu6Grad", "ReluGrad", "ResourceApplyGradientDescent", "Select", "SelectV2", "Sign", "Slice",
-     "Split", "SplitV", "Square", "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum",
-     "Tile", "Unpack", "ZerosLike")
-)  # fmt: skip
-"""Types that do at most one cheap instruction for each element that they read or write, in the order of the
-memory: their bytes bound their time on a CPU. Exponentials, random numbers, gathers, transposes and windows compute
-or jump more than that: what they need is not known from their bytes."""
-
-NEVER_STREAMED = re.compile(
-    r"Svd|Qr$|Cholesky|Eig|Inverse|Solve|Determinant|TopK|Sort|Unique|FFT|NonMax|CTC|PyFunc|LRN"
-)
-"""Parts of the names of types whose work is more than linear in their elements, on every device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +175,7 @@ class Rates:
         """Take the hardware's peaks."""
         on_cpu = hardware.kind == DeviceKind.CPU
         memory = operations.streaming_rate if on_cpu else hardware.bandwidth_bytes_s
-        sixteen_bit = hardware.sixteen_bit
-        share = sixteen_bit.scales if sixteen_bit else 1.0
+        share = hardware.sixteen_bit.scales if hardware.sixteen_bit else 1.0
         return cls(memory, hardware.peak_flop_s, share, on_cpu)
 
     def bounds(self, row: OperationTime) -> bool:
@@ -164,14 +211,10 @@ class Rates:
         return "peak FLOP/s unknown" if not self.flop_s else "FLOPs unknown"
 
 
-LOOP = re.compile(r"^(?:gradient_tape/)?(.*?\bwhile(?:_\d+)?)/")
-"""The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same."""
-
-
 def loop_of(name: str) -> str:
     """Return the name of the loop whose body holds an operation; "" where none does."""
     found = LOOP.match(name)
-    return found.group(1) if found else ""
+    return found[1] if found else ""
 
 
 def origin_of(row: OperationTime) -> KerasPart | None:
@@ -179,24 +222,31 @@ def origin_of(row: OperationTime) -> KerasPart | None:
     return row.operation.origin if row.operation else None
 
 
-def _compared(groups: list[OperationGroup]) -> list[OperationGroup]:
-    """Tell each group of products the best rate that this run reaches for its type."""
-    best: dict[str, float] = {}
-    for group in groups:
-        if group.gflop_s and group.each_ms >= LONG_MS:
-            best[group.type] = max(best.get(group.type, 0.0), group.gflop_s)
-    return [replace(group, best_gflop_s=best.get(group.type)) for group in groups]
-
-
-LONG_MS = 0.05
-"""Mean time of a call, in ms, from which the fixed cost of about 0.002 ms does not change its rate."""
-
-
-def _gflop_s(rows: list[OperationTime]) -> float | None:
-    """Return the rate of matmuls and convolutions in GFLOP/s; None where FLOPs are unknown, or of others."""
+def _group(
+    rows: list[OperationTime], rates: Rates, program: Program, dependence: Dependence | None
+) -> OperationGroup:
+    first, loop = rows[0], loop_of(rows[0].name)
+    inputs, only_metrics = _depends(rows, dependence)
     flops = [row.flops * row.calls for row in rows if row.flops and row.is_matrix]
     time_s = sum(row.ms for row in rows) * 1e-3
-    return sum(flops) / time_s * 1e-9 if len(flops) == len(rows) and time_s else None
+    least = [rates.least_ms(row) for row in rows]
+    known = [time for time in least if time is not None]
+    return OperationGroup(
+        type=first.type,
+        at=first.at,
+        loop=loop,
+        loop_at=program.line_of(program.by_name.get(loop)),
+        layers=tuple(dict.fromkeys(row.layer for row in rows if row.layer)),
+        rows=tuple(rows),
+        origin=origin_of(first),
+        metrics=tuple(metric.name for metric in program.metrics_of(origin_of(first))),
+        makes=_makes(max(rows, key=lambda row: row.ms), program),
+        inputs=inputs,
+        only_metrics=only_metrics,
+        gflop_s=sum(flops) / time_s * 1e-9 if len(flops) == len(rows) and time_s else None,
+        least_ms=sum(known) if len(known) == len(least) else None,
+        missing="" if len(known) == len(least) else rates.missing(rows[least.index(None)]),
+    )
 
 
 def _makes(row: OperationTime, program: Program) -> str:
@@ -205,15 +255,12 @@ def _makes(row: OperationTime, program: Program) -> str:
     if operation is None or operation.type != row.type or not operation.outputs:
         return ""
     dtype, result = operation.outputs[0]
-    shapes = [shape for _, open_ in operation.inputs if (shape := program.shape(open_)) is not None]
+    shapes = [shape for _, given in operation.inputs if (shape := program.shape(given)) is not None]
     made = program.shape(result)
     if made is None or not shapes:
         return ""
-    return f"{dtype}{_sizes(made)} from {_sizes(max(shapes, key=prod))}"
-
-
-def _sizes(shape: tuple[int, ...]) -> str:
-    return f"[{','.join(str(size) for size in shape)}]"
+    sizes, largest = (",".join(map(str, shape)) for shape in (made, max(shapes, key=prod)))
+    return f"{dtype}[{sizes}] from [{largest}]"
 
 
 def _depends(rows: list[OperationTime], dependence: Dependence | None) -> tuple[frozenset[Source] | None, bool]:
@@ -227,62 +274,21 @@ def _depends(rows: list[OperationTime], dependence: Dependence | None) -> tuple[
     return (None if written or Source.UNKNOWN in sources else sources), only
 
 
-def _group(
-    rows: list[OperationTime], rates: Rates, program: Program, dependence: Dependence | None
-) -> OperationGroup:
-    first, loop = rows[0], loop_of(rows[0].name)
-    inputs, only_metrics = _depends(rows, dependence)
-    group = OperationGroup(
-        type=first.type,
-        at=first.at,
-        loop=loop,
-        loop_at=program.line_of(program.by_name.get(loop)),
-        layers=tuple(dict.fromkeys(row.layer for row in rows if row.layer)),
-        rows=tuple(rows),
-        origin=origin_of(first),
-        metrics=tuple(metric.name for metric in program.metrics_of(origin_of(first))),
-        makes=_makes(max(rows, key=lambda row: row.ms), program),
-        inputs=inputs,
-        only_metrics=only_metrics,
-        gflop_s=_gflop_s(rows),
-    )
-    least = [rates.least_ms(row) for row in rows]
-    known = [time for time in least if time is not None]
-    if len(known) == len(least):
-        return replace(group, least_ms=sum(known))
-    unknown = rows[least.index(None)]
-    return replace(group, missing=rates.missing(unknown))
-
-
 def _placed(row: OperationTime, program: Program) -> OperationTime:
-    """Give an operation of a loop's or a branch's body the layer and the line of the loop.
+    """Give an operation the line of its metric, of the operation whose gradient it is, or of the loop around it.
 
-    TensorFlow inlines the body: its operations' names begin with that of the loop.
+    A gradient's own line is the one that asks for all gradients: where the user's line calls the operation itself,
+    that counts. TensorFlow inlines the bodies of loops and branches: the names in them begin with those of these.
     """
     made = next((metric.at for metric in program.metrics_of(origin_of(row)) if metric.at), None)
     if made:
         return replace(row, at=made)
-    forward = _forward(row, program)
-    if forward is not None:
-        return replace(row, at=program.line_of(forward), layer=row.layer or forward.layer)
-    if row.at or row.layer:
-        return row
-    outer = _innermost(_scopes(row.name), program)
-    if outer is None:
-        return row
-    return replace(row, layer=outer.layer, at=program.line_of(outer))
-
-
-def _forward(row: OperationTime, program: Program) -> Operation | None:
-    """Return the operation whose gradient this one computes, where the user's line calls that; None of others.
-
-    A gradient's own line is the one that asks for all gradients.
-    """
     _, scope, name = row.name.partition(GRADIENT_SCOPE)
-    if not scope or loop_of(row.name):
-        return None
-    found = _innermost((name, *_scopes(name)), program)
-    return found if found and found.direct and found.at else None
+    forward = _innermost((name, *_scopes(name)), program) if scope and not loop_of(row.name) else None
+    if forward and forward.direct and forward.at:
+        return replace(row, at=program.line_of(forward), layer=row.layer or forward.layer)
+    outer = None if row.at or row.layer else _innermost(_scopes(row.name), program)
+    return replace(row, layer=outer.layer, at=program.line_of(outer)) if outer else row
 
 
 def _innermost(names: Iterable[str], program: Program) -> Operation | None:

@@ -28,15 +28,7 @@ from tfdoctor.facts.machine.cpu_contention import SHARED
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.dispatch_shares import DispatchShares
-from tfdoctor.facts.savings.effects_on_stages import (
-    at_most,
-    by_stage_of,
-    factor_of,
-    segment_ms,
-    stage_ms,
-    to_time,
-    to_total,
-)
+from tfdoctor.facts.savings.effects_on_stages import by_stage_of, factor_of, segment_ms, stage_ms, stretched
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
@@ -105,18 +97,23 @@ class StepModel:
         """Take the stages' exposed time from the breakdown, the input's from its pipeline."""
         slower = slowdown(recording, steps)
         tracing = cost if slower >= TRACED_LONGER else None
+        stages = pipeline.stages if pipeline else ()
+        ahead = [segment for segment in (pipeline.segments if pipeline else ()) if segment.overlapped]
+        slowest = max(ahead, key=lambda segment: segment.ms).stages if ahead else {}
+        spent = steps.steady_steps
+        dispatched = sum(activity.dispatch.within(step.start_ps, step.end_ps).total for step in spent) / PS_PER_MS
         return cls(
             device=device.kind,
             exposed=tracing.untraced if tracing else breakdown.median,
             segments=_without_cost(pipeline, tracing) if pipeline else (),
-            host_work=_host_work(activity, steps, breakdown),
+            host_work=max(breakdown["host"], dispatched / sum(step.calls for step in spent)),
             cores=cores,
-            input_ms=sum(stage.work_ms for stage in pipeline.stages) if pipeline else 0.0,
+            input_ms=sum(stage.work_ms for stage in stages),
             floors=roofline.floors if roofline else {},
             dispatch=dispatch,
             slowdown=slower,
             tracing=tracing,
-            elements=_elements(pipeline) if pipeline else 0.0,
+            elements=sum(stage.calls for stage in stages if stage.path in slowest),
         )
 
     @property
@@ -252,10 +249,8 @@ class StepModel:
         a fifth of the step in benchmarks/accuracy.
         """
         effects = tuple(effects)
-        stated = any(effect.stage is Stage.DEVICE and not effect.subject for effect in effects)
-        reduces_input = any(
-            effect.stage is Stage.INPUT and effect.scales < 1 and not effect.spreads for effect in effects
-        )
+        stated = any(one.stage is Stage.DEVICE and not one.subject for one in effects)
+        reduces_input = any(one.stage is Stage.INPUT and one.scales < 1 and not one.spreads for one in effects)
         uncounted = reduces_input and not stated and self.device == DeviceKind.CPU
         return uncounted and not self._freed(by_stage_of(effects))
 
@@ -268,8 +263,7 @@ class StepModel:
         if self.device != DeviceKind.CPU or self.cores is None:
             return 0.0
         remaining = {
-            stage: [effect for effect in own if not effect.overlaps and not effect.spreads]
-            for stage, own in effects.items()
+            stage: [one for one in own if not one.overlaps and not one.spreads] for stage, own in effects.items()
         }
         busy = self.cores.share * self.step_ms  # in ms with all cores at work
         whole = self._rest({})
@@ -322,11 +316,8 @@ class StepModel:
 
         Counted for upper bounds only, where the cores are crowded, and no effect states what the compute gains.
         """
-        bounds = [
-            effect
-            for effect in effects.get(Stage.INPUT, [])
-            if effect.bound is Bound.AT_MOST and not effect.overlaps and not effect.spreads
-        ]
+        inputs = effects.get(Stage.INPUT, [])
+        bounds = [one for one in inputs if one.bound is Bound.AT_MOST and not one.overlaps and not one.spreads]
         stated = any(not effect.subject for effect in effects.get(Stage.DEVICE, []))
         cores = self.cores if self.device == DeviceKind.CPU else None
         if not bounds or stated or cores is None or not (cores.sampled and cores.crowded):
@@ -374,27 +365,20 @@ class StepModel:
         as the rest of the step.
         """
         ahead = [segment for segment in self.segments if segment.overlapped and segment.ms]
-        own = [segment for segment in self.segments if not segment.overlapped and segment.ms]
-        if not (ahead and self.waits):
-            pace = self.step_ms - self.exposed[Stage.INPUT]
-            return (*to_total(own, self.exposed[Stage.INPUT]), *(at_most(s, pace) for s in ahead))
-        slowest = max(ahead, key=lambda segment: segment.ms)
-        others = [segment for segment in ahead if segment is not slowest]
-        pace = self.step_ms - self._serial
-        awaited = [slowest, replace(to_time(slowest, self._wait), overlapped=False)]
-        return (
-            *to_total(own, self._serial),
-            *(at_most(segment, pace) for segment in others),
-            *([to_time(slowest, pace)] if self._limits else awaited),
-        )
-
-
-def _elements(pipeline: InputPipeline) -> float:
-    """Return the elements per step of all stages of the slowest segment that overlaps the step."""
-    ahead = (segment for segment in pipeline.segments if segment.overlapped)
-    slowest = max(ahead, key=lambda segment: segment.ms, default=None)
-    paths = slowest.stages if slowest else ()
-    return sum(stage.calls for stage in pipeline.stages if stage.path in paths)
+        alone = [segment for segment in self.segments if not segment.overlapped and segment.ms]
+        waits = bool(ahead) and self.waits
+        serial = self._serial if waits else self.exposed[Stage.INPUT]  # without segments, of unknown origin
+        pace, own = self.step_ms - serial, sum(segment.ms for segment in alone)
+        made = [stretched(segment, serial / own) for segment in alone] or [
+            PipelineSegment({"": serial}, overlapped=False)
+        ]
+        slowest = max(ahead, key=lambda segment: segment.ms) if waits else None
+        made += [stretched(one, min(one.ms, pace) / one.ms) for one in ahead if one is not slowest]
+        if slowest is None:
+            return tuple(made)
+        if self._limits:
+            return (*made, stretched(slowest, pace / slowest.ms))
+        return (*made, slowest, replace(stretched(slowest, self._wait / slowest.ms), overlapped=False))
 
 
 def _without_cost(pipeline: InputPipeline, tracing: TracingCost | None) -> tuple[PipelineSegment, ...]:
@@ -407,10 +391,3 @@ def _without_cost(pipeline: InputPipeline, tracing: TracingCost | None) -> tuple
         for segment in pipeline.segments
         for left in [tracing.left(segment.ms, sum(cost[path] for path in segment.stages))]
     )
-
-
-def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:
-    """Return the host's launching work per step, in ms; for accelerators."""
-    inside = sum(activity.dispatch.within(step.start_ps, step.end_ps).total for step in steps.steady_steps)
-    calls = sum(step.calls for step in steps.steady_steps)
-    return max(breakdown["host"], inside / PS_PER_MS / calls)

@@ -77,9 +77,8 @@ def from_each_to_next(edges: NDArray[np.int64]) -> Spans:
 
 def holding(times: NDArray[np.int64], spans: Spans) -> NDArray[np.bool_]:
     """Return (n,) which spans hold one of some times, or of some positions, which are sorted."""
-    place = times.searchsorted(spans)
-    held: NDArray[np.bool_] = place[:, 1] > place[:, 0]
-    return held
+    begin, end = times.searchsorted(spans).T
+    return np.asarray(end > begin, np.bool_)
 
 
 def weigh(work: TrainingWork, rows: Rows) -> tuple[int, int]:

@@ -42,45 +42,30 @@ def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
     return list(_calls(work, cut_off, np.zeros(0, np.int64)))
 
 
-def _calls(work: TrainingWork, calls: list[GraphCall], requests: NDArray[np.int64]) -> Iterator[Cycle]:
-    """Yield each function that trains outside of loops of its own, call by call."""
-    direct, gradient = work.having(WORKS, ""), work.having(TrainingRole.GRADIENT)
-    taking = _runs(work, gradient)
-    for group in _groups(work, direct & work.having(TRAINS), calls, taking):
-        rows = direct & np.isin(work.run, np.array([call.run for call in group], np.uint64))
-        if not (rows & work.having(TRAINS)).any():  # it trains in loops
-            continue
-        cycle = _of_calls(work, rows, group, requests)
-        known = any(call.run in taking for call in group)
-        if len(cycle) and (known or cycle.takes_gradients(work.start_ps[gradient])):
-            yield cycle
-
-
 def _runs(work: TrainingWork, rows: Rows) -> set[int]:
     """Return the executions of some operations."""
     return {int(run) for run in np.unique(work.run[rows])} - {0}
 
 
-def _of_calls(work: TrainingWork, rows: Rows, group: list[GraphCall], requests: NDArray[np.int64]) -> Cycle:
-    """Return the rounds of a function's calls: the calls, or the iterations of a loop inside them."""
-    name, weight = group[0].name, weigh(work, rows)
-    if group[0].in_pipeline:
-        return cycle_of(GRAPH, f"the loop over `{name}`", [_spans(group)], weight)
-    looped = _unnamed_loop(work, rows & work.having(TRAINS), group)
-    if looped is not None:
-        return cycle_of(GRAPH, f"the loop inside `{name}`", [looped], weight)
-    spans = _with_requests(_spans(group), requests)
-    return replace(cycle_of(CALL, f"the call of `{name}`", [spans], weight), call=name)
+def _calls(work: TrainingWork, calls: list[GraphCall], requests: NDArray[np.int64]) -> Iterator[Cycle]:
+    """Yield each function that trains outside of loops of its own, call by call.
 
-
-def _groups(work: TrainingWork, training: Rows, calls: list[GraphCall], taking: set[int]) -> list[list[GraphCall]]:
-    """Group calls by function; where some of its graphs take gradients, the others are evaluation."""
-    runs = _runs(work, training)
+    Where some of its graphs take gradients, the others are evaluation.
+    """
+    direct, gradient = work.having(WORKS, ""), work.having(TrainingRole.GRADIENT)
+    taking, training = _runs(work, gradient), _runs(work, direct & work.having(TRAINS))
     by_function: dict[tuple[str, bool], list[GraphCall]] = defaultdict(list)
     for call in calls:
         by_function[call.name, call.in_pipeline].append(call)
-    sorted_out = (_alike(group, taking) or _alike(group, runs) for group in by_function.values())
-    return [group for group in sorted_out if group]
+    for every in by_function.values():
+        group = _alike(every, taking) or _alike(every, training)
+        rows = direct & np.isin(work.run, np.array([call.run for call in group], np.uint64))
+        if not (rows & work.having(TRAINS)).any():  # it trains in loops, or not at all
+            continue
+        cycle = _of_calls(work, rows, group, requests)
+        known = any(call.run in taking for call in group)
+        if len(cycle) and (known or cycle.takes_gradients(work.start_ps[gradient])):
+            yield cycle
 
 
 def _alike(group: list[GraphCall], runs: set[int]) -> list[GraphCall]:
@@ -89,31 +74,32 @@ def _alike(group: list[GraphCall], runs: set[int]) -> list[GraphCall]:
     return [call for call in group if call.function in functions or call.run in runs]
 
 
-def _spans(calls: list[GraphCall]) -> Spans:
-    return pairs_of((call.start_ps, call.end_ps) for call in calls)
-
-
-def _with_requests(spans: Spans, requests: NDArray[np.int64]) -> Spans:
-    """Let calls begin with Python's request for their batch, when nearly every call has one before it."""
-    before = np.append(np.iinfo(np.int64).min, spans[:-1, 1])
-    first = np.searchsorted(requests, before)
+def _of_calls(work: TrainingWork, rows: Rows, group: list[GraphCall], requests: NDArray[np.int64]) -> Cycle:
+    """Return the rounds of a function's calls: the calls, or the iterations of a loop inside them."""
+    name, weight = group[0].name, weigh(work, rows)
+    spans = pairs_of((call.start_ps, call.end_ps) for call in group)
+    if group[0].in_pipeline:
+        return cycle_of(GRAPH, f"the loop over `{name}`", [spans], weight)
+    looped = _unnamed_loop(work, rows & work.having(TRAINS), len(group))
+    if looped is not None:
+        return cycle_of(GRAPH, f"the loop inside `{name}`", [looped], weight)
+    # Calls begin with Python's request for their batch, when nearly every call has one before it.
+    first = np.searchsorted(requests, np.append(np.iinfo(np.int64).min, spans[:-1, 1]))
     last = np.searchsorted(requests, spans[:, 0])
     first[:1] = np.maximum(last[:1] - 1, 0)  # of the many that may precede the first call
     asked = last > first
-    if np.count_nonzero(asked) < MOSTLY * len(spans):
-        return spans
-    starts = spans[:, 0].copy()
-    starts[asked] = requests[first[asked]]
-    return np.stack((starts, spans[:, 1]), axis=1)
+    if np.count_nonzero(asked) >= MOSTLY * len(spans):
+        spans[asked, 0] = requests[first[asked]]
+    return replace(cycle_of(CALL, f"the call of `{name}`", [spans], weight), call=name)
 
 
-# Loops that names do not show: their bodies are functions
+def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:
+    """Return the iterations of a loop that repeats in a call what trains, if there is one.
 
-
-def _unnamed_loop(work: TrainingWork, rows: Rows, calls: list[GraphCall]) -> Spans | None:
-    """Return the iterations of a loop that repeats in a call what trains, if there is one."""
+    Names do not show it where its body is a function.
+    """
     often = most(work, rows)
-    if often <= len(calls):
+    if often <= calls:
         return None
     condition = work.having(TrainingRole.CONDITION) & np.isin(work.run, np.unique(work.run[rows]))
     frames = sorted({work.frame[int(kind)] for kind in np.unique(work.kind[condition])})
@@ -121,7 +107,7 @@ def _unnamed_loop(work: TrainingWork, rows: Rows, calls: list[GraphCall]) -> Spa
     whole = [spans for spans in loops if len(spans) and often >= MOSTLY * len(spans)]
     if whole:
         return max(whole, key=len)
-    if len(calls) >= ALONE or frames:
+    if calls >= ALONE or frames:
         return None
     # From one round of training to the next, when all operations recur equally often.
     edges = beginnings(work, rows, rows, begun=False)

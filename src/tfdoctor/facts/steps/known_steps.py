@@ -16,17 +16,6 @@ from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import END_OF_WINDOW
 
-GRAPH_LOOP = StepSource.GRAPH_LOOP
-"""The recorder's name for a loop inside a tf.function: a marker around its call is not a step."""
-
-
-HIDDEN = (
-    "the training loop is inside a graph, and the trace does not separate its iterations (XLA runs a "
-    "whole loop as one program)"
-)
-CALL_PER_STEP = "call the function once per step to measure the steps"
-
-
 KnownSteps = tuple[StepSource, list[Step]]
 """How the steps were found, and the steps."""
 
@@ -47,9 +36,9 @@ def recorded_steps(
 
 
 def _marked(trace: Trace, recording: Recording, device: Device, framework: Framework) -> KnownSteps | None:
-    """Return the steps that the recorder, markers or the device recorded; None where none did."""
     manifest = recording.manifest
-    if manifest and GRAPH_LOOP in (manifest.steps.source, manifest.window and manifest.window.source):
+    # The recorder's name for a loop inside a tf.function: a marker around its call is not a step.
+    if manifest and StepSource.GRAPH_LOOP in (manifest.steps.source, manifest.window and manifest.window.source):
         return searched_steps(trace, in_graph=True)
     if steps := marked(trace, manifest, any_name=framework.foreign):
         return _closed(StepSource.MARKERS, steps, trace)
@@ -61,20 +50,20 @@ def _marked(trace: Trace, recording: Recording, device: Device, framework: Frame
 def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
     """Look for steps that nobody marked; Keras' train function is known by its name."""
     source, steps = search(trace, in_graph=in_graph)
-    if not steps and not in_graph:
+    if not steps and in_graph:
+        raise Unavailable(
+            "the training loop is inside a graph, and the trace does not separate its iterations (XLA runs a "
+            "whole loop as one program)",
+            "call the function once per step to measure the steps",
+        )
+    if not steps:
         source, steps = CALL, train_function_calls(trace)
     if not steps:
-        if in_graph:
-            raise Unavailable(HIDDEN, CALL_PER_STEP)
         return StepSource.NONE, []
-    if source == CALL:
-        return _closed(source, chain(steps), trace)
-    return source, chain(steps)
+    return _closed(source, chain(steps), trace) if source == CALL else (source, chain(steps))
 
 
 def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
     """Let the last step end with the traced window, where the trace shows when that ended."""
     ends = [event.start_ps for event in trace.host_events(END_OF_WINDOW) if event.start_ps >= steps[-1].call_end_ps]
-    if not ends:
-        return source, steps
-    return source, [*steps[:-1], replace(steps[-1], end_ps=min(ends))]
+    return source, [*steps[:-1], replace(steps[-1], end_ps=min(ends))] if ends else steps

@@ -70,11 +70,5 @@ class PassStarts:
         if not usual or not whole or len(firsts) < max(OCCASIONS, MOST * begun):
             raise Unavailable("the first step of a pass does not take long again and again")
         beyond = len(firsts) * (median(firsts) - usual)
-        return cls(
-            number=len(firsts),
-            pass_steps=pass_steps,
-            long_ms=median(firsts),
-            usual_ms=usual,
-            share=min(1.0, beyond / whole),
-            each_step_ms=beyond / untraced.count,
-        )
+        long, share = median(firsts), min(1.0, beyond / whole)
+        return cls(len(firsts), pass_steps, long, usual, share, beyond / untraced.count)

@@ -95,7 +95,7 @@ def _function(module: SyntaxTree, example: str) -> tuple[cst.FunctionDef, cst.De
     return function, decorators[0]
 
 
-def _is_float(values: Values, value: cst.BaseExpression) -> bool:  # noqa: C901, PLR0911 - one case a kind
+def _is_float(values: Values, value: cst.BaseExpression) -> bool:  # noqa: PLR0911 - one case a kind
     """Say whether an expression is a floating-point number of Python, by how it is written."""
     match value:
         case cst.Float():
