@@ -119,10 +119,12 @@ class Hardware:
             now, then = now / 2 if capability >= (8, 0) else now, then / 2
         source = f"{now:g} FLOP per SM and clock now, {then:g} in {dtype}"
         scalar = gpus.SCALAR_RATES.get(capability)
+        types = {dtype for dtype, first in gpus.TENSOR_CORE_TYPES.items() if capability >= first}
+        types |= {"float64"} if capability in gpus.FP64_CORES else set()
         return replace(
             unknown, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
             sixteen_bit=SixteenBit(dtype, now / then, Bound.AT_MOST, source, scalar and scalar / then),
-            peak_flop_s=_peak(stats, then), multiplies=_tensor_core_types(capability),
+            peak_flop_s=_peak(stats, then), multiplies=frozenset(types),
             strict=capability < (8, 0), reached=gpus.REACHED.get(capability, 1.0),
         )  # fmt: skip
 
@@ -157,13 +159,6 @@ def _unnamed(stats: Stats, units: str) -> str:
     count = str(stats.get("core_count") or "")
     parts = [f"compute capability {major!s}.{minor!s}"] if major and units == SM else []
     return " ".join([*parts, *([f"with {count} {units}"] if count else [])])
-
-
-def _tensor_core_types(capability: tuple[int, int]) -> frozenset[str]:
-    """Return the types that an NVIDIA GPU's Tensor Cores multiply; float32 stands for TF32."""
-    types = {"float16"} | ({"int8", "uint8"} if capability >= (7, 5) else set())
-    types |= {"bfloat16", "float32"} if capability >= (8, 0) else set()
-    return frozenset(types | ({"float64"} if capability in gpus.FP64_CORES else set()))
 
 
 def _amd_chip(stats: Stats) -> str:

@@ -121,6 +121,12 @@ class Program:
         if record is None:
             raise Unavailable(_missing(recording, framework))
         training, place = _training(record), Places.of(recording)
+        datasets = tuple(_dataset(dataset, place) for dataset in record.datasets)
+        circular = False  # as in a damaged record
+        try:
+            TopologicalSorter({dataset.id: dataset.inputs for dataset in datasets}).prepare()
+        except CycleError:
+            circular = True
         # Evaluation repeats names: the graphs of gradients come first, then those around and inside them.
         graphs = sorted(
             (graph for graph in record.graphs if graph.kind != "dataset"),
@@ -129,7 +135,7 @@ class Program:
         return cls(
             tuple(_operations(graphs, place, record.run.fit_at)),
             tuple(Layer(**_shown(layer, place)) for layer in record.layers or ()),
-            _acyclic(tuple(_dataset(dataset, place) for dataset in record.datasets)),
+            tuple(replace(one, inputs=()) for one in datasets) if circular else datasets,
             record.feeds,
             record.input_kind,
             any(graph.zeros is not None for graph in record.graphs),
@@ -309,15 +315,6 @@ def _operations(
                 "zeros": zeros.get(one.name),
             }
             yield Operation(graph=number, **(_shown(one, place) | by_name))
-
-
-def _acyclic(datasets: tuple[Dataset, ...]) -> tuple[Dataset, ...]:
-    """Return datasets, none of which takes what it makes: in a damaged record, none takes anything."""
-    try:
-        TopologicalSorter({dataset.id: dataset.inputs for dataset in datasets}).prepare()
-    except CycleError:
-        return tuple(replace(dataset, inputs=()) for dataset in datasets)
-    return datasets
 
 
 def _dataset(record: recorded.RecordedDataset, place: Places) -> Dataset:

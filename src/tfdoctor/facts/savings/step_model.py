@@ -340,21 +340,14 @@ class StepModel:
         stated = any(effect.narrows for effect in effects.get(Stage.HOST, []))
         if self.dispatch and not stated:
             work[Stage.HOST] *= self.dispatch.left(effects.get(Stage.DEVICE, []))
-        work[Stage.HOST] += max(0.0, self._hidden_host - work[Stage.DEVICE])
+        if self.device != DeviceKind.CPU:
+            # Launching is serial, so what of it overlaps the device's work stays when that shrinks. A host that
+            # leaves the device idle for a time is assumed to launch for at least as long while the device works:
+            # faster kernels only wait longer. Where the device idles longer than it works, the host alone limits.
+            host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
+            hidden = min(device, max(self.kept(Stage.HOST) * self.host_work - host, host))
+            work[Stage.HOST] += max(0.0, hidden - work[Stage.DEVICE])
         return {**work, UNKNOWN: self.exposed.get(UNKNOWN, 0.0)}
-
-    @property
-    def _hidden_host(self) -> float:
-        """The host's work that overlaps the device's: launching is serial, so it stays when compute shrinks.
-
-        A host that leaves the device idle for a time is assumed to launch for at least as long while the
-        device works: faster kernels only wait longer for their launch. So where the device idles longer
-        than it works, the host alone limits the step.
-        """
-        if self.device == DeviceKind.CPU:
-            return 0.0
-        host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
-        return min(device, max(self.kept(Stage.HOST) * self.host_work - host, host))
 
     def _calibrated(self) -> tuple[PipelineSegment, ...]:
         """Return the segments, scaled to agree with the trainer's measured wait.

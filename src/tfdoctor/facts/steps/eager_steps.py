@@ -89,11 +89,10 @@ class OperationSequence:
             often = len(regular[0].spans)
             same = [periods for periods in regular if often - len(periods.spans) <= 1]
             # A step begins with the batch, else with the operation after the last update.
-            yield max(same, key=lambda one: (one.asks, self._until_change(one.steady[0])))
+            yield max(
+                same, key=lambda one: (one.asks, self.changes[self.changes >= one.steady[0]][0] - one.steady[0])
+            )
             regular = regular[len(same) :]
-
-    def _until_change(self, begin: int) -> int:
-        return int(self.changes[self.changes >= begin][0]) - begin
 
     def cycle(self, periods: Periods, finer: Periods | None) -> Cycle:
         """Return the rounds, without the changes that belong to shorter periods inside them."""

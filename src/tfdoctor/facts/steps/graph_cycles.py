@@ -103,7 +103,13 @@ def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:
         return None
     condition = work.having(TrainingRole.CONDITION) & np.isin(work.run, np.unique(work.run[rows]))
     frames = sorted({work.frame[int(kind)] for kind in np.unique(work.kind[condition])})
-    loops = [_held(work, condition & work.having(TrainingRole.CONDITION, frame), rows) for frame in frames]
+    loops = []
+    for frame in frames:
+        in_frame, spans = condition & work.having(TrainingRole.CONDITION, frame), [np.zeros((0, 2), np.int64)]
+        for run in np.unique(work.run[in_frame]):
+            pairs = from_each_to_next(conditions(work, in_frame & (work.run == run)))
+            spans.append(pairs[holding(work.start_ps[rows], pairs)])
+        loops.append(np.concatenate(spans))
     whole = [spans for spans in loops if len(spans) and often >= MOSTLY * len(spans)]
     if whole:
         return max(whole, key=len)
@@ -112,12 +118,3 @@ def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:
     # From one round of training to the next, when all operations recur equally often.
     edges = beginnings(work, rows, rows, begun=False)
     return from_each_to_next(edges) if len(edges) else None
-
-
-def _held(work: TrainingWork, condition: Rows, rows: Rows) -> Spans:
-    """Return the iterations of a loop in all its executions, by its condition."""
-    spans = [np.zeros((0, 2), np.int64)]
-    for run in np.unique(work.run[condition]):
-        pairs = from_each_to_next(conditions(work, condition & (work.run == run)))
-        spans.append(pairs[holding(work.start_ps[rows], pairs)])
-    return np.concatenate(spans)

@@ -53,18 +53,14 @@ def queued_steps(
         if not marked:
             raise Unavailable(str(why), framework.how_to_record) from why
         return "", StepSource.NONE, _unknown() if _late(marked, device) else marked
-    if runs and not (marked and _wait_for(marked, steps)):
+    # A marked step contains the work that it started where equally many runs end in each.
+    ends = np.array([run.call_end_ps for run in steps], np.int64)
+    inside = [int(np.count_nonzero((ends >= step.start_ps) & (ends <= step.call_end_ps))) for step in marked]
+    if runs and (len(set(inside)) != 1 or sum(inside) != len(steps)):
         return name, MODULE_RUNS, steps
     if not runs and _late(marked or steps, device):
         return name, MODULE_RUNS, _kernel_runs(device, f"jit_{name}", len(steps)) or _unknown()
     return ("", StepSource.NONE, marked) if marked else (name, COMPILED_CALLS, steps)
-
-
-def _wait_for(marked: list[Step], runs: list[Step]) -> bool:
-    """Say whether each marked step contains the work that it started: equally many runs end in each."""
-    ends = np.array([run.call_end_ps for run in runs], np.int64)
-    inside = [int(np.count_nonzero((ends >= step.start_ps) & (ends <= step.call_end_ps))) for step in marked]
-    return len(set(inside)) == 1 and sum(inside) == len(runs)
 
 
 def _late(steps: list[Step], device: Device) -> bool:
