@@ -84,15 +84,11 @@ def chained(*stages: Dataset, line: int = 20) -> tuple[Dataset, ...]:
 
     For examples and tests.
     """
-    return tuple(
-        replace(
-            stage,
-            id=number,
-            inputs=(number - 1,) if number else (),
-            at=stage.at or Location("train.py", line + number),
-        )
-        for number, stage in enumerate(stages)
-    )[::-1]
+    made = (
+        replace(stage, id=at, inputs=(at - 1,) if at else (), at=stage.at or Location("train.py", line + at))
+        for at, stage in enumerate(stages)
+    )
+    return tuple(made)[::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +162,9 @@ class Program:
     @cached_property
     def layer_by_name(self) -> Mapping[str, Layer]:
         """The layers by name, without names that layers of different lines share."""
-        layers: dict[str, Layer] = {}
-        shared: set[str] = set()
-        for layer in self.layers:
-            if layer.name in layers and layers[layer.name].at != layer.at:
-                shared.add(layer.name)
-            layers.setdefault(layer.name, layer)
-        return {name: layer for name, layer in layers.items() if name not in shared}
+        layers = {layer.name: layer for layer in self.layers[::-1]}
+        shared = {layer.name for layer in self.layers if layer.at != layers[layer.name].at}
+        return {layer.name: layers[layer.name] for layer in self.layers if layer.name not in shared}
 
     @property
     def first_line(self) -> Location | None:
@@ -303,18 +295,13 @@ def _operations(
         zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
         separable = {kernel.name for kernel in graph.kernels if kernel.separable}
         for one in graph.operations:
-            called = one.direct and not GRADIENT.search(one.name) and (fit_at is None or one.at != fit_at)
-            by_name = {
-                "direct": called,
-                "origin": KerasPart(*one.origin) if one.origin else None,
-                "sources": tuple(
-                    names[at] if at is not None and 0 <= at < len(names) else "" for at in one.sources
-                ),
-                "captured": one.name in graph.captured,
-                "separable": one.name in separable,
-                "zeros": zeros.get(one.name),
-            }
-            yield Operation(graph=number, **(_shown(one, place) | by_name))
+            same = _shown(one, place)
+            same["direct"] = one.direct and not GRADIENT.search(one.name) and (fit_at is None or one.at != fit_at)
+            same["origin"] = KerasPart(*one.origin) if one.origin else None
+            inside = (at if at is not None and 0 <= at < len(names) else -1 for at in one.sources)
+            same["sources"] = tuple("" if at < 0 else names[at] for at in inside)
+            same |= {"separable": one.name in separable, "zeros": zeros.get(one.name)}
+            yield Operation(graph=number, captured=one.name in graph.captured, **same)
 
 
 def _dataset(record: recorded.RecordedDataset, place: Places) -> Dataset:

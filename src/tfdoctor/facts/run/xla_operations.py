@@ -17,13 +17,8 @@ TYPES = {
 }  # fmt: skip
 """Names of types as tensors have them, by XLA's."""
 
-CONVOLUTION = {Pass.FORWARD: "Conv2D", Pass.INPUT: "Conv2DBackpropInput", Pass.FILTER: "Conv2DBackpropFilter"}
-DEPTHWISE = {
-    Pass.FORWARD: "DepthwiseConv2dNative",
-    Pass.INPUT: "DepthwiseConv2dNativeBackpropInput",
-    Pass.FILTER: "DepthwiseConv2dNativeBackpropFilter",
-}
-"""TensorFlow's types of the same computation."""
+GRADIENT = {Pass.FORWARD: "", Pass.INPUT: "BackpropInput", Pass.FILTER: "BackpropFilter"}
+"""The ends of TensorFlow's types of the same computation."""
 
 PARTIAL = frozenset({"dynamic-slice", "dynamic-update-slice", "gather", "scatter", "slice"})
 """Opcodes that read or write a part of an array: its size says nothing about the bytes that are moved."""
@@ -67,14 +62,8 @@ def operation(program: HloProgram, instruction: Instruction, shapes: Mapping[str
     named = instruction.op_name or next((one.op_name for one in inner if one.op_name), "")
     at = instruction.at or next((one.at for one in inner if one.at), None)
     kind, inputs, outputs = _tensors(instruction, inner, shapes, named)
-    return Operation(
-        name=f"{named}/{instruction.name}" if named else instruction.name,
-        type=kind,
-        inputs=inputs,
-        outputs=outputs,
-        at=Location(*at) if at else None,
-        compiled=True,
-    )
+    name = f"{named}/{instruction.name}" if named else instruction.name
+    return Operation(name, kind, inputs, outputs, at=Location(*at) if at else None, compiled=True)
 
 
 def _tensors(
@@ -105,7 +94,7 @@ def _multiplying(matmul: HloMatmul, result: Shape) -> tuple[str, tuple[Tensor, .
         left, right = (*batch, matmul.m, matmul.k), (*batch, matmul.k, matmul.n)
         kind = "BatchMatMulV2" if batch else "MatMul"
         return kind, ((dtype, left), (dtype, right)), ((made, (*batch, matmul.m, matmul.n)),)
-    kinds = DEPTHWISE if matmul.depthwise else CONVOLUTION
+    kind = "DepthwiseConv2dNative" if matmul.depthwise else "Conv2D"
     features = matmul.k * matmul.groups
     read, written = (dtype, (1, 1, matmul.m, features)), (dtype, (1, 1, matmul.m, matmul.n))
     kernel, sizes = (dtype, (1, matmul.window, matmul.k, matmul.n)), ("int32", (4,))
@@ -114,4 +103,4 @@ def _multiplying(matmul: HloMatmul, result: Shape) -> tuple[str, tuple[Tensor, .
         Pass.INPUT: ((sizes, kernel, written), (read,)),
         Pass.FILTER: ((read, sizes, written), (kernel,)),
     }[matmul.convolves]
-    return kinds[matmul.convolves], inputs, tuple((made, dims) for _, dims in outputs)
+    return kind + GRADIENT[matmul.convolves], inputs, tuple((made, dims) for _, dims in outputs)
