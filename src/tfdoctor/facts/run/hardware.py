@@ -9,18 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from tfdoctor.facts.run import gpu_rates as gpus
+from tfdoctor.facts.run import matrix_units as cpus
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.matrix_units import (
-    AMX_TILE,
-    CPU_UNITS,
-    FLOAT32,
-    FLOAT32_ON_CPU,
-    ONEDNN_TILE,
-    Float32Time,
-    SixteenBit,
-    Tile,
-)
+from tfdoctor.facts.run.matrix_units import FLOAT32, Float32Time, SixteenBit, Tile
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound
@@ -75,12 +67,12 @@ class Hardware:
             why = f"the trace does not name the CPU{more}"
             return cls(DeviceKind.CPU, cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
-        tile = ONEDNN_TILE if "avx512f" in flags else None
-        tile = AMX_TILE if tile and "amx_bf16" in flags else tile
-        for flag, unit, sixteen_bit in CPU_UNITS:
+        tile = cpus.ONEDNN_TILE if "avx512f" in flags else None
+        tile = cpus.AMX_TILE if tile and "amx_bf16" in flags else tile
+        for flag, unit, sixteen_bit in cpus.CPU_UNITS:
             if flag in flags:
                 known = cls(DeviceKind.CPU, name, unit, sixteen_bit, tile, cores=cores)
-                return replace(known, float32=FLOAT32_ON_CPU[unit])
+                return replace(known, float32=cpus.FLOAT32_ON_CPU[unit])
         why = f"{name} has no 16-bit matrix instructions (avx512_bf16 or amx_bf16)"
         return cls(DeviceKind.CPU, name, tile=tile, cores=cores, missing=why)
 

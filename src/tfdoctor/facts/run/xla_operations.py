@@ -69,7 +69,6 @@ def operation(program: HloProgram, instruction: Instruction, shapes: Mapping[str
 def _tensors(
     instruction: Instruction, inner: list[Instruction], shapes: Mapping[str, tuple[Shape, ...]], named: str
 ) -> tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Return the type, the inputs and the results of an instruction."""
     matmuls = [one.matmul for one in inner if one.matmul]
     if len(matmuls) == 1:
         return _multiplying(matmuls[0], instruction.shapes[0])

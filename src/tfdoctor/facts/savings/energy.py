@@ -181,6 +181,5 @@ def _meter(counters: Sequence[EnergyCounter], training: Sequence[Span]) -> Energ
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """Return the sum of values; None where one of them is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None

@@ -292,7 +292,6 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
 
 
 def _innermost(names: Iterable[str], program: Program) -> Operation | None:
-    """Return the first of some operations that the program has."""
     return next((program.by_name[name] for name in names if name in program.by_name), None)
 
 

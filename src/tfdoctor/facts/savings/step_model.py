@@ -272,7 +272,6 @@ class StepModel:
         return min(self.step_ms, inputs * self._input_left(remaining) + (busy - inputs) * left)
 
     def _input_left(self, effects: Mapping[Stage, list[Effect]]) -> float:
-        """Return the share of the input's work that is left after effects."""
         now = sum(segment.ms for segment in self.segments)
         input_effects = effects.get(Stage.INPUT, [])
         if not now:
@@ -328,7 +327,6 @@ class StepModel:
         return max(0.0, min(gone * beside / cores.usable, own * SHARED))
 
     def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
-        """Return the step without its input, in ms."""
         return sum(self._rest_parts(effects).values())
 
     def _rest_parts(self, effects: Mapping[Stage, list[Effect]]) -> dict[str, float]:

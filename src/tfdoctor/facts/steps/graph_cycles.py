@@ -7,18 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.steps.cycle import (
-    CALL,
-    GRAPH,
-    MOSTLY,
-    Cycle,
-    Rows,
-    Spans,
-    cycle_of,
-    from_each_to_next,
-    holding,
-    weigh,
-)
+from tfdoctor.facts.steps.cycle import CALL, GRAPH, MOSTLY, Cycle, Rows, Spans, cycle_of, from_each_to_next, holding
 from tfdoctor.facts.steps.graph_calls import GraphCall, batch_requests, graph_calls
 from tfdoctor.facts.steps.graph_loops import beginnings, conditions, graph_loops, most
 from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, TrainingWork
@@ -43,7 +32,6 @@ def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
 
 
 def _runs(work: TrainingWork, rows: Rows) -> set[int]:
-    """Return the executions of some operations."""
     return {int(run) for run in np.unique(work.run[rows])} - {0}
 
 
@@ -76,13 +64,13 @@ def _alike(group: list[GraphCall], runs: set[int]) -> list[GraphCall]:
 
 def _of_calls(work: TrainingWork, rows: Rows, group: list[GraphCall], requests: NDArray[np.int64]) -> Cycle:
     """Return the rounds of a function's calls: the calls, or the iterations of a loop inside them."""
-    name, weight = group[0].name, weigh(work, rows)
+    name = group[0].name
     spans = pairs_of((call.start_ps, call.end_ps) for call in group)
     if group[0].in_pipeline:
-        return cycle_of(GRAPH, f"the loop over `{name}`", [spans], weight)
+        return cycle_of(GRAPH, f"the loop over `{name}`", [spans], work, rows)
     looped = _unnamed_loop(work, rows & work.having(TRAINS), len(group))
     if looped is not None:
-        return cycle_of(GRAPH, f"the loop inside `{name}`", [looped], weight)
+        return cycle_of(GRAPH, f"the loop inside `{name}`", [looped], work, rows)
     # Calls begin with Python's request for their batch, when nearly every call has one before it.
     first = np.searchsorted(requests, np.append(np.iinfo(np.int64).min, spans[:-1, 1]))
     last = np.searchsorted(requests, spans[:, 0])
@@ -90,7 +78,7 @@ def _of_calls(work: TrainingWork, rows: Rows, group: list[GraphCall], requests: 
     asked = last > first
     if np.count_nonzero(asked) >= MOSTLY * len(spans):
         spans[asked, 0] = requests[first[asked]]
-    return replace(cycle_of(CALL, f"the call of `{name}`", [spans], weight), call=name)
+    return replace(cycle_of(CALL, f"the call of `{name}`", [spans], work, rows), call=name)
 
 
 def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:

@@ -6,20 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.steps.cycle import (
-    GRAPH,
-    MOSTLY,
-    Cycle,
-    Rows,
-    Spans,
-    cycle_of,
-    from_each_to_next,
-    holding,
-    weigh,
-)
+from tfdoctor.facts.steps.cycle import GRAPH, MOSTLY, Cycle, Rows, Spans, cycle_of, from_each_to_next, holding
 from tfdoctor.facts.steps.graph_calls import GraphCall
 from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, TrainingWork
-from tfdoctor.trace.names import FUNCTION_RUN
+from tfdoctor.trace.names import FUNCTION_RUN, GRADIENT
 
 CUT_OFF = 2
 """Iterations that the ends of the trace may cut."""
@@ -39,8 +29,9 @@ def graph_loops(work: TrainingWork, calls: list[GraphCall]) -> Iterator[Cycle]:
     names = {call.run: call.name for call in calls}
     gradients = work.start_ps[work.having(TrainingRole.GRADIENT)]
     uncertain: list[str] = []
-    for frame in work.frames():  # an outer one's name comes before those inside it
-        if any(frame.startswith(f"{outer}/") for outer in uncertain):
+    frames = {work.frame[int(kind)] for kind in np.flatnonzero((work.role & TRAINS) != 0)} - {""}
+    for frame in sorted(frames):  # an outer one's name comes before those inside it
+        if GRADIENT.search(frame) or any(frame.startswith(f"{outer}/") for outer in uncertain):
             continue
         loops = list(_of_frame(work, frame, names))
         certain = [loop for loop in loops if len(loop) and loop.takes_gradients(gradients)]
@@ -69,8 +60,8 @@ def _of_frame(work: TrainingWork, frame: str, names: dict[int, str]) -> Iterator
             begun = runs
         rows = body & np.isin(work.run, np.array(begun, np.uint64))
         where = f"the loop `{frame}`" + (f" of `{name}`" if name else "")
-        loop = cycle_of(GRAPH, where, [spans[run] for run in begun], weigh(work, rows))
-        yield loop if _alternates(work, rows, loop) else cycle_of(GRAPH, where, [], (0, 0))
+        loop = cycle_of(GRAPH, where, [spans[run] for run in begun], work, rows)
+        yield loop if _alternates(work, rows, loop) else cycle_of(GRAPH, where, [], work, rows)
 
 
 def _iterations(work: TrainingWork, body: Rows, condition: Rows, *, begun: bool) -> Spans:
@@ -95,7 +86,6 @@ def conditions(work: TrainingWork, condition: Rows) -> NDArray[np.int64]:
 
 
 def _most_frequent(work: TrainingWork, rows: Rows) -> NDArray[np.int64]:
-    """Return when the most frequent operation occurred."""
     kind = np.bincount(work.kind[rows]).argmax()
     return np.asarray(work.start_ps[rows & (work.kind == kind)], np.int64)
 
@@ -140,7 +130,6 @@ def _nearest(first: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _times_by_operation(work: TrainingWork, rows: Rows, least: int, highest: int) -> list[NDArray[np.int64]]:
-    """Return the times of each operation that occurs so often."""
     order = np.argsort(work.kind[rows], kind="stable")
     counts = np.bincount(work.kind[rows])
     by_operation = np.split(work.start_ps[rows][order], np.cumsum(counts[counts > 0])[:-1])

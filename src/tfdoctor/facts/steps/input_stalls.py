@@ -95,7 +95,6 @@ def _divide(times: npt.NDArray[np.float64]) -> float:
 
 
 def _stalled(steps: Sequence[Step], long: Sequence[bool], waits: Intervals, usual_ms: float) -> tuple[bool, ...]:
-    """Return which of the long steps mostly wait for input beyond the usual time."""
     return tuple(
         is_long and waited_ms >= MOSTLY * (step.total_ms - usual_ms)
         for step, is_long in zip(steps, long, strict=True)

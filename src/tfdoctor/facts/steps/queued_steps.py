@@ -64,7 +64,6 @@ def queued_steps(
 
 
 def _late(steps: list[Step], device: Device) -> bool:
-    """Whether the device still works a step or more after the host's last one."""
     lines = work_lines(device.busiest) if device.busiest and device.kind != DeviceKind.CPU else ()
     ends = [int((line.start_ps + line.duration_ps).max()) for line in lines if len(line)]
     late = max(ends, default=0) - steps[-1].end_ps

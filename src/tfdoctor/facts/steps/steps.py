@@ -198,7 +198,6 @@ class StepSpans(Intervals):
 
 
 def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailable:
-    """Return why there are no steps: as the recorder says, else by what the trace lacks."""
     manifest = recording.manifest
     if manifest is not None and manifest.trace_gap is not None:
         return Unavailable(manifest.trace_gap.why)

@@ -74,11 +74,6 @@ class TrainingWork:
             kinds &= np.array([of_kind == frame for of_kind in self.frame], dtype=bool)
         return np.asarray(kinds[self.kind], np.bool_)
 
-    def frames(self) -> list[str]:
-        """Return the loops that train by themselves, not by loops inside them, without gradients' loops."""
-        training = {self.frame[int(kind)] for kind in np.flatnonzero((self.role & TRAINS) != 0)} - {""}
-        return sorted(frame for frame in training if not GRADIENT.search(frame))
-
 
 def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
     """Return the role of an event's kind, 0 for none, and its frame."""
