@@ -1,6 +1,6 @@
 """The instructions of XLA's programs as operations with shapes, types and lines, as facts expect them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -36,24 +36,16 @@ class XlaOperations:
     @classmethod
     def measure(cls, xla_programs: XlaPrograms) -> Self:
         """Convert the instructions of all programs that have a fingerprint."""
-        operations = {
-            (fingerprint[1], instruction.name): operation
-            for module, program in xla_programs.programs.items()
-            if (fingerprint := PROGRAM.search(module))
-            for instruction, operation in _operations(program)
-        }
+        operations = {}
+        for module, program in xla_programs.programs.items():
+            fingerprint = PROGRAM.search(module)
+            fused = {call for one in program.instructions() if one.opcode == "fusion" for call in one.calls}
+            for number, computation in program.computations.items() if fingerprint else ():
+                shapes = {instruction.name: instruction.shapes for instruction in computation}
+                for instruction in computation if number not in fused else ():
+                    if fingerprint and instruction.opcode not in IDLE:
+                        operations[fingerprint[1], instruction.name] = operation(program, instruction, shapes)
         return cls(operations)
-
-
-def _operations(program: HloProgram) -> Iterator[tuple[Instruction, Operation]]:
-    """Yield the instructions that kernels run: those that no fusion contains."""
-    every = program.instructions()
-    fused = {call for one in every if one.opcode == "fusion" for call in one.calls}
-    for number, computation in program.computations.items():
-        shapes = {instruction.name: instruction.shapes for instruction in computation}
-        for instruction in computation if number not in fused else ():
-            if instruction.opcode not in IDLE:
-                yield instruction, operation(program, instruction, shapes)
 
 
 def operation(program: HloProgram, instruction: Instruction, shapes: Mapping[str, tuple[Shape, ...]]) -> Operation:

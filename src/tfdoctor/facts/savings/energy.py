@@ -77,7 +77,12 @@ class Energy:
         counters = [*counters_of(recording.samples)]
         if not counters:
             raise Unavailable(f"no counter of energy was read{framework.with_tfdoctor}")
-        training = _training(recording, phases)
+        log, window = recording.run, window_of(recording)
+        training: tuple[Span, ...] = () if window is None else ((window[0] / NS, window[1] / NS),)
+        if log is not None and phases is not None and phases.whole and log.process.started_unix_ns:
+            zero = log.process.started_unix_ns / NS + RunClock.of(log, recording.manifest).begin
+            steps = [span for span in phases.spans if span.phase is Phase.STEPS]
+            training = tuple((zero + span.start_s, zero + span.end_s) for span in steps)
         sources = ([one for one in counters if one.source is source] for source in EnergySource)
         meters = tuple(meter for own in sources if (meter := _meter(own, training)))
         if not meters:
@@ -144,17 +149,6 @@ def counters_of(samples: Iterable[MachineSample]) -> Iterator[EnergyCounter]:
         yield EnergyCounter(
             source, tuple(at for at, _ in values), tuple(value for _, value in values), loads.get(name, [])
         )
-
-
-def _training(recording: Recording, phases: RunPhases | None) -> tuple[Span, ...]:
-    """Return when training steps ran; where only a window of them is known, that."""
-    log = recording.run
-    if log is not None and phases is not None and phases.whole and log.process.started_unix_ns:
-        zero = log.process.started_unix_ns / NS + RunClock.of(log, recording.manifest).begin
-        steps = [span for span in phases.spans if span.phase is Phase.STEPS]
-        return tuple((zero + span.start_s, zero + span.end_s) for span in steps)
-    window = window_of(recording)
-    return () if window is None else ((window[0] / NS, window[1] / NS),)
 
 
 def _meter(counters: Sequence[EnergyCounter], training: Sequence[Span]) -> EnergyMeter | None:

@@ -226,7 +226,12 @@ def _group(
     rows: list[OperationTime], rates: Rates, program: Program, dependence: Dependence | None
 ) -> OperationGroup:
     first, loop = rows[0], loop_of(rows[0].name)
-    inputs, only_metrics = _depends(rows, dependence)
+    names = [row.operation.name if row.operation else row.name for row in rows]
+    inputs: frozenset[Source] | None = None
+    if dependence:
+        inputs = frozenset(source for name in names for source in dependence.sources(name))
+        written = inputs == {Source.VARIABLES} and not all(map(dependence.feeds_gradients, names))
+        inputs = None if written or Source.UNKNOWN in inputs else inputs
     flops = [row.flops * row.calls for row in rows if row.flops and row.is_matrix]
     time_s = sum(row.ms for row in rows) * 1e-3
     least = [rates.least_ms(row) for row in rows]
@@ -242,7 +247,7 @@ def _group(
         metrics=tuple(metric.name for metric in program.metrics_of(origin_of(first))),
         makes=_makes(max(rows, key=lambda row: row.ms), program),
         inputs=inputs,
-        only_metrics=only_metrics,
+        only_metrics=dependence is not None and all(map(dependence.only_metrics, names)),
         gflop_s=sum(flops) / time_s * 1e-9 if len(flops) == len(rows) and time_s else None,
         least_ms=sum(known) if len(known) == len(least) else None,
         missing="" if len(known) == len(least) else rates.missing(rows[least.index(None)]),
@@ -261,17 +266,6 @@ def _makes(row: OperationTime, program: Program) -> str:
         return ""
     sizes, largest = (",".join(map(str, shape)) for shape in (made, max(shapes, key=prod)))
     return f"{dtype}[{sizes}] from [{largest}]"
-
-
-def _depends(rows: list[OperationTime], dependence: Dependence | None) -> tuple[frozenset[Source] | None, bool]:
-    """Return what operations are computed from, and whether only metrics use them."""
-    if dependence is None:
-        return None, False
-    names = [row.operation.name if row.operation else row.name for row in rows]
-    sources = frozenset(source for name in names for source in dependence.sources(name))
-    only = all(dependence.only_metrics(name) for name in names)
-    written = sources == {Source.VARIABLES} and not all(map(dependence.feeds_gradients, names))
-    return (None if written or Source.UNKNOWN in sources else sources), only
 
 
 def _placed(row: OperationTime, program: Program) -> OperationTime:

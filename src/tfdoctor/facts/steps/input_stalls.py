@@ -10,7 +10,6 @@ from itertools import pairwise
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
 from tfdoctor.recording.agent import UntracedSteps
@@ -71,7 +70,13 @@ def input_bursts(
     untraced step shows at least half of that.
     """
     times, among = np.array([step.total_ms for step in steps]), np.array(steady, np.bool_)
-    long, none = among & (times > _divide(times[among])), (False,) * len(steps)
+    none, ordered = (False,) * len(steps), np.sort(times[among])
+    below, sums = np.arange(1, len(ordered)), np.cumsum(ordered)[:-1]
+    if not len(below):
+        return none
+    # The longest of the short steps, where those of two kinds differ most: Otsu's method.
+    apart = (ordered.sum() - sums) / (len(ordered) - below) - sums / below
+    long = among & (times > ordered[np.argmax(below * below[::-1] * apart**2)])
     short = among & ~long
     if not long.any() or not short.any() or times[long].mean() < BURSTS * times[short].mean():
         return none
@@ -83,15 +88,6 @@ def input_bursts(
         return none
     mean_ms = untraced.mean_ms if untraced else None
     return none if mean_ms and mean_ms < usual_ms + beyond_ms / len(steps) / 2 else stalled
-
-
-def _divide(times: npt.NDArray[np.float64]) -> float:
-    """Return the time up to which steps are short, where those of two kinds differ most: by Otsu's method."""
-    ordered = np.sort(times)
-    below = np.arange(1, len(ordered))
-    sums = np.cumsum(ordered)[:-1]
-    apart = (ordered.sum() - sums) / (len(ordered) - below) - sums / below
-    return float(ordered[np.argmax(below * below[::-1] * apart**2)]) if len(below) else np.inf
 
 
 def _stalled(steps: Sequence[Step], long: Sequence[bool], waits: Intervals, usual_ms: float) -> tuple[bool, ...]:

@@ -14,7 +14,7 @@ from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.step import Step, chain
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.trace import Event, Line, Plane, Trace
+from tfdoctor.trace import Event, Plane, Trace
 from tfdoctor.trace.names import TRAINING_CALLS
 
 TRAINING = re.compile(r"train|TraceContext|step", re.IGNORECASE)
@@ -85,22 +85,14 @@ def step_line(plane: Plane | None) -> list[Step]:
 
 
 def train_function_calls(trace: Trace) -> list[Step]:
-    """Return the calls of Keras' train function: of several, those of the one with the most time."""
+    """Return the calls of Keras' train function: of several concrete ones, those of the one with the most time."""
     by_function: dict[str, list[Step]] = defaultdict(list)
     for line in trace.host_lines:
         for index in np.flatnonzero(is_named(line, TRAINING_CALLS.__contains__)).tolist():
             event = line.event(index)
-            calls = by_function[_called_function(line, index) or event.name]
+            inner = map(line.event, range(index + 1, min(index + 8, len(line))))
+            inside = (one for one in inner if one.start_ps < event.end_ps)
+            named = (str(name) for one in inside if (name := one.stats.get("eager_op")))  # by EagerExecute
+            calls = by_function[next(named, event.name)]
             calls.append(Step(len(calls), event.start_ps, event.end_ps, event.end_ps))
     return chain(max(by_function.values(), key=lambda calls: sum(step.total_ms for step in calls), default=[]))
-
-
-def _called_function(line: Line, index: int) -> str:
-    """Return the concrete function that a call runs: the nested EagerExecute names it."""
-    end = line.start_ps[index] + line.duration_ps[index]
-    for inner in range(index + 1, min(index + 8, len(line))):
-        if line.start_ps[inner] >= end:
-            break
-        if name := line.stats.of(inner).get("eager_op"):
-            return str(name)
-    return ""

@@ -72,7 +72,15 @@ def choose(cycles: list[Cycle]) -> Cycle:
     for other in others:
         if other not in alternating and first.total_ps < OUTWEIGHS * other.total_ps:
             raise _undecided(first, other, "with similar total times")
-    return _together([first, *alternating])
+    # A round of alternating cycles lasts from the first one's start to the last one's end.
+    joined = [first, *alternating]
+    begins = min(joined, key=lambda cycle: int(cycle.starts_ps[0]))
+    ends = begins.ends_ps.copy()
+    for other in joined:
+        place = np.searchsorted(begins.starts_ps, other.starts_ps, side="right") - 1
+        np.maximum.at(ends, place, other.ends_ps)
+    where = " with ".join([begins.where, *(cycle.where for cycle in joined if cycle is not begins)])
+    return replace(begins, where=where, ends_ps=ends)
 
 
 def _undecided(cycle: Cycle, other: Cycle, why: str) -> Unavailable:
@@ -96,14 +104,3 @@ def _yields(cycle: Cycle, other: Cycle) -> bool:
     if not cycle.updates:  # the other has the optimizer, and this one only counts its rounds
         return other.updates > 0 or other.activities >= CLEARLY * cycle.activities
     return other.updates >= OWN_UPDATES * cycle.updates
-
-
-def _together(cycles: list[Cycle]) -> Cycle:
-    """Join alternating cycles: a round lasts from the first one's start to the last one's end."""
-    first = min(cycles, key=lambda cycle: int(cycle.starts_ps[0]))
-    ends = first.ends_ps.copy()
-    for other in cycles:
-        place = np.searchsorted(first.starts_ps, other.starts_ps, side="right") - 1
-        np.maximum.at(ends, place, other.ends_ps)
-    where = " with ".join(cycle.where for cycle in [first, *(cycle for cycle in cycles if cycle is not first)])
-    return replace(first, where=where, ends_ps=ends)
