@@ -92,7 +92,14 @@ class LayerCalls:
         values = values_of(tuple(program.by_name.values()))
         calls: dict[str, list[LayerCall]] = defaultdict(list)
         equal: dict[str, dict[frozenset[Value], list[LayerCall]]] = defaultdict(lambda: defaultdict(list))
-        for (layer, scope), members in _members(program).items():
+        training = {operation.name for operation in program.training}
+        number = Counter(layer.name for layer in program.layers)
+        scopes: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+        for operation in program.by_name.values():
+            known = operation.name in training and number[operation.layer] < SEVERAL
+            if known and (scope := _scope(operation)):
+                scopes[operation.layer, scope].append(operation)
+        for (layer, scope), members in scopes.items():
             ran = tuple(one.name for one in members if one.name in times)
             if ran:
                 first = next((one for one in members if one.at), members[0])
@@ -109,18 +116,6 @@ class LayerCalls:
     def of(self, name: str) -> CalledLayer | None:
         """Return the calls of a layer; None where a step calls it once at most."""
         return next((layer for layer in self.layers if layer.name == name), None)
-
-
-def _members(program: Program) -> dict[tuple[str, str], list[Operation]]:
-    """Return the operations of each call of a layer, by the layer's name and the scope of the call."""
-    training = {operation.name for operation in program.training}
-    number = Counter(layer.name for layer in program.layers)
-    calls: dict[tuple[str, str], list[Operation]] = defaultdict(list)
-    for operation in program.by_name.values():
-        known = operation.name in training and number[operation.layer] < SEVERAL
-        if known and (scope := _scope(operation)):
-            calls[operation.layer, scope].append(operation)
-    return calls
 
 
 def _scope(operation: Operation) -> str:

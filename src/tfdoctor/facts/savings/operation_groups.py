@@ -138,13 +138,17 @@ class OperationGroups:
         dependence: Dependence | None,
     ) -> Self:
         """Group the operations of the step, and compare each with the rates of the hardware."""
-        rates, known = Rates.of(operations, hardware), program or Program()
+        known = program or Program()
+        bytes_s = operations.streaming_rate if hardware.kind == DeviceKind.CPU else hardware.bandwidth_bytes_s
         rows: dict[tuple[object, ...], list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
             placed = _placed(results.sized(row), known)
             place = placed.at or placed.layer or placed.name
             rows[placed.type, loop_of(placed.name), place, origin_of(row)].append(placed)
-        groups = [_group(own, rates, known, dependence) for own in rows.values()]
+        groups = []
+        for own in rows.values():
+            least = [_least_ms(row, hardware, bytes_s) for row in own]
+            groups.append(_group(own, least, known, dependence))
         best: dict[str, float] = {}  # the rate that this run reaches for products of a type
         for group in groups:
             if group.gflop_s and group.each_ms >= LONG_MS:
@@ -158,59 +162,6 @@ class OperationGroups:
         return sum(group.ms for group in self.groups)
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """What the device can do, per second; None is unknown.
-
-    The memory's rate on a CPU is the one at which this run's own elementwise operations stream.
-    """
-
-    bytes_s: float | None
-    flop_s: float | None  # in the fastest 16-bit type
-    float32_share: float = 1.0  # of that rate, in float32
-    on_cpu: bool = False
-
-    @classmethod
-    def of(cls, operations: Operations, hardware: Hardware) -> Self:
-        """Take the hardware's peaks."""
-        on_cpu = hardware.kind == DeviceKind.CPU
-        memory = operations.streaming_rate if on_cpu else hardware.bandwidth_bytes_s
-        share = hardware.sixteen_bit.scales if hardware.sixteen_bit else 1.0
-        return cls(memory, hardware.peak_flop_s, share, on_cpu)
-
-    def bounds(self, row: OperationTime) -> bool:
-        """Say whether the bytes and FLOPs of an operation bound its time."""
-        if row.is_matrix or row.is_fused:
-            return True
-        return row.type in STREAMED if self.on_cpu else not NEVER_STREAMED.search(row.type)
-
-    def least_ms(self, row: OperationTime) -> float | None:
-        """Return the least time of an operation in its present types, in ms per step; None is unknown.
-
-        Tensors that fit into a cache move faster than this: such a least time is too long, not too short.
-        """
-        memory = row.nbytes / self.bytes_s if row.nbytes and self.bytes_s else None
-        if memory is None or not self.bounds(row):
-            return None
-        compute = 0.0
-        if row.is_matrix:
-            if not self.flop_s or row.flops is None or row.precision == "float64":
-                return None
-            share = self.float32_share if row.precision == "float32" else 1
-            compute = row.flops / (self.flop_s * share)
-        return max(memory, compute) * row.calls * 1e3
-
-    def missing(self, row: OperationTime) -> str:
-        """Return why the least time of an operation is unknown."""
-        if not self.bounds(row):
-            return "its bytes do not bound its time"
-        if row.nbytes is None:
-            return "shapes unknown"
-        if not self.bytes_s:
-            return "memory bandwidth unknown"
-        return "peak FLOP/s unknown" if not self.flop_s else "FLOPs unknown"
-
-
 def loop_of(name: str) -> str:
     """Return the name of the loop whose body holds an operation; "" where none does."""
     found = LOOP.match(name)
@@ -222,8 +173,32 @@ def origin_of(row: OperationTime) -> KerasPart | None:
     return row.operation.origin if row.operation else None
 
 
+def _least_ms(row: OperationTime, hardware: Hardware, bytes_s: float | None) -> float | str:
+    """Return the least time of an operation in its present types, in ms per step; else why it is unknown.
+
+    Tensors that fit into a cache move faster than the memory's rate, which on a CPU is the one at which this run's
+    own elementwise operations stream: such a least time is too long, not too short.
+    """
+    on_cpu, peak = hardware.kind == DeviceKind.CPU, hardware.peak_flop_s
+    streams = row.type in STREAMED if on_cpu else not NEVER_STREAMED.search(row.type)
+    if not (streams or row.is_matrix or row.is_fused):
+        return "its bytes do not bound its time"
+    if row.nbytes is None:
+        return "shapes unknown"
+    if not bytes_s:
+        return "memory bandwidth unknown"
+    unmeasured = row.is_matrix and (not peak or row.flops is None or row.precision == "float64")
+    if unmeasured or not row.nbytes:
+        return "FLOPs unknown" if peak else "peak FLOP/s unknown"
+    compute = 0.0
+    if row.is_matrix and peak and row.flops is not None:  # the peak is of the fastest 16-bit type
+        share = hardware.sixteen_bit.scales if hardware.sixteen_bit and row.precision == "float32" else 1.0
+        compute = row.flops / (peak * share)
+    return max(row.nbytes / bytes_s, compute) * row.calls * 1e3
+
+
 def _group(
-    rows: list[OperationTime], rates: Rates, program: Program, dependence: Dependence | None
+    rows: list[OperationTime], least: list[float | str], program: Program, dependence: Dependence | None
 ) -> OperationGroup:
     first, loop = rows[0], loop_of(rows[0].name)
     names = [row.operation.name if row.operation else row.name for row in rows]
@@ -234,8 +209,7 @@ def _group(
         inputs = None if written or Source.UNKNOWN in inputs else inputs
     flops = [row.flops * row.calls for row in rows if row.flops and row.is_matrix]
     time_s = sum(row.ms for row in rows) * 1e-3
-    least = [rates.least_ms(row) for row in rows]
-    known = [time for time in least if time is not None]
+    missing = next((why for why in least if isinstance(why, str)), "")
     return OperationGroup(
         type=first.type,
         at=first.at,
@@ -249,8 +223,8 @@ def _group(
         inputs=inputs,
         only_metrics=dependence is not None and all(map(dependence.only_metrics, names)),
         gflop_s=sum(flops) / time_s * 1e-9 if len(flops) == len(rows) and time_s else None,
-        least_ms=sum(known) if len(known) == len(least) else None,
-        missing="" if len(known) == len(least) else rates.missing(rows[least.index(None)]),
+        least_ms=None if missing else sum(time for time in least if not isinstance(time, str)),
+        missing=missing,
     )
 
 
