@@ -114,8 +114,15 @@ class Program:
             Unavailable: the trace was not recorded by tfdoctor, or the hook could not record it.
         """
         record = recording.program
+        if record is None and framework.foreign:
+            raise Unavailable(f"the program of a run of {framework.title} is not recorded")
+        if record is None and recording.run is not None:
+            missing = recording.manifest.missing if recording.manifest else ()
+            said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
+            raise Unavailable(next(said, "the run built no operations, layers or datasets of TensorFlow"))
         if record is None:
-            raise Unavailable(_missing(recording, framework))
+            why = "the trace does not contain the program (shapes, layers, lines)"
+            raise Unavailable(why + "; record with `tfdoctor profile`")
         training, place = _training(record), Places.of(recording)
         datasets = tuple(_dataset(dataset, place) for dataset in record.datasets)
         circular = False  # as in a damaged record
@@ -268,16 +275,6 @@ class Places:
         above = (f"{folder.rstrip('/')}/" for folder in self.folders)
         folder = next((folder for folder in above if path.startswith(folder)), "")
         return path.removeprefix(folder)
-
-
-def _missing(recording: Recording, framework: Framework) -> str:
-    if framework.foreign:
-        return f"the program of a run of {framework.title} is not recorded"
-    if recording.run is None:
-        return "the trace does not contain the program (shapes, layers, lines); record with `tfdoctor profile`"
-    missing = recording.manifest.missing if recording.manifest else ()
-    said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
-    return next(said, "the run built no operations, layers or datasets of TensorFlow")
 
 
 def _shown(record: Any, place: Places) -> dict[str, Any]:  # noqa: ANN401 - any part of the record

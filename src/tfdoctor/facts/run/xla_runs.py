@@ -6,7 +6,6 @@ first operation that every run has exactly once occurs again.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,25 +50,22 @@ def module_runs(core: Plane) -> tuple[ProgramRuns, ...]:
     kinds: dict[str, list[int]] = defaultdict(list)  # of each program's operations, by its fingerprint
     for index, kind in enumerate(operations.types if operations else ()):
         kinds[str(int(kind.stats.get("program_id", 0)) % 2**64)].append(index)
-    runs = [_runs(modules, int(kind), operations, kinds) for kind in np.unique(modules.kind)]
-    return tuple(sorted(runs, key=lambda module: -module.busy_ps))
-
-
-def _runs(modules: Line, kind: int, line: Line | None, by_program: Mapping[str, list[int]]) -> ProgramRuns:
-    name = modules.types[kind].name
-    indices = np.flatnonzero(modules.kind == kind)
-    starts = modules.start_ps[indices]
-    ends = starts + modules.duration_ps[indices]
-    stats = [modules.stats.of(int(index)) for index in indices]
-    runs = tuple((int(stat["run_id"]), int(stat.get("queue_id", 0))) for stat in stats if "run_id" in stat)
-    first, last = starts, ends
-    names: tuple[str, ...] = ()
-    own = by_program.get(name.rpartition("(")[2].rstrip(")"), [])
-    operations = np.flatnonzero(np.isin(line.kind, own)) if line else np.zeros(0, np.intp)
-    if line and len(operations):
-        first, last = _bounds(line, operations, starts, ends)
-        names = tuple(str(line.types[one].stats.get("tf_op", "")) for one in np.unique(line.kind[operations]))
-    return ProgramRuns(name, starts, ends, first, last, names, runs if len(runs) == len(indices) else ())
+    programs = []
+    for kind in np.unique(modules.kind).tolist():
+        name, indices = modules.types[kind].name, np.flatnonzero(modules.kind == kind)
+        starts = modules.start_ps[indices]
+        ends = starts + modules.duration_ps[indices]
+        stats = [modules.stats.of(int(index)) for index in indices]
+        runs = tuple((int(stat["run_id"]), int(stat.get("queue_id", 0))) for stat in stats if "run_id" in stat)
+        first, last, names = starts, ends, list[str]()
+        own = kinds.get(name.rpartition("(")[2].rstrip(")"), [])
+        if operations is not None and np.isin(operations.kind, own).any():
+            rows = np.flatnonzero(np.isin(operations.kind, own))
+            first, last = _bounds(operations, rows, starts, ends)
+            names = [str(operations.types[one].stats.get("tf_op", "")) for one in np.unique(operations.kind[rows])]
+        runs = runs if len(runs) == len(indices) else ()
+        programs.append(ProgramRuns(name, starts, ends, first, last, tuple(names), runs))
+    return tuple(sorted(programs, key=lambda program: -program.busy_ps))
 
 
 def _bounds(

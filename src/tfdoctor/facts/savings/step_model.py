@@ -98,14 +98,19 @@ class StepModel:
         slower = slowdown(recording, steps)
         tracing = cost if slower >= TRACED_LONGER else None
         stages = pipeline.stages if pipeline else ()
-        ahead = [segment for segment in (pipeline.segments if pipeline else ()) if segment.overlapped]
+        segments = pipeline.segments if pipeline else ()
+        ahead = [segment for segment in segments if segment.overlapped]
         slowest = max(ahead, key=lambda segment: segment.ms).stages if ahead else {}
+        if tracing:  # without the profiler's cost of their calls, each of which is an event
+            cost_ms = {stage.path: stage.calls * tracing.each_ms for stage in stages}
+            own = [tracing.left(one.ms, sum(cost_ms[path] for path in one.stages)) for one in segments]
+            segments = tuple(stretched(one, left) for one, left in zip(segments, own, strict=True))
         spent = steps.steady_steps
         dispatched = sum(activity.dispatch.within(step.start_ps, step.end_ps).total for step in spent) / PS_PER_MS
         return cls(
             device=device.kind,
             exposed=tracing.untraced if tracing else breakdown.median,
-            segments=_without_cost(pipeline, tracing) if pipeline else (),
+            segments=segments,
             host_work=max(breakdown["host"], dispatched / sum(step.calls for step in spent)),
             cores=cores,
             input_ms=sum(stage.work_ms for stage in stages),
@@ -370,15 +375,3 @@ class StepModel:
         if self._limits:
             return (*made, stretched(slowest, pace / slowest.ms))
         return (*made, slowest, replace(stretched(slowest, self._wait / slowest.ms), overlapped=False))
-
-
-def _without_cost(pipeline: InputPipeline, tracing: TracingCost | None) -> tuple[PipelineSegment, ...]:
-    """Return the segments without the profiler's cost of their calls, each of which is an event."""
-    if tracing is None:
-        return pipeline.segments
-    cost = {stage.path: stage.calls * tracing.each_ms for stage in pipeline.stages}
-    return tuple(
-        replace(segment, stages={path: time * left for path, time in segment.stages.items()})
-        for segment in pipeline.segments
-        for left in [tracing.left(segment.ms, sum(cost[path] for path in segment.stages))]
-    )

@@ -24,7 +24,15 @@ def recorded_steps(
     trace: Trace, recording: Recording, device: Device, xla_programs: XlaPrograms, framework: Framework
 ) -> tuple[str, KnownSteps | None]:
     """Return the program whose runs are the steps ("" for none), and the steps that need no search."""
-    known_steps = _marked(trace, recording, device, framework)
+    manifest, known_steps = recording.manifest, None
+    # The recorder's name for a loop inside a tf.function: a marker around its call is not a step.
+    if manifest and StepSource.GRAPH_LOOP in (manifest.steps.source, manifest.window and manifest.window.source):
+        known_steps = searched_steps(trace, in_graph=True)
+    elif steps := marked(trace, manifest, any_name=framework.foreign):
+        known_steps = _closed(StepSource.MARKERS, steps, trace)
+    elif steps := step_line(device.busiest):
+        on_tpu = device.kind == DeviceKind.TPU
+        known_steps = _closed(StepSource.TPU_STEPS if on_tpu else StepSource.MARKERS, steps, trace)
     if framework.foreign and (recording.traces or recording.run is None):
         marked_steps = known_steps[1] if known_steps else []
         program, source, steps = queued_steps(trace, device, xla_programs, framework, marked_steps)
@@ -33,18 +41,6 @@ def recorded_steps(
         program, steps = module_steps(device, xla_programs)
         return program, _closed(MODULE_RUNS, steps, trace) if steps else None
     return "", known_steps
-
-
-def _marked(trace: Trace, recording: Recording, device: Device, framework: Framework) -> KnownSteps | None:
-    manifest = recording.manifest
-    # The recorder's name for a loop inside a tf.function: a marker around its call is not a step.
-    if manifest and StepSource.GRAPH_LOOP in (manifest.steps.source, manifest.window and manifest.window.source):
-        return searched_steps(trace, in_graph=True)
-    if steps := marked(trace, manifest, any_name=framework.foreign):
-        return _closed(StepSource.MARKERS, steps, trace)
-    if steps := step_line(device.busiest):
-        return _closed(StepSource.TPU_STEPS if device.kind == DeviceKind.TPU else StepSource.MARKERS, steps, trace)
-    return None
 
 
 def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
