@@ -36,8 +36,8 @@ __all__ = [
 
 Shape = tuple[int | None, ...]
 Tensor = TensorType
-Layer = recorded.KerasLayer[Location]
-Metric = recorded.KerasMetric[Location]
+Layer = recorded.AnyLayer[Location]
+Metric = recorded.AnyMetric[Location]
 
 
 @dataclass(frozen=True, slots=True)
