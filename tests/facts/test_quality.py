@@ -21,6 +21,8 @@ from tfdoctor.trace import Trace
 
 SECOND = 1_000_000_000
 
+ACCOUNT = RunLog(RunProcess(), {}, {}, ())
+
 
 def quality(of: Trace | None = None, beside: Manifest | None = None, **samples: Any) -> Quality:
     given = [{"unix_ns": 1, "host": samples}] if samples else []
@@ -76,15 +78,24 @@ def test_uneven_steps(long: float, *, uneven: bool) -> None:
     assert ("step times vary" in doubts(traced)) is uneven
 
 
-def test_events_that_the_profiler_dropped() -> None:
-    dropped = trace([markers(8, 10)], warnings=("Detected GPU events dropped on vm: 12 events",))
-    assert "dropped events" in doubts(dropped)
-    assert quality(dropped).level == "low"
-    assert doubts(trace([markers(8, 10)], warnings=("something harmless",))) == ""
-
-
-def test_an_error_of_the_profiler() -> None:
-    assert "the profiler reported an error (boom)" in doubts(trace([markers(8, 10)], errors=("boom",)))
+@pytest.mark.parametrize(
+    ("told", "beside", "said", "level"),
+    [
+        ({"warnings": ("Detected GPU events dropped on vm: 12 events",)}, {}, "dropped events", "low"),
+        ({"warnings": ("something harmless",)}, {}, "", "high"),
+        ({"errors": ("boom",)}, {}, "the profiler reported an error (boom)", "low"),
+        ({}, {"window": TracedWindow(contains_warmup=True)}, "warm-up", "medium"),
+        ({}, {"window": TracedWindow()}, "", "high"),
+        ({}, {"missing": (Missing("graphs", "3 of 40 graphs were not"),)}, "3 of 40 graphs were not", "medium"),
+        ({}, {"finished": False}, "cut off", "medium"),
+    ],
+)
+def test_what_the_profiler_and_the_recorder_say(
+    told: dict[str, Any], beside: dict[str, Any], said: str, level: str
+) -> None:
+    found = quality(trace([markers(8, 10)], **told), manifest(**beside))
+    assert [said in doubt.what for doubt in found.doubts] == [True] * bool(said)
+    assert found.level == level
 
 
 def test_a_missing_cupti_is_said_once_and_with_its_remedy() -> None:
@@ -95,11 +106,6 @@ def test_a_missing_cupti_is_said_once_and_with_its_remedy() -> None:
     assert doubt.grave
 
 
-def test_warm_up_within_the_window() -> None:
-    assert "warm-up" in doubts(None, manifest(window=TracedWindow(contains_warmup=True)))
-    assert doubts(None, manifest(window=TracedWindow())) == ""
-
-
 def test_a_trace_that_was_cut_for_its_cost_is_said_with_it() -> None:
     costs = (WindowCost(2, "cost", start_s=0.5, stop_s=0.25), WindowCost(5, "cost", slowed_s=1.25))
     cut = manifest(window=TracedWindow(steps=5, stopped_by="cost"), costs=costs)
@@ -108,15 +114,6 @@ def test_a_trace_that_was_cut_for_its_cost_is_said_with_it() -> None:
     assert "it cost 2 s" in doubt.what
     assert "--no-trace" in doubt.remedy
     assert doubts(None, manifest(window=TracedWindow(steps=5, stopped_by="steps"), costs=costs)) == ""
-
-
-def test_graphs_that_were_left_out_are_said_with_the_reason() -> None:
-    why = "3 of 40 graphs were not recorded"
-    assert why in doubts(None, manifest(missing=(Missing("graphs", why),)))
-
-
-def test_a_recording_that_was_cut_off() -> None:
-    assert "cut off" in doubts(None, manifest(finished=False))
 
 
 @pytest.mark.parametrize(("before", "slowed"), [(9.2, False), (9.0, True)])
@@ -228,17 +225,15 @@ def test_a_run_that_was_not_sampled_says_how_to_sample_it() -> None:
         samples()
 
 
-def test_steps_that_are_mostly_the_profilers_are_not_trusted() -> None:
-    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=5.0)))
+@pytest.mark.parametrize(
+    ("untraced_ms", "level", "more"),
+    [(5.0, "low", ""), (4.9, "low", ", because most of the traced time is the profiler's own cost")],
+)
+def test_steps_that_are_mostly_the_profilers_are_not_trusted(untraced_ms: float, level: str, more: str) -> None:
+    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=untraced_ms)))
     found = quality(trace([markers(20, 10)]), slowed)
-    assert found.level == "low"
-    assert found.doubts[0].remedy == "confirm with a timer before you change anything"
-
-
-def test_most_of_the_time_is_tracing_only_above_twice_the_time() -> None:
-    slowed = manifest(steps=StepsSeen(untraced=UntracedSteps(count=9, median_ms=4.9)))
-    found = quality(trace([markers(20, 10)]), slowed)
-    assert "because most of the traced time is the profiler's own cost" in found.doubts[0].remedy
+    assert found.level == level
+    assert found.doubts[0].remedy == f"confirm with a timer before you change anything{more}"
 
 
 @pytest.mark.parametrize(("long", "level"), [(89.0, "high"), (91.0, "medium"), (359.0, "medium"), (361.0, "low")])
@@ -251,7 +246,7 @@ def test_steps_left_out_with_most_of_the_time(long: float, level: str) -> None:
 
 def test_steps_left_out_are_in_the_account_of_a_run() -> None:
     traced = trace([steps_of(*(10.0,) * 4, 361.0, *(10.0,) * 5)])
-    found = chart(traced, replace(recording(), run=RunLog(RunProcess(), {}, {}, ()))).fact(Quality)
+    found = chart(traced, replace(recording(), run=ACCOUNT)).fact(Quality)
     assert found.level == "medium"
     assert [doubt.cause for doubt in found.doubts] == ["the account of the run has their time"]
 
@@ -262,9 +257,6 @@ def test_short_steps_that_nothing_timed_without_the_profiler(ms: float, *, doubt
     gpu, steps = Device(DeviceKind.GPU, 1, 1), Steps.uniform(8, ms)
     found = Quality.measure(trace([markers(8, ms)]), gpu, recording(), steps, None, Framework("JAX"), None)
     assert any("without the profiler" in doubt.what for doubt in found.doubts) == doubtful
-
-
-ACCOUNT = RunLog(RunProcess(), {}, {}, ())
 
 
 @pytest.mark.parametrize(

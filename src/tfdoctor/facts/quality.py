@@ -13,7 +13,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
 from tfdoctor.recording import Manifest, Recording
-from tfdoctor.recording.manifest import Ending, MissingPart
+from tfdoctor.recording.manifest import MissingPart
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
 from tfdoctor.terms.kinds import Phase, TrustLevel
 from tfdoctor.trace import Trace
@@ -71,11 +71,9 @@ class Doubt:
 
     def beyond(self, limits: Mapping[str, float]) -> bool:
         """Whether the amount is beyond its limit; a doubt without a limit always counts."""
-        if not self.limit:
-            return True
         if self.limit == "steps":
             return self.amount < limits[self.limit]
-        return self.amount > limits[self.limit]
+        return not self.limit or self.amount > limits[self.limit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +102,10 @@ class Quality:
         """Collect every reason to doubt the figures."""
         doubts = list(_of_profiler(trace, device, framework))
         if isinstance(steps, Unavailable):
-            children = list(_of_children(phases)) if phases else []
-            doubts += children or _of_none(steps, recording)
-            doubts += _of_recording(recording)
+            doubts += [*_of_none(steps, recording, phases), *_of_recording(recording)]
         else:
             doubts += [*_of_steps(steps, recording, framework), *_of_recording(recording)]
-            doubts += [*_of_overhead(steps, recording, framework), *_of_machine(samples)]
+            doubts += _of_window(steps, recording, framework, samples)
         ordered = sorted(doubts, key=lambda doubt: not doubt.grave)
         return cls(
             0 if isinstance(steps, Unavailable) else steps.count,
@@ -136,96 +132,67 @@ def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator
         yield Doubt(device.missing.why, device.missing.remedy, grave=True)
     for text in trace.warnings:
         if EVENTS_DROPPED in text:
-            yield Doubt(
-                f"the profiler dropped events ({text})",
-                "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)",
-                grave=True,
-            )
-    for text in trace.errors:
-        if not device.missing:
-            yield Doubt(f"the profiler reported an error ({text})", "fix it and record again", grave=True)
+            fewer = "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)"
+            yield Doubt(f"the profiler dropped events ({text})", fewer, grave=True)
+    for text in () if device.missing else trace.errors:
+        yield Doubt(f"the profiler reported an error ({text})", "fix it and record again", grave=True)
     for text in trace.damage:
         yield Doubt(text, "record again", grave=False)
 
 
-def _of_none(why: Unavailable, recording: Recording) -> Iterator[Doubt]:
+def _of_none(why: Unavailable, recording: Recording, phases: RunPhases | None) -> Iterator[Doubt]:
     """Doubt a recording without traced steps, unless it is of a run that was to have none, or trained nothing.
 
     Of a run that failed at once even the account says little: what follows in a whole run is missing.
     """
     cause = "" if why.remedy else str(why)
+    share = phases.share(Phase.CHILDREN) if phases and not phases.of(Phase.STEPS) else 0.0
+    if share >= MATTERS:
+        what = f"{percent(share)} of the run are waiting for child processes, in which no training step was seen"
+        remedy = "if one of them trains, record its own command: `tfdoctor profile -- COMMAND`"
+        yield Doubt(what, remedy, grave=False)
+        return
     if recording.run is None:
         yield Doubt("no training step was found in the trace", why.remedy, grave=True, cause=cause)
         return
     manifest, other = recording.manifest or Manifest(), recording.run.other_framework
-    if other is None and _failed(manifest.outcome) and manifest.steps.seen <= 1:
-        which = "second" if manifest.steps.seen else "first"
-        what = f"the run ended before its {which} training step was over"
+    end, seen = manifest.outcome, manifest.steps.seen
+    if other is None and (end.exit_code or end.signal or end.error) and seen <= 1:
+        what = f"the run ended before its {'second' if seen else 'first'} training step was over"
         yield Doubt(what, "let it train, and record again", grave=True)
         return
     asked = manifest.plan is None or manifest.plan.trace
-    if other or (asked and (manifest.steps.seen or recording.traces)):
+    if other or (asked and (seen or recording.traces)):
         yield Doubt("no training step was traced", why.remedy, grave=False, cause=cause)
 
 
-def _of_children(phases: RunPhases) -> Iterator[Doubt]:
-    """Doubt a run that waits for child processes, of which none that trains was seen."""
-    share = phases.share(Phase.CHILDREN)
-    if share < MATTERS or phases.of(Phase.STEPS):
-        return
-    what = f"{percent(share)} of the run are waiting for child processes, in which no training step was seen"
-    remedy = "if one of them trains, record its own command: `tfdoctor profile -- COMMAND`"
-    yield Doubt(what, remedy, grave=False)
-
-
-def _failed(ending: Ending) -> bool:
-    """Return whether a run ended in an error, or was ended."""
-    return bool(ending.exit_code or ending.signal or ending.error)
-
-
 def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:
-    number = "1 training step was" if steps.count == 1 else f"{steps.count} training steps were"
-    start = ", which may be the start-up" if steps.count == 1 else ""
-    yield Doubt(
-        f"only {number} traced{start}",
-        "trace a training loop of 20 steps or more",
-        grave=steps.count == 1,
-        limit="steps",
-        amount=steps.count,
-    )
+    one = steps.count == 1
+    what = "only 1 training step was" if one else f"only {steps.count} training steps were"
+    what += " traced, which may be the start-up" if one else " traced"
+    remedy = "trace a training loop of 20 steps or more"
+    yield Doubt(what, remedy, grave=one, limit="steps", amount=steps.count)
     if steps.count < FEW_STEPS:
         return
-    more = f"trace {_more(recording, framework)}"
-    yield from _of_steps_left_out(steps, more, whole_run=recording.run is not None)
+    plan = recording.manifest.plan if recording.manifest else None
+    by_time = plan is not None and (plan.seconds or not plan.steps)
+    options = "" if framework.foreign else " (--steps 100)"
+    more = "trace for longer (--for 10s)" if by_time and not framework.foreign else f"trace more steps{options}"
+    whole = sum(step.end_ps - step.start_ps for step in steps.steps)
+    steady = sum(step.end_ps - step.start_ps for step in steps.steady_steps)
+    if (
+        whole - steady > LEFT_OUT * whole
+    ):  # a breakdown without most of the traced time, which the account of a run has
+        outliers = counted(len(steps.steps) - len(steps.steady_steps), "outlier step")
+        what = f"{percent(1 - steady / whole)} of the traced time is in {outliers}, which the breakdown excludes"
+        if recording.run is not None:
+            yield Doubt(what, "", grave=False, cause="the account of the run has their time")
+        else:
+            remedy = f"{more} to see how often such steps occur; if they recur, fix them first"
+            yield Doubt(what, remedy, grave=whole - steady > NEARLY_ALL * whole)
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     what = f"step times vary (interquartile range: {percent(spread)} of the median)"
     yield Doubt(what, more, grave=False, limit="uneven", amount=spread)
-
-
-def _of_steps_left_out(steps: Steps, more: str, *, whole_run: bool) -> Iterator[Doubt]:
-    """Doubt a breakdown without most of the traced time, which the account of a run has."""
-    whole = sum(step.end_ps - step.start_ps for step in steps.steps)
-    steady = sum(step.end_ps - step.start_ps for step in steps.steady_steps)
-    if (whole - steady) > LEFT_OUT * whole:
-        outliers = len(steps.steps) - len(steps.steady_steps)
-        what = (
-            f"{percent(1 - steady / whole)} of the traced time is in {counted(outliers, 'outlier step')}, "
-            "which the breakdown excludes"
-        )
-        if whole_run:
-            yield Doubt(what, "", grave=False, cause="the account of the run has their time")
-            return
-        remedy = f"{more} to see how often such steps occur; if they recur, fix them first"
-        yield Doubt(what, remedy, grave=whole - steady > NEARLY_ALL * whole)
-
-
-def _more(recording: Recording, framework: Framework) -> str:
-    """Return how to trace more of a run like this."""
-    if framework.foreign:
-        return "more steps"
-    plan = recording.manifest.plan if recording.manifest else None
-    by_time = plan is not None and (plan.seconds or not plan.steps)
-    return "for longer (--for 10s)" if by_time else "more steps (--steps 100)"
 
 
 def _of_recording(recording: Recording) -> Iterator[Doubt]:
@@ -237,17 +204,6 @@ def _of_recording(recording: Recording) -> Iterator[Doubt]:
     if manifest.window and manifest.window.contains_warmup:
         what = "the traced window contains warm-up steps, because the first training loop is short"
         yield Doubt(what, "train for more steps than warm-up and traced window together", grave=False)
-    yield from _of_cost(manifest)
-    if manifest.background and not _ended(recording, manifest):
-        numbers = ", ".join(map(str, manifest.background))
-        what = f"the run went on in the background (process {numbers}), which was not waited for"
-        yield Doubt(what, "once it has ended, run `tfdoctor report` on the recording", grave=True)
-    if not manifest.finished:
-        yield Doubt("the recording was cut off", "record again", grave=False)
-
-
-def _of_cost(manifest: Manifest) -> Iterator[Doubt]:
-    """Doubt what was recorded in part, so that tfdoctor takes no large part of the run."""
     if manifest.window and manifest.cut_by_cost:
         cost = duration(1e3 * sum(window.seconds for window in manifest.costs))
         what = (
@@ -259,41 +215,36 @@ def _of_cost(manifest: Manifest) -> Iterator[Doubt]:
     for gap in manifest.missing:
         if gap.what == MissingPart.GRAPHS:
             yield Doubt(gap.why, "trace each function once", grave=False)
-
-
-def _ended(recording: Recording, manifest: Manifest) -> bool:
-    """Return whether the recording has the end of a process that went on in the background."""
     run = recording.run
-    return bool(run and run.end and run.process.pid in manifest.background)
+    if manifest.background and not (run and run.end and run.process.pid in manifest.background):
+        numbers = ", ".join(map(str, manifest.background))
+        what = f"the run went on in the background (process {numbers}), which was not waited for"
+        yield Doubt(what, "once it has ended, run `tfdoctor report` on the recording", grave=True)
+    if not manifest.finished:
+        yield Doubt("the recording was cut off", "record again", grave=False)
 
 
-def _of_overhead(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:
-    """Doubt steps that tracing made slower, or that are so short that it may have."""
+def _of_window(
+    steps: Steps, recording: Recording, framework: Framework, samples: Samples | None
+) -> Iterator[Doubt]:
+    """Doubt steps that tracing made slower, that are so short that it may have, or beside which others worked."""
     slowed_by = slowdown(recording, steps)
     if slowed_by > 1.0:
         untraced = milliseconds(steps.median_ms / slowed_by)
         what = f"tracing made the steps {percent(slowed_by - 1)} slower ({untraced} without tracing)"
-        grave, remedy = slowed_by > DISTORTED, _remedy_of_slowdown(slowed_by)
-        yield Doubt(what, remedy, grave=grave, limit="slowed", amount=slowed_by - 1)
+        remedy = CONFIRM
+        if slowed_by <= DISTORTED:
+            remedy = "in the evidence, rely on shares rather than on milliseconds"
+        elif slowed_by > MOSTLY_TRACING:
+            remedy = f"{CONFIRM}, because most of the traced time is the profiler's own cost"
+        yield Doubt(what, remedy, grave=slowed_by > DISTORTED, limit="slowed", amount=slowed_by - 1)
     if recording.manifest is None and framework.foreign and steps.median_ms < SHORT_MS:
         what = (
             f"steps of {milliseconds(steps.median_ms)} were traced, and no step was timed without the profiler, "
             "whose own cost may be most of the host's time in steps this short"
         )
         yield Doubt(what, CONFIRM, grave=False)
-
-
-def _remedy_of_slowdown(slowed_by: float) -> str:
-    if slowed_by <= DISTORTED:
-        return "in the evidence, rely on shares rather than on milliseconds"
-    if slowed_by <= MOSTLY_TRACING:
-        return CONFIRM
-    return f"{CONFIRM}, because most of the traced time is the profiler's own cost"
-
-
-def _of_machine(samples: Samples | None) -> Iterator[Doubt]:
     if samples and samples.other_cores is not None:
         cores = samples.other_cores
         what = f"other programs used {cores:.1f} cores while the steps were traced"
-        remedy = "record on an idle machine"
-        yield Doubt(what, remedy, grave=False, limit="busy_cores", amount=cores)
+        yield Doubt(what, "record on an idle machine", grave=False, limit="busy_cores", amount=cores)

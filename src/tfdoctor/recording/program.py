@@ -123,7 +123,7 @@ class RecurrentArguments:
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot build it by its alias
-class KerasLayer(Generic[At]):
+class AnyLayer(Generic[At]):
     """A Keras layer and the line that creates it."""
 
     name: str
@@ -137,11 +137,11 @@ class KerasLayer(Generic[At]):
     masks: bool = False  # it makes a mask of padded positions
 
 
-RecordedLayer = KerasLayer[SourceLine]
+RecordedLayer = AnyLayer[SourceLine]
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot build it by its alias
-class KerasMetric(Generic[At]):
+class AnyMetric(Generic[At]):
     """A Keras metric and the line that creates it."""
 
     name: str
@@ -395,7 +395,7 @@ class ProgramRecord:
 
     graphs: Annotated[tuple[RecordedGraph, ...], WHOLE] = ()
     layers: Annotated[tuple[RecordedLayer, ...] | None, WHOLE] = None
-    metrics: Annotated[tuple[KerasMetric[SourceLine], ...], WHOLE] = ()
+    metrics: Annotated[tuple[AnyMetric[SourceLine], ...], WHOLE] = ()
     datasets: Annotated[tuple[RecordedDataset, ...], WHOLE] = ()
     feeds: int | None = None
     input_kind: str = ""

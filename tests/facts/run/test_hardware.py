@@ -55,12 +55,7 @@ def test_a_v100_multiplies_in_float16() -> None:
     ("capability", "dtype", "scales"),
     [
         ((7, 5), "float16", 1 / 8),
-        ((8, 0), "bfloat16", 1 / 2),
-        ((8, 6), "bfloat16", 1 / 2),
-        ((8, 9), "bfloat16", 1 / 2),
-        ((9, 0), "bfloat16", 1 / 2),
-        ((10, 0), "bfloat16", 1 / 2),
-        ((12, 0), "bfloat16", 1 / 2),
+        *[(known, "bfloat16", 1 / 2) for known in ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))],
     ],
 )
 def test_from_ampere_on_float32_runs_as_tf32_already(
@@ -244,14 +239,8 @@ def test_a_cpu_that_nobody_recorded_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("name", "width"),
     [
-        ("TPU v2", 128),
-        ("TPU v3", 128),
-        ("TPU v4", 128),
-        ("TPU v5 lite", 128),
-        ("TPU v5p", 128),
-        ("TPU v6 lite", 256),
-        ("TPU v7x", 256),
-        ("TPU7x", 256),
+        *[(f"TPU {generation}", 128) for generation in ("v2", "v3", "v4", "v5 lite", "v5p")],
+        *[(name, 256) for name in ("TPU v6 lite", "TPU v7x", "TPU7x")],
     ],
 )
 def test_the_width_of_a_tpus_unit_by_generation(name: str, width: int) -> None:
@@ -282,13 +271,9 @@ def test_the_report_is_about_the_busiest_device() -> None:
 @pytest.mark.parametrize(
     ("call", "kind"),
     [
-        ("cuLaunchKernel", "GPU"),
-        ("cuLaunchKernelEx", "GPU"),
-        ("cudaLaunchKernel", "GPU"),
-        ("cudaLaunchCooperativeKernel", "GPU"),
-        ("hipExtModuleLaunchKernel", "GPU"),
-        ("Launch", "CPU"),
-        ("my_LaunchKernel", "CPU"),
+        *[(call, "GPU") for call in ("cuLaunchKernel", "cuLaunchKernelEx", "cudaLaunchKernel")],
+        *[(call, "GPU") for call in ("cudaLaunchCooperativeKernel", "hipExtModuleLaunchKernel")],
+        *[(call, "CPU") for call in ("Launch", "my_LaunchKernel")],
     ],
 )
 def test_a_host_that_launches_kernels_has_a_gpu_that_the_trace_lacks(call: str, kind: str) -> None:

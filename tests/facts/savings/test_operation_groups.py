@@ -8,8 +8,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import SixteenBit
 from tfdoctor.facts.run.program import Operation, Program, Shape
-from tfdoctor.facts.savings.allocated_results import AllocatedResults
-from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
+from tfdoctor.facts.savings.operation_groups import AllocatedResults, OperationGroup, OperationGroups, loop_of
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Location
 

@@ -61,10 +61,10 @@ class Device:
             if busy:
                 most = max(busy)
                 used = sum(1 for total in busy if total and total >= IDLE * most)
-                missing = None if used else _why_missing(trace)
-                return cls(kind, len(planes), used, planes[busy.index(most)], missing)
-        launches = trace.host and any(DRIVER_LAUNCH.match(one.name) for one in trace.host.types)
-        if launches:
+                said = " ".join((*trace.errors, *trace.warnings)).lower()
+                why = NO_PERMISSION if "privilege" in said else NO_CUPTI if "cupti" in said else NO_KERNELS
+                return cls(kind, len(planes), used, planes[busy.index(most)], None if used else why)
+        if trace.host and any(DRIVER_LAUNCH.match(one.name) for one in trace.host.types):
             return cls(DeviceKind.GPU, 0, 0, missing=NO_GPU)
         return cls(DeviceKind.CPU, 1, 1, trace.host)
 
@@ -77,10 +77,3 @@ def work_lines(plane: Plane) -> tuple[Line, ...]:
 def spans(line: Line) -> Intervals:
     """Return when any event of a line ran."""
     return Intervals.merged(line.start_ps, line.start_ps + line.duration_ps)
-
-
-def _why_missing(trace: Trace) -> MissingWork:
-    messages = " ".join((*trace.errors, *trace.warnings)).lower()
-    if "insufficient_privileges" in messages or "privilege" in messages:
-        return NO_PERMISSION
-    return NO_CUPTI if "cupti" in messages else NO_KERNELS

@@ -6,7 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.recording import Recording
-from tfdoctor.trace import EventType, Trace
+from tfdoctor.trace import Trace
 from tfdoctor.trace.names import ITERATOR
 
 TENSORFLOW, JAX, PYTORCH = "TensorFlow", "JAX", "PyTorch/XLA"
@@ -45,10 +45,11 @@ class Framework:
     @classmethod
     def measure(cls, trace: Trace, recording: Recording, xla_programs: XlaPrograms) -> Self:
         """Read what the profiler wrote of itself, else the events that only one framework emits."""
-        name, version, evidence = _identified(trace, recording)
-        tf_data = any(kind.name.startswith(ITERATOR) for kind in _kinds(trace))
+        kinds = trace.host.types if trace.host else ()
         other = recording.run.other_framework if recording.run else None
         by_keras = xla_programs.by_keras or bool(other and other.keras)
+        name, version, evidence = _identified(trace, recording)
+        tf_data = any(kind.name.startswith(ITERATOR) for kind in kinds)
         return cls(name, version, evidence, name == JAX and by_keras, tf_data)
 
     @property
@@ -89,7 +90,7 @@ def _identified(trace: Trace, recording: Recording) -> tuple[str, str, str]:
         if version := str(plane.stats.get("jax_version") or ""):
             return JAX, version, f"the profiler recorded JAX {version}"
     for framework, sign in SIGNS:
-        for kind in _kinds(trace):
+        for kind in trace.host.types if trace.host else ():
             if sign.fullmatch(kind.name):
                 return framework, "", f"the trace contains the event {kind.name}"
     other = recording.run.other_framework if recording.run else None
@@ -99,7 +100,3 @@ def _identified(trace: Trace, recording: Recording) -> tuple[str, str, str]:
     if "tensorflow" in versions:
         return TENSORFLOW, versions["tensorflow"], "it was recorded by tfdoctor"
     return "", "", ""
-
-
-def _kinds(trace: Trace) -> tuple[EventType, ...]:
-    return trace.host.types if trace.host else ()

@@ -39,6 +39,9 @@ FAST_FLOAT16 = frozenset([(5, 3), (6, 0), (6, 2)])
 """Compute capabilities without Tensor Cores that compute float16 at twice the rate of float32; that of 6.1 is 1/64.
 NVIDIA, CUDA C++ Programming Guide, throughput of native arithmetic instructions."""
 
+TENSOR_CORE_TYPES = {"float16": (7, 0), "int8": (7, 5), "uint8": (7, 5), "bfloat16": (8, 0), "float32": (8, 0)}
+"""What Tensor Cores multiply, from which compute capability on; float32 stands for TF32."""
+
 FP64_CORES = ((8, 0), (9, 0), (10, 0))
 """Compute capabilities whose Tensor Cores multiply float64 (A100, H100, B200)."""
 

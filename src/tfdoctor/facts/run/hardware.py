@@ -3,39 +3,27 @@
 Every entry names its source; hardware that is not in the tables is unknown, never "like" another.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
+from tfdoctor.facts.run import gpu_rates as gpus
+from tfdoctor.facts.run import matrix_units as cpus
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.gpu_chips import SM, Stats, amd_chip, board_rates, peak_rate, tensor_core_types, unnamed_gpu
-from tfdoctor.facts.run.gpu_rates import (
-    AMD_RATES,
-    AMD_TYPES,
-    FAST_FLOAT16,
-    FIRST_TENSOR_CORES,
-    GPU_RATES,
-    PLAIN_TURING,
-    REACHED,
-    SCALAR_RATES,
-)
-from tfdoctor.facts.run.matrix_units import (
-    AMX_TILE,
-    CPU_UNITS,
-    FLOAT32,
-    FLOAT32_ON_CPU,
-    ONEDNN_TILE,
-    Float32Time,
-    SixteenBit,
-    Tile,
-)
+from tfdoctor.facts.run.matrix_units import FLOAT32, Float32Time, SixteenBit, Tile
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trace import Plane
+from tfdoctor.trace.stats import Value
+
+Stats = Mapping[str, Value]
+
+SM = "multiprocessors"
 
 NVIDIA_GUIDE = "NVIDIA, Matrix Multiplication Background User's Guide, table 1"
-
 
 TPU_GUIDE = "Google Cloud, Cloud TPU performance guide; TPU v6e for units of 256 by 256"
 
@@ -70,9 +58,7 @@ class Hardware:
         if device.kind == DeviceKind.TPU:
             return cls._tpu(device.busiest, cores)
         stats = device.busiest.stats if device.busiest else {}
-        if stats.get("device_vendor") == "AMD":
-            return cls._amd(stats, cores)
-        return cls._nvidia(stats, cores)
+        return (cls._amd if stats.get("device_vendor") == "AMD" else cls._nvidia)(stats, cores)
 
     @classmethod
     def _cpu(cls, host: HostMachine | None, cores: float | None, framework: Framework) -> Self:
@@ -81,12 +67,12 @@ class Hardware:
             why = f"the trace does not name the CPU{more}"
             return cls(DeviceKind.CPU, cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
-        tile = ONEDNN_TILE if "avx512f" in flags else None
-        tile = AMX_TILE if tile and "amx_bf16" in flags else tile
-        for flag, unit, sixteen_bit in CPU_UNITS:
+        tile = cpus.ONEDNN_TILE if "avx512f" in flags else None
+        tile = cpus.AMX_TILE if tile and "amx_bf16" in flags else tile
+        for flag, unit, sixteen_bit in cpus.CPU_UNITS:
             if flag in flags:
                 known = cls(DeviceKind.CPU, name, unit, sixteen_bit, tile, cores=cores)
-                return replace(known, float32=FLOAT32_ON_CPU[unit])
+                return replace(known, float32=cpus.FLOAT32_ON_CPU[unit])
         why = f"{name} has no 16-bit matrix instructions (avx512_bf16 or amx_bf16)"
         return cls(DeviceKind.CPU, name, tile=tile, cores=cores, missing=why)
 
@@ -98,72 +84,83 @@ class Hardware:
         hbm = float(stats.get("peak_hbm_bw_gigabytes_per_second") or 0) * 1e9 or None
         wide = any(generation in name for generation in ("v6", "v7", "7x"))
         tile = Tile(256 if wide else 128, TPU_GUIDE)
-        sixteen_bit = SixteenBit(
-            "bfloat16", 0.5, Bound.AT_MOST, "half the bytes; the MXU multiplies in bfloat16 either way"
-        )
+        why = "half the bytes; the MXU multiplies in bfloat16 either way"
+        sixteen_bit = SixteenBit("bfloat16", 0.5, Bound.AT_MOST, why)
         return cls(DeviceKind.TPU, name, "MXU", sixteen_bit, tile, peak, hbm, cores)
 
     @classmethod
     def _nvidia(cls, stats: Stats, cores: float | None) -> Self:
-        name = str(stats.get("gpu_device_name") or unnamed_gpu(stats, SM))
+        name = str(stats.get("gpu_device_name") or _unnamed(stats, SM))
         bandwidth = float(stats.get("memory_bandwidth") or 0) or None
-        unknown_unit = cls(DeviceKind.GPU, name, bandwidth_bytes_s=bandwidth, cores=cores)
+        unknown = cls(DeviceKind.GPU, name, bandwidth_bytes_s=bandwidth, cores=cores)
         if "compute_cap_major" not in stats:
-            why = "the trace does not name the GPU (no compute capability)"
-            return replace(unknown_unit, missing=why)
+            return replace(unknown, missing="the trace does not name the GPU (no compute capability)")
         capability = (int(stats["compute_cap_major"]), int(stats.get("compute_cap_minor", 0)))
-        rates = GPU_RATES.get(capability)
-        if rates is None or not rates[1]:
-            number = ".".join(map(str, capability))
-            before_tensor_cores = capability < FIRST_TENSOR_CORES
-            why_none = "have no Tensor Cores" if before_tensor_cores else "are unknown to tfdoctor"
-            why = f"GPUs of compute capability {number} {why_none}"
-            return replace(
-                unknown_unit,
-                missing=why,
-                without_unit=before_tensor_cores,
-                float32_flop_s=_float32_rate(stats, capability),
-            )
-        if capability == (7, 5) and PLAIN_TURING.search(name):
-            return replace(
-                unknown_unit,
-                missing=f"{name} has no Tensor Cores",
-                without_unit=True,
-                float32_flop_s=peak_rate(stats, rates[0]),
-            )
-        full, half, dtype = board_rates(rates, name, capability)
-        source = f"{full:g} FLOP per SM and clock now, {half:g} in {dtype}"
-        scalar = SCALAR_RATES.get(capability)
+        full, half, dtype = gpus.GPU_RATES.get(capability, (0, 0, ""))
+        float32 = None if capability in gpus.FAST_FLOAT16 else _peak(stats, full)
+        if not half:
+            before = capability < gpus.FIRST_TENSOR_CORES
+            why = "have no Tensor Cores" if before else "are unknown to tfdoctor"
+            why = f"GPUs of compute capability {'.'.join(map(str, capability))} {why}"
+            return replace(unknown, missing=why, without_unit=before, float32_flop_s=float32)
+        if capability == (7, 5) and gpus.PLAIN_TURING.search(name):
+            why = f"{name} has no Tensor Cores"
+            return replace(unknown, missing=why, without_unit=True, float32_flop_s=float32)
+        now, then = float(full), float(half)
+        if "GeForce" in name and capability >= (7, 5):  # before 8.0 float32 does not run on Tensor Cores
+            now, then = now / 2 if capability >= (8, 0) else now, then / 2
+        source = f"{now:g} FLOP per SM and clock now, {then:g} in {dtype}"
+        scalar = gpus.SCALAR_RATES.get(capability)
+        types = {dtype for dtype, first in gpus.TENSOR_CORE_TYPES.items() if capability >= first}
+        types |= {"float64"} if capability in gpus.FP64_CORES else set()
         return replace(
-            unknown_unit, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
-            sixteen_bit=SixteenBit(dtype, full / half, Bound.AT_MOST, source, scalar and scalar / half),
-            peak_flop_s=peak_rate(stats, half), multiplies=tensor_core_types(capability),
-            strict=capability < (8, 0), reached=REACHED.get(capability, 1.0),
+            unknown, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
+            sixteen_bit=SixteenBit(dtype, now / then, Bound.AT_MOST, source, scalar and scalar / then),
+            peak_flop_s=_peak(stats, then), multiplies=frozenset(types),
+            strict=capability < (8, 0), reached=gpus.REACHED.get(capability, 1.0),
         )  # fmt: skip
 
     @classmethod
     def _amd(cls, stats: Stats, cores: float | None) -> Self:
-        chip = amd_chip(stats)
-        name = str(stats.get("gpu_device_name") or "")
-        name = name or " ".join(filter(None, ("AMD", chip, unnamed_gpu(stats, "compute units"))))
+        chip, name = _amd_chip(stats), str(stats.get("gpu_device_name") or "")
+        name = name or " ".join(filter(None, ("AMD", chip, _unnamed(stats, "compute units"))))
         bandwidth = float(stats.get("memory_bandwidth") or 0) or None
-        if chip not in AMD_RATES:
+        if chip not in gpus.AMD_RATES:
             why = f"tfdoctor does not know the matrix unit of this AMD GPU ({chip or name})"
             return cls(DeviceKind.GPU, name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
-        full, half, transfers, dtype = AMD_RATES[chip]
+        full, half, transfers, dtype = gpus.AMD_RATES[chip]
         if not half:
-            why = f"{chip} has no matrix cores"
-            return cls(DeviceKind.GPU, name, cores=cores, missing=why, without_unit=True)
+            return cls(DeviceKind.GPU, name, cores=cores, missing=f"{chip} has no matrix cores", without_unit=True)
         source = f"{full:g} FLOP per compute unit and clock now, {half:g} in {dtype}"
         return cls(
             DeviceKind.GPU, name, "Matrix Core", SixteenBit(dtype, full / half, Bound.AT_MOST, source), None,
-            peak_rate(stats, half), bandwidth * transfers if bandwidth else None, cores,
-            multiplies=AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
+            _peak(stats, half), bandwidth * transfers if bandwidth else None, cores,
+            multiplies=gpus.AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
         )  # fmt: skip
 
 
-def _float32_rate(stats: Stats, capability: tuple[int, int]) -> float | None:
-    """Return the peak in float32 of a GPU without Tensor Cores; None where it is unknown or float16 is faster."""
-    if capability in FAST_FLOAT16 or capability not in GPU_RATES:
-        return None
-    return peak_rate(stats, GPU_RATES[capability][0])
+def _peak(stats: Stats, rate: float) -> float | None:
+    """Return clock x units x ``rate`` FLOP per unit and clock; None when the plane lacks one, or the rate is 0."""
+    clock, units = float(stats.get("clock_rate") or 0) * 1e3, float(stats.get("core_count") or 0)
+    return clock * units * rate or None
+
+
+def _unnamed(stats: Stats, units: str) -> str:
+    """Describe a GPU whose plane has no name (TensorFlow 2.3 and 2.4, ROCm); "" where nothing is known."""
+    major, minor = stats.get("compute_cap_major"), stats.get("compute_cap_minor", 0)
+    count = str(stats.get("core_count") or "")
+    parts = [f"compute capability {major!s}.{minor!s}"] if major and units == SM else []
+    return " ".join([*parts, *([f"with {count} {units}"] if count else [])])
+
+
+def _amd_chip(stats: Stats) -> str:
+    """Return the instruction set of an AMD GPU ("gfx942"), "" when neither name nor numbers tell it."""
+    name = str(stats.get("gpu_device_name", ""))
+    if named := re.search(r"gfx[0-9a-f]{3,4}", name):
+        return named[0]
+    if marketed := next((chip for board, chip in gpus.AMD_BOARDS if board in name), ""):
+        return marketed
+    version = (stats.get("compute_cap_major"), stats.get("compute_cap_minor", 0))
+    if version == (9, 0):
+        return gpus.AMD_BY_UNITS.get(int(stats.get("core_count") or 0), "")
+    return gpus.AMD_BY_VERSION.get(version, "")

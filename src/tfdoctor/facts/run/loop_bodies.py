@@ -1,8 +1,7 @@
 """Which loops of the graph pass nothing from one iteration to the next, by the graphs of their bodies."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from tfdoctor.facts.run.operation_types import UPDATES
@@ -18,64 +17,6 @@ EFFECTS = re.compile(rf"{UPDATES.pattern}|(?:Eager)?PyFunc\w*|Resource(?:Accumul
 numbers are drawn in any order."""
 
 
-@dataclass(frozen=True, slots=True)
-class IterationGraph:
-    """One iteration: ``entering`` and ``leaving`` are the values of the loop's variables, in the same order."""
-
-    by_name: Mapping[str, Operation]
-    entering: tuple[Operation, ...]
-    leaving: tuple[Operation, ...]
-
-    @property
-    def independent(self) -> bool:
-        """Whether no value depends on what another iteration computed.
-
-        A variable of the loop that is neither the same in each iteration nor a counter is its state: no value may
-        be computed from it. A list is state as well: each iteration may write an element, and none may read one.
-        """
-        if any(EFFECTS.fullmatch(one.type) for one in self.by_name.values()):
-            return False
-        pairs = list(zip(self.entering, self.leaving, strict=True))
-        state = {old.name for old, new in pairs if not self._repeats(old, new)}
-        return all(state.isdisjoint(self._origins(self._values(old, new))) for old, new in pairs)
-
-    def _repeats(self, old: Operation, new: Operation) -> bool:
-        """Say whether a variable stays the same, or counts."""
-        made = self._made(new)
-        if made is None or made.type != ADD or old.outputs[0][1] != ():
-            return made is old
-        added = [self.by_name.get(name) for name in made.sources]
-        steps = [one for one in added if one is not old]
-        return len(added) == len(steps) + 1 and all(one and one.type == "Const" for one in steps)
-
-    def _values(self, old: Operation, new: Operation) -> Iterator[str]:
-        """Yield what a new value is computed from; of a list, what is written into it and where."""
-        made = self._made(new)
-        while made is not None and made.type in WRITES:
-            yield from made.sources[1:]
-            made = self.by_name.get(made.sources[0]) if made.sources else None
-        if made is not None and made is not old:
-            yield made.name
-
-    def _made(self, leaving: Operation) -> Operation | None:
-        """Return the operation that makes a value, skipping those that only pass it on."""
-        made: Operation | None = leaving
-        while made is not None and made.type == IDENTITY:
-            made = self.by_name.get(made.sources[0]) if made.sources else None
-        return made
-
-    def _origins(self, names: Iterable[str]) -> frozenset[str]:
-        """Return the operations with these names and all that they depend on."""
-        seen: set[str] = set()
-        ahead = [*names]
-        while ahead:
-            name = ahead.pop()
-            if name in self.by_name and name not in seen:
-                seen.add(name)
-                ahead += self.by_name[name].sources
-        return frozenset(seen)
-
-
 def independent(program: Program | None, loops: Iterable[Operation]) -> frozenset[str]:
     """Return the names of the loops whose bodies are known and pass nothing to the next iteration."""
     # The graphs of a loop begin with the placeholder of its counter.
@@ -84,16 +25,19 @@ def independent(program: Program | None, loops: Iterable[Operation]) -> frozense
     for _, group in groupby(program.operations if program else (), lambda one: one.graph):
         operations = tuple(group)
         name = wanted.get(operations[0].name)
-        body = _body(operations) if name else None
-        if name and body and name not in found:
-            found[name] = body.independent
+        alone = _passes_nothing(operations) if name and name not in found else None
+        if name and alone is not None:
+            found[name] = alone
     return frozenset(name for name, alone in found.items() if alone)
 
 
-def _body(operations: tuple[Operation, ...]) -> IterationGraph | None:
-    """Find the loop's variables; None where this graph is the loop's condition, or its results are unknown.
+def _passes_nothing(operations: tuple[Operation, ...]) -> bool | None:
+    """Return whether no value of an iteration depends on what another one computed.
 
-    A body returns its variables by identities that nothing uses, and takes them by its first placeholders.
+    A body returns its variables by identities that nothing uses, and takes them by its first placeholders: None
+    where this graph is the loop's condition, or its results are unknown. A variable that is neither the same in
+    each iteration nor a counter is the loop's state: no value may be computed from it. A list is state as well:
+    each iteration may write an element, and none may read one.
     """
     used = {name for one in operations for name in one.sources}
     leaving = [one for one in operations if one.type == IDENTITY and one.name not in used]
@@ -101,4 +45,32 @@ def _body(operations: tuple[Operation, ...]) -> IterationGraph | None:
     types = [[one.outputs[0][0] for one in ends if one.outputs] for ends in (entering, leaving)]
     if types[0] != types[1] or len(types[0]) < len(leaving) or not leaving:
         return None
-    return IterationGraph({one.name: one for one in operations}, tuple(entering), tuple(leaving))
+    if any(EFFECTS.fullmatch(one.type) for one in operations):
+        return False
+    by_name = {one.name: one for one in operations}
+    state, ahead, seen = set[str](), list[str](), set[str]()
+    for old, new in zip(entering, leaving, strict=True):
+        made: Operation | None = new
+        while made is not None and made.type == IDENTITY:  # it only passes a value on
+            made = by_name.get(made.sources[0]) if made.sources else None
+        if not _repeats(old, made, by_name):
+            state.add(old.name)
+        while made is not None and made.type in WRITES:  # of a list, what is written into it and where
+            ahead += made.sources[1:]
+            made = by_name.get(made.sources[0]) if made.sources else None
+        ahead += [made.name] if made is not None and made is not old else []
+    while ahead:
+        name = ahead.pop()
+        if name in by_name and name not in seen:
+            seen.add(name)
+            ahead += by_name[name].sources
+    return state.isdisjoint(seen)
+
+
+def _repeats(old: Operation, made: Operation | None, by_name: Mapping[str, Operation]) -> bool:
+    """Say whether a variable stays the same, or counts."""
+    if made is None or made.type != ADD or old.outputs[0][1] != ():
+        return made is old
+    added = [by_name.get(name) for name in made.sources]
+    steps = [one for one in added if one is not old]
+    return len(added) == len(steps) + 1 and all(one and one.type == "Const" for one in steps)

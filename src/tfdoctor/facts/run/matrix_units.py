@@ -77,23 +77,19 @@ FLOAT32 = Float32Time(0.0, 0.5, Bound.AT_MOST, "half the bytes; rates of float64
 """On hardware where it was not measured: a ceiling."""
 
 FLOAT32_ON_AVX512 = Float32Time(
-    0.22,
-    0.5,
-    Bound.EXPECTED,
+    0.22, 0.5, Bound.EXPECTED,
     "benchmarks/dtypes.py on two shared cores of an Intel Xeon, TensorFlow 2.21, 2026-11-22, least of 7 turns: in "
     "float64, matmuls take 2.8 to 7.8 times (median 4.5) and convolutions 4.8 to 16 times as long as in float32, "
     "which oneDNN computes; elementwise operations and sums at least twice as long, as they move twice the bytes",
-)
+)  # fmt: skip
 
 FLOAT32_ON_AVX512_BF16 = Float32Time(
-    0.32,
-    0.5,
-    Bound.EXPECTED,
+    0.32, 0.5, Bound.EXPECTED,
     "matmuls and 3x3 convolutions with both gradients on two shared cores of an AMD EPYC with avx512_bf16 and "
     "without AMX, TensorFlow 2.21, 2026-11-22, least of several hundred turns: in float64 they take 1.3 to 6.1 "
     "times (median 3.1) as long as in float32; elementwise operations and sums at least 2.4 times "
     "(benchmarks/dtypes.py)",
-)
+)  # fmt: skip
 
 AMX = "AMX"
 
@@ -101,28 +97,16 @@ FLOAT32_ON_CPU = {AMX: FLOAT32_ON_AVX512, "AVX512-BF16": FLOAT32_ON_AVX512_BF16}
 """By the unit of the processor that it was measured on; elsewhere it is a ceiling."""
 
 CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
-    (
-        "amx_bf16",
-        AMX,
-        SixteenBit(
-            "bfloat16",
-            0.33,
-            Bound.EXPECTED,
-            "median of seven large shapes of benchmarks/precision.py, which took 0.16 to 0.74, on an Intel Xeon "
-            "with amx_bf16, TensorFlow 2.21, 2026-11-22",
-        ),
-    ),
-    (
-        "avx512_bf16",
-        "AVX512-BF16",
-        SixteenBit(
-            "bfloat16",
-            0.6,
-            Bound.EXPECTED,
-            "median of benchmarks/precision.py on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21; of "
-            "dense layers with 1 to 17 million weights 0.47 (0.44 to 0.59 in eight shapes, 2026-11-23)",
-            matmul_scales=0.47,
-        ),
-    ),
-)
+    ("amx_bf16", AMX, SixteenBit(
+        "bfloat16", 0.33, Bound.EXPECTED,
+        "median of seven large shapes of benchmarks/precision.py, which took 0.16 to 0.74, on an Intel Xeon "
+        "with amx_bf16, TensorFlow 2.21, 2026-11-22",
+    )),
+    ("avx512_bf16", "AVX512-BF16", SixteenBit(
+        "bfloat16", 0.6, Bound.EXPECTED,
+        "median of benchmarks/precision.py on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21; of "
+        "dense layers with 1 to 17 million weights 0.47 (0.44 to 0.59 in eight shapes, 2026-11-23)",
+        matmul_scales=0.47,
+    )),
+)  # fmt: skip
 """CPU flag, unit, gain from 16 bit; the first that the CPU has. Instruction sets by Intel's and AMD's manuals."""

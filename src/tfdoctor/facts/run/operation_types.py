@@ -14,12 +14,8 @@ RENAMED = {
 }
 """Types of fused operations that have names of their own."""
 
-CONVOLUTIONS = frozenset(
-    [f"Conv2D{end}" for end in ("", "BackpropInput", "BackpropFilter")]
-    + [f"Conv2D{end}" for end in ("BackpropInputV2", "BackpropFilterV2")]
-    + [f"Conv3D{end}" for end in ("", "BackpropInput", "BackpropFilter")]
-    + [f"Conv3D{end}" for end in ("BackpropInputV2", "BackpropFilterV2")]
-)
+GRADIENTS = ("", "BackpropInput", "BackpropFilter", "BackpropInputV2", "BackpropFilterV2")
+CONVOLUTIONS = frozenset(f"Conv{number}D{end}" for number in (2, 3) for end in GRADIENTS)
 MATMULS = frozenset(["MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum", "XlaDotV2"])
 RECURRENT = frozenset(f"CudnnRNN{end}" for end in ("", "V2", "V3", "Backprop", "BackpropV2", "BackpropV3"))
 MATRIX_TYPES = CONVOLUTIONS | MATMULS | RECURRENT

@@ -36,8 +36,8 @@ __all__ = [
 
 Shape = tuple[int | None, ...]
 Tensor = TensorType
-Layer = recorded.KerasLayer[Location]
-Metric = recorded.KerasMetric[Location]
+Layer = recorded.AnyLayer[Location]
+Metric = recorded.AnyMetric[Location]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +84,11 @@ def chained(*stages: Dataset, line: int = 20) -> tuple[Dataset, ...]:
 
     For examples and tests.
     """
-    return tuple(
-        replace(
-            stage,
-            id=number,
-            inputs=(number - 1,) if number else (),
-            at=stage.at or Location("train.py", line + number),
-        )
-        for number, stage in enumerate(stages)
-    )[::-1]
+    made = (
+        replace(stage, id=at, inputs=(at - 1,) if at else (), at=stage.at or Location("train.py", line + at))
+        for at, stage in enumerate(stages)
+    )
+    return tuple(made)[::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +114,22 @@ class Program:
             Unavailable: the trace was not recorded by tfdoctor, or the hook could not record it.
         """
         record = recording.program
+        if record is None and framework.foreign:
+            raise Unavailable(f"the program of a run of {framework.title} is not recorded")
+        if record is None and recording.run is not None:
+            missing = recording.manifest.missing if recording.manifest else ()
+            said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
+            raise Unavailable(next(said, "the run built no operations, layers or datasets of TensorFlow"))
         if record is None:
-            raise Unavailable(_missing(recording, framework))
+            why = "the trace does not contain the program (shapes, layers, lines)"
+            raise Unavailable(why + "; record with `tfdoctor profile`")
         training, place = _training(record), Places.of(recording)
+        datasets = tuple(_dataset(dataset, place) for dataset in record.datasets)
+        circular = False  # as in a damaged record
+        try:
+            TopologicalSorter({dataset.id: dataset.inputs for dataset in datasets}).prepare()
+        except CycleError:
+            circular = True
         # Evaluation repeats names: the graphs of gradients come first, then those around and inside them.
         graphs = sorted(
             (graph for graph in record.graphs if graph.kind != "dataset"),
@@ -129,7 +138,7 @@ class Program:
         return cls(
             tuple(_operations(graphs, place, record.run.fit_at)),
             tuple(Layer(**_shown(layer, place)) for layer in record.layers or ()),
-            _acyclic(tuple(_dataset(dataset, place) for dataset in record.datasets)),
+            tuple(replace(one, inputs=()) for one in datasets) if circular else datasets,
             record.feeds,
             record.input_kind,
             any(graph.zeros is not None for graph in record.graphs),
@@ -160,13 +169,9 @@ class Program:
     @cached_property
     def layer_by_name(self) -> Mapping[str, Layer]:
         """The layers by name, without names that layers of different lines share."""
-        layers: dict[str, Layer] = {}
-        shared: set[str] = set()
-        for layer in self.layers:
-            if layer.name in layers and layers[layer.name].at != layer.at:
-                shared.add(layer.name)
-            layers.setdefault(layer.name, layer)
-        return {name: layer for name, layer in layers.items() if name not in shared}
+        layers = {layer.name: layer for layer in self.layers[::-1]}
+        shared = {layer.name for layer in self.layers if layer.at != layers[layer.name].at}
+        return {layer.name: layers[layer.name] for layer in self.layers if layer.name not in shared}
 
     @property
     def first_line(self) -> Location | None:
@@ -272,16 +277,6 @@ class Places:
         return path.removeprefix(folder)
 
 
-def _missing(recording: Recording, framework: Framework) -> str:
-    if framework.foreign:
-        return f"the program of a run of {framework.title} is not recorded"
-    if recording.run is None:
-        return "the trace does not contain the program (shapes, layers, lines); record with `tfdoctor profile`"
-    missing = recording.manifest.missing if recording.manifest else ()
-    said = (gap.why for gap in missing if gap.what == MissingPart.PROGRAM)
-    return next(said, "the run built no operations, layers or datasets of TensorFlow")
-
-
 def _shown(record: Any, place: Places) -> dict[str, Any]:  # noqa: ANN401 - any part of the record
     """Return the fields of a record, with its lines as reports show them."""
     values = {one.name: getattr(record, one.name) for one in fields(record)}
@@ -297,27 +292,13 @@ def _operations(
         zeros = {matrix.name: matrix for matrix in graph.zeros or ()}
         separable = {kernel.name for kernel in graph.kernels if kernel.separable}
         for one in graph.operations:
-            called = one.direct and not GRADIENT.search(one.name) and (fit_at is None or one.at != fit_at)
-            by_name = {
-                "direct": called,
-                "origin": KerasPart(*one.origin) if one.origin else None,
-                "sources": tuple(
-                    names[at] if at is not None and 0 <= at < len(names) else "" for at in one.sources
-                ),
-                "captured": one.name in graph.captured,
-                "separable": one.name in separable,
-                "zeros": zeros.get(one.name),
-            }
-            yield Operation(graph=number, **(_shown(one, place) | by_name))
-
-
-def _acyclic(datasets: tuple[Dataset, ...]) -> tuple[Dataset, ...]:
-    """Return datasets, none of which takes what it makes: in a damaged record, none takes anything."""
-    try:
-        TopologicalSorter({dataset.id: dataset.inputs for dataset in datasets}).prepare()
-    except CycleError:
-        return tuple(replace(dataset, inputs=()) for dataset in datasets)
-    return datasets
+            same = _shown(one, place)
+            same["direct"] = one.direct and not GRADIENT.search(one.name) and (fit_at is None or one.at != fit_at)
+            same["origin"] = KerasPart(*one.origin) if one.origin else None
+            inside = (at if at is not None and 0 <= at < len(names) else -1 for at in one.sources)
+            same["sources"] = tuple("" if at < 0 else names[at] for at in inside)
+            same |= {"separable": one.name in separable, "zeros": zeros.get(one.name)}
+            yield Operation(graph=number, captured=one.name in graph.captured, **same)
 
 
 def _dataset(record: recorded.RecordedDataset, place: Places) -> Dataset:

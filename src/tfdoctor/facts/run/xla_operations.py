@@ -1,6 +1,6 @@
 """The instructions of XLA's programs as operations with shapes, types and lines, as facts expect them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -17,13 +17,8 @@ TYPES = {
 }  # fmt: skip
 """Names of types as tensors have them, by XLA's."""
 
-CONVOLUTION = {Pass.FORWARD: "Conv2D", Pass.INPUT: "Conv2DBackpropInput", Pass.FILTER: "Conv2DBackpropFilter"}
-DEPTHWISE = {
-    Pass.FORWARD: "DepthwiseConv2dNative",
-    Pass.INPUT: "DepthwiseConv2dNativeBackpropInput",
-    Pass.FILTER: "DepthwiseConv2dNativeBackpropFilter",
-}
-"""TensorFlow's types of the same computation."""
+GRADIENT = {Pass.FORWARD: "", Pass.INPUT: "BackpropInput", Pass.FILTER: "BackpropFilter"}
+"""The ends of TensorFlow's types of the same computation."""
 
 PARTIAL = frozenset({"dynamic-slice", "dynamic-update-slice", "gather", "scatter", "slice"})
 """Opcodes that read or write a part of an array: its size says nothing about the bytes that are moved."""
@@ -41,29 +36,16 @@ class XlaOperations:
     @classmethod
     def measure(cls, xla_programs: XlaPrograms) -> Self:
         """Convert the instructions of all programs that have a fingerprint."""
-        return cls(
-            {
-                (fingerprint[1], instruction.name): operation
-                for module, program in xla_programs.programs.items()
-                if (fingerprint := PROGRAM.search(module))
-                for instruction, operation in _operations(program)
-            }
-        )
-
-
-def _operations(program: HloProgram) -> Iterator[tuple[Instruction, Operation]]:
-    """Yield the instructions that kernels run: those that no fusion contains."""
-    fused = {
-        call
-        for instruction in program.instructions()
-        if instruction.opcode == "fusion"
-        for call in instruction.calls
-    }
-    for number, computation in program.computations.items():
-        shapes = {instruction.name: instruction.shapes for instruction in computation}
-        for instruction in computation if number not in fused else ():
-            if instruction.opcode not in IDLE:
-                yield instruction, operation(program, instruction, shapes)
+        operations = {}
+        for module, program in xla_programs.programs.items():
+            fingerprint = PROGRAM.search(module)
+            fused = {call for one in program.instructions() if one.opcode == "fusion" for call in one.calls}
+            for number, computation in program.computations.items() if fingerprint else ():
+                shapes = {instruction.name: instruction.shapes for instruction in computation}
+                for instruction in computation if number not in fused else ():
+                    if fingerprint and instruction.opcode not in IDLE:
+                        operations[fingerprint[1], instruction.name] = operation(program, instruction, shapes)
+        return cls(operations)
 
 
 def operation(program: HloProgram, instruction: Instruction, shapes: Mapping[str, tuple[Shape, ...]]) -> Operation:
@@ -72,20 +54,13 @@ def operation(program: HloProgram, instruction: Instruction, shapes: Mapping[str
     named = instruction.op_name or next((one.op_name for one in inner if one.op_name), "")
     at = instruction.at or next((one.at for one in inner if one.at), None)
     kind, inputs, outputs = _tensors(instruction, inner, shapes, named)
-    return Operation(
-        name=f"{named}/{instruction.name}" if named else instruction.name,
-        type=kind,
-        inputs=inputs,
-        outputs=outputs,
-        at=Location(*at) if at else None,
-        compiled=True,
-    )
+    name = f"{named}/{instruction.name}" if named else instruction.name
+    return Operation(name, kind, inputs, outputs, at=Location(*at) if at else None, compiled=True)
 
 
 def _tensors(
     instruction: Instruction, inner: list[Instruction], shapes: Mapping[str, tuple[Shape, ...]], named: str
 ) -> tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Return the type, the inputs and the results of an instruction."""
     matmuls = [one.matmul for one in inner if one.matmul]
     if len(matmuls) == 1:
         return _multiplying(matmuls[0], instruction.shapes[0])
@@ -110,7 +85,7 @@ def _multiplying(matmul: HloMatmul, result: Shape) -> tuple[str, tuple[Tensor, .
         left, right = (*batch, matmul.m, matmul.k), (*batch, matmul.k, matmul.n)
         kind = "BatchMatMulV2" if batch else "MatMul"
         return kind, ((dtype, left), (dtype, right)), ((made, (*batch, matmul.m, matmul.n)),)
-    kinds = DEPTHWISE if matmul.depthwise else CONVOLUTION
+    kind = "DepthwiseConv2dNative" if matmul.depthwise else "Conv2D"
     features = matmul.k * matmul.groups
     read, written = (dtype, (1, 1, matmul.m, features)), (dtype, (1, 1, matmul.m, matmul.n))
     kernel, sizes = (dtype, (1, matmul.window, matmul.k, matmul.n)), ("int32", (4,))
@@ -119,4 +94,4 @@ def _multiplying(matmul: HloMatmul, result: Shape) -> tuple[str, tuple[Tensor, .
         Pass.INPUT: ((sizes, kernel, written), (read,)),
         Pass.FILTER: ((read, sizes, written), (kernel,)),
     }[matmul.convolves]
-    return kinds[matmul.convolves], inputs, tuple((made, dims) for _, dims in outputs)
+    return kind + GRADIENT[matmul.convolves], inputs, tuple((made, dims) for _, dims in outputs)

@@ -40,17 +40,14 @@ class XlaPrograms:
     def measure(cls, trace: Trace) -> Self:
         """Read the programs that the profiler kept."""
         by_module = programs(trace)
-        named = ((PROGRAM.search(name), program) for name, program in by_module.items())
-        return cls(
-            by_module,
-            {
-                (fingerprint[1], instruction.name): matmuls
-                for fingerprint, program in named
-                if fingerprint
-                for instruction in program.instructions()
-                if (matmuls := tuple(inner for inner in program.inside(instruction) if inner.matmul))
-            },
-        )
+        multiplying = {
+            (fingerprint[1], instruction.name): matmuls
+            for name, program in by_module.items()
+            if (fingerprint := PROGRAM.search(name))
+            for instruction in program.instructions()
+            if (matmuls := tuple(inner for inner in program.inside(instruction) if inner.matmul))
+        }
+        return cls(by_module, multiplying)
 
     def matmuls(self, fingerprint: str, instruction: str) -> tuple[Instruction, ...]:
         """Return the dots and convolutions in an instruction, by its program's fingerprint and its name."""
@@ -82,11 +79,6 @@ def changes_weights(module: str, names: list[str], *, donates: bool) -> bool:
     Such a program overwrites its inputs, has an optimizer's operations, or is named after training.
     """
     return donates or bool(TRAINING.search(module)) or any(OPTIMIZER.search(name) for name in names)
-
-
-def operation_names(program: HloProgram | None) -> list[str]:
-    """Return the framework's names of all instructions."""
-    return [instruction.op_name for instruction in program.instructions()] if program else []
 
 
 def entry(program: HloProgram) -> Mapping[str, Instruction]:

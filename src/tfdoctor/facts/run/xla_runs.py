@@ -47,36 +47,25 @@ def module_runs(core: Plane) -> tuple[ProgramRuns, ...]:
     modules, operations = lines.get(MODULES), lines.get(TPU_OPS)
     if modules is None or not len(modules):
         return ()
-    by_program = _by_program(operations)
-    runs = [_module(modules, int(kind), operations, by_program) for kind in np.unique(modules.kind)]
-    return tuple(sorted(runs, key=lambda module: -module.busy_ps))
-
-
-def _by_program(line: Line | None) -> dict[str, NDArray[np.intp]]:
-    """Return the indices of each program's operations, by its fingerprint."""
-    if line is None:
-        return {}
-    kinds: dict[str, list[int]] = defaultdict(list)
-    for index, kind in enumerate(line.types):
+    kinds: dict[str, list[int]] = defaultdict(list)  # of each program's operations, by its fingerprint
+    for index, kind in enumerate(operations.types if operations else ()):
         kinds[str(int(kind.stats.get("program_id", 0)) % 2**64)].append(index)
-    return {program: np.flatnonzero(np.isin(line.kind, own)) for program, own in kinds.items()}
-
-
-def _module(modules: Line, kind: int, line: Line | None, by_program: dict[str, NDArray[np.intp]]) -> ProgramRuns:
-    name = modules.types[kind].name
-    indices = np.flatnonzero(modules.kind == kind)
-    starts = modules.start_ps[indices]
-    ends = starts + modules.duration_ps[indices]
-    stats = [modules.stats.of(int(index)) for index in indices]
-    runs = tuple((int(stat["run_id"]), int(stat.get("queue_id", 0))) for stat in stats if "run_id" in stat)
-    operation_indices = by_program.get(name.rpartition("(")[2].rstrip(")"), np.zeros(0, np.intp))
-    first, last = starts, ends
-    names: tuple[str, ...] = ()
-    if line is not None and len(operation_indices):
-        first, last = _bounds(line, operation_indices, starts, ends)
-        kinds = np.unique(line.kind[operation_indices])
-        names = tuple(str(line.types[kind].stats.get("tf_op", "")) for kind in kinds)
-    return ProgramRuns(name, starts, ends, first, last, names, runs if len(runs) == len(indices) else ())
+    programs = []
+    for kind in np.unique(modules.kind).tolist():
+        name, indices = modules.types[kind].name, np.flatnonzero(modules.kind == kind)
+        starts = modules.start_ps[indices]
+        ends = starts + modules.duration_ps[indices]
+        stats = [modules.stats.of(int(index)) for index in indices]
+        runs = tuple((int(stat["run_id"]), int(stat.get("queue_id", 0))) for stat in stats if "run_id" in stat)
+        first, last, names = starts, ends, list[str]()
+        own = kinds.get(name.rpartition("(")[2].rstrip(")"), [])
+        if operations is not None and np.isin(operations.kind, own).any():
+            rows = np.flatnonzero(np.isin(operations.kind, own))
+            first, last = _bounds(operations, rows, starts, ends)
+            names = [str(operations.types[one].stats.get("tf_op", "")) for one in np.unique(operations.kind[rows])]
+        runs = runs if len(runs) == len(indices) else ()
+        programs.append(ProgramRuns(name, starts, ends, first, last, tuple(names), runs))
+    return tuple(sorted(programs, key=lambda program: -program.busy_ps))
 
 
 def _bounds(
@@ -86,14 +75,12 @@ def _bounds(
 
     Where every operation lies in a run, the two clocks agree, and the modules' times are right.
     """
-    begin = line.start_ps[indices]
+    begin, kinds = line.start_ps[indices], line.kind[indices].tolist()
     finish = begin + line.duration_ps[indices]
     place = np.searchsorted(starts, begin, side="right") - 1
-    if ((place >= 0) & (finish <= ends[place])).all():
-        return starts, ends
-    times = Counter(line.kind[indices].tolist())
-    once = next((kind for kind in line.kind[indices].tolist() if times[kind] == len(starts)), None)
-    if once is None:
+    times = Counter(kinds)
+    once = next((kind for kind in kinds if times[kind] == len(starts)), None)
+    if once is None or ((place >= 0) & (finish <= ends[place])).all():
         return starts, ends
     begins = np.flatnonzero(line.kind[indices] == once)
     return begin[begins], np.maximum.reduceat(finish, begins)

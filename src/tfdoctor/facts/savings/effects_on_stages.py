@@ -15,25 +15,8 @@ def by_stage_of(effects: Iterable[Effect]) -> dict[Stage, list[Effect]]:
     return by_stage
 
 
-def to_total(segments: list[PipelineSegment], total: float) -> list[PipelineSegment]:
-    """Stretch segments to a known total; without segments, the total is of unknown origin."""
-    own = sum(segment.ms for segment in segments)
-    if not own:
-        return [PipelineSegment({"": total}, overlapped=False)]
-    return [_stretch(segment, total / own) for segment in segments]
-
-
-def at_most(segment: PipelineSegment, pace: float) -> PipelineSegment:
-    """Shorten a segment that is at least as fast as the pace."""
-    return to_time(segment, min(segment.ms, pace))
-
-
-def to_time(segment: PipelineSegment, total: float) -> PipelineSegment:
-    """Stretch a segment to a known time, in ms."""
-    return _stretch(segment, total / segment.ms)
-
-
-def _stretch(segment: PipelineSegment, factor: float) -> PipelineSegment:
+def stretched(segment: PipelineSegment, factor: float) -> PipelineSegment:
+    """Return a segment that takes so many times as long."""
     return PipelineSegment({path: ms * factor for path, ms in segment.stages.items()}, segment.overlapped)
 
 

@@ -6,7 +6,7 @@ read once a second, so between readings energy is taken to grow evenly.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
@@ -29,6 +29,9 @@ IDLE_S = 2.0
 
 Span = tuple[float, float]
 """Begin and end, in s since 1970."""
+
+Readings = list[tuple[float, float]]
+"""Times in s since 1970, with a value each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +77,20 @@ class Energy:
         counters = [*counters_of(recording.samples)]
         if not counters:
             raise Unavailable(f"no counter of energy was read{framework.with_tfdoctor}")
-        training = _training(recording, phases)
-        meters = [_meter(source, counters, training) for source in EnergySource]
-        known = tuple(meter for meter in meters if meter)
-        if not known:
+        log, window = recording.run, window_of(recording)
+        training: tuple[Span, ...] = () if window is None else ((window[0] / NS, window[1] / NS),)
+        if log is not None and phases is not None and phases.whole and log.process.started_unix_ns:
+            zero = log.process.started_unix_ns / NS + RunClock.of(log, recording.manifest).begin
+            steps = [span for span in phases.spans if span.phase is Phase.STEPS]
+            training = tuple((zero + span.start_s, zero + span.end_s) for span in steps)
+        sources = ([one for one in counters if one.source is source] for source in EnergySource)
+        meters = tuple(meter for own in sources if (meter := _meter(own, training)))
+        if not meters:
             raise Unavailable(
                 f"the counters of energy are read once a second, and less than {LEAST_S:g} s of training were "
                 "recorded with them; record a longer run"
             )
-        return cls(known)
+        return cls(meters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +100,12 @@ class EnergyCounter:
     source: EnergySource
     times: tuple[float, ...]
     joules: tuple[float, ...]
-    loads: tuple[tuple[float, float], ...] = ()  # times and shares with kernels, of a board
-
-    @classmethod
-    def of(cls, source: EnergySource, joules: "Readings", loads: "Readings") -> Self:
-        """Keep the readings of a device."""
-        times, values = tuple(at for at, _ in joules), tuple(value for _, value in joules)
-        return cls(source, times, values, tuple(loads))
+    loads: Readings = field(default_factory=list)  # shares with kernels, of a board
 
     @property
     def counts(self) -> bool:
         """Whether it has readings that only grow: a driver that is loaded anew begins again."""
-        grows = all(before <= after for before, after in pairwise(self.joules))
-        return len(self.joules) > 1 and grows
+        return len(self.joules) > 1 and all(before <= after for before, after in pairwise(self.joules))
 
     def within(self, spans: Iterable[Span]) -> tuple[float, float]:
         """Return joules and seconds of the parts of spans between its first reading and its last."""
@@ -118,13 +119,10 @@ class EnergyCounter:
     @property
     def idle_w(self) -> float | None:
         """The power between readings between which no kernel ran."""
-        idle = [
-            (a, b)
-            for a, b in pairwise(self.times)
-            if not any(share for at, share in self.loads if a <= at <= b)
-            and any(a <= at <= b for at, _ in self.loads)
-        ]
-        joules, seconds = self.within(idle)
+        loads = (
+            (span, [share for at, share in self.loads if span[0] <= at <= span[1]]) for span in pairwise(self.times)
+        )
+        joules, seconds = self.within(span for span, shares in loads if shares and not any(shares))
         return joules / seconds if seconds >= IDLE_S else None
 
     def busy(self, spans: Sequence[Span]) -> float | None:
@@ -133,46 +131,29 @@ class EnergyCounter:
         return float(np.mean(known)) if known else None
 
 
-Readings = list[tuple[float, float]]
-"""Times in s since 1970, with a value each."""
-
-
 def counters_of(samples: Iterable[MachineSample]) -> Iterator[EnergyCounter]:
     """Yield the counters of boards that the run may use, and of the CPU's packages; some have no reading."""
-    boards: dict[int, tuple[Readings, Readings]] = defaultdict(lambda: ([], []))
-    packages: dict[str, Readings] = defaultdict(list)
+    joules: dict[tuple[EnergySource, int | str], Readings] = defaultdict(list)
+    loads: dict[int | str, Readings] = defaultdict(list)
     for row in samples:
         at = row.unix_ns / NS
         for gpu in row.gpu:
-            if gpu.visible is False:
-                continue
-            joules, loads = boards[gpu.index]
-            joules += [] if gpu.energy_j is None else [(at, float(gpu.energy_j))]
-            loads += [] if gpu.gpu_pct is None else [(at, float(gpu.gpu_pct) / 100)]
+            if gpu.visible is not False:
+                readings = joules[EnergySource.GPU, gpu.index]
+                readings += [] if gpu.energy_j is None else [(at, float(gpu.energy_j))]
+                loads[gpu.index] += [] if gpu.gpu_pct is None else [(at, float(gpu.gpu_pct) / 100)]
         for package in row.package:
             if package.energy_j is not None:
-                packages[package.name].append((at, float(package.energy_j)))
-    for joules, loads in boards.values():
-        yield EnergyCounter.of(EnergySource.GPU, joules, loads)
-    for joules in packages.values():
-        yield EnergyCounter.of(EnergySource.CPU, joules, [])
+                joules[EnergySource.CPU, package.name].append((at, float(package.energy_j)))
+    for (source, name), values in joules.items():
+        yield EnergyCounter(
+            source, tuple(at for at, _ in values), tuple(value for _, value in values), loads.get(name, [])
+        )
 
 
-def _training(recording: Recording, phases: RunPhases | None) -> tuple[Span, ...]:
-    """Return when training steps ran; where only a window of them is known, that."""
-    log = recording.run
-    if log is not None and phases is not None and phases.whole and log.process.started_unix_ns:
-        zero = log.process.started_unix_ns / NS + RunClock.of(log, recording.manifest).begin
-        steps = [span for span in phases.spans if span.phase is Phase.STEPS]
-        return tuple((zero + span.start_s, zero + span.end_s) for span in steps)
-    window = window_of(recording)
-    return () if window is None else ((window[0] / NS, window[1] / NS),)
-
-
-def _meter(source: EnergySource, counters: Iterable[EnergyCounter], training: Sequence[Span]) -> EnergyMeter | None:
+def _meter(counters: Sequence[EnergyCounter], training: Sequence[Span]) -> EnergyMeter | None:
     """Return what the counters of one source tell together; None where they tell nothing."""
-    every = [counter for counter in counters if counter.source is source]
-    known = [counter for counter in every if counter.counts]
+    known = [counter for counter in counters if counter.counts]
     measured = [counter.within(training) for counter in known]
     if not known or min(seconds for _, seconds in measured) < LEAST_S:
         return None
@@ -181,9 +162,9 @@ def _meter(source: EnergySource, counters: Iterable[EnergyCounter], training: Se
     waiting = [None if w is None or b is None else w * (1 - b) for w, b in zip(idle, busy, strict=True)]
     waiting_w, whole = _sum(waiting), _sum(busy)
     return EnergyMeter(
-        source=source,
+        source=known[0].source,
         devices=len(known),
-        without=len(every) - len(known),
+        without=len(counters) - len(known),
         power_w=power,
         seconds=min(seconds for _, seconds in measured),
         run_j=sum(counter.joules[-1] - counter.joules[0] for counter in known),
@@ -194,6 +175,5 @@ def _meter(source: EnergySource, counters: Iterable[EnergyCounter], training: Se
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """Return the sum of values; None where one of them is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None

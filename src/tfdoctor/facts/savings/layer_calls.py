@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Self
@@ -50,14 +50,12 @@ class CalledLayer:
     @property
     def places(self) -> Mapping[Location, int]:
         """How often each line calls it, the most frequent first."""
-        lines = Counter(call.at for call in self.calls if call.at)
-        return dict(lines.most_common())
+        return dict(Counter(call.at for call in self.calls if call.at).most_common())
 
     @property
     def callers(self) -> Mapping[Location, int]:
         """How often each line calls a function that calls it, the most frequent first."""
-        lines = Counter(call.by for call in self.calls if call.by)
-        return dict(lines.most_common())
+        return dict(Counter(call.by for call in self.calls if call.by).most_common())
 
     @property
     def repeated(self) -> tuple[LayerCall, ...]:
@@ -92,41 +90,32 @@ class LayerCalls:
         for row in operations.rows:
             times[row.operation.name if row.operation else row.name] += row.ms
         values = values_of(tuple(program.by_name.values()))
-        layers: dict[str, list[tuple[LayerCall, frozenset[Value]]]] = defaultdict(list)
-        for (layer, scope), members in _members(program).items():
+        calls: dict[str, list[LayerCall]] = defaultdict(list)
+        equal: dict[str, dict[frozenset[Value], list[LayerCall]]] = defaultdict(lambda: defaultdict(list))
+        training = {operation.name for operation in program.training}
+        number = Counter(layer.name for layer in program.layers)
+        scopes: dict[tuple[str, str], list[Operation]] = defaultdict(list)
+        for operation in program.by_name.values():
+            known = operation.name in training and number[operation.layer] < SEVERAL
+            if known and (scope := _scope(operation)):
+                scopes[operation.layer, scope].append(operation)
+        for (layer, scope), members in scopes.items():
             ran = tuple(one.name for one in members if one.name in times)
             if ran:
                 first = next((one for one in members if one.at), members[0])
-                ms = sum(times[name] for name in ran)
-                computed = frozenset(values[one.name] for one in members if one.sources)
-                layers[layer].append((LayerCall(scope, first.at, first.by, ms, ran), computed))
-        found = [_called(name, made) for name, made in layers.items() if len(made) > 1]
+                call = LayerCall(scope, first.at, first.by, sum(times[name] for name in ran), ran)
+                calls[layer].append(call)
+                equal[layer][frozenset(values[one.name] for one in members if one.sources)].append(call)
+        found = [
+            CalledLayer(name, tuple(made), tuple(tuple(alike) for alike in equal[name].values() if len(alike) > 1))
+            for name, made in calls.items()
+            if len(made) > 1
+        ]
         return cls(tuple(sorted(found, key=lambda layer: -len(layer.calls))))
 
     def of(self, name: str) -> CalledLayer | None:
         """Return the calls of a layer; None where a step calls it once at most."""
         return next((layer for layer in self.layers if layer.name == name), None)
-
-
-def _called(name: str, made: Sequence[tuple[LayerCall, frozenset[Value]]]) -> CalledLayer:
-    equal: dict[frozenset[Value], list[LayerCall]] = defaultdict(list)
-    for call, computed in made:
-        equal[computed].append(call)
-    groups = tuple(tuple(calls) for calls in equal.values() if len(calls) > 1)
-    return CalledLayer(name, tuple(call for call, _ in made), groups)
-
-
-def _members(program: Program) -> dict[tuple[str, str], list[Operation]]:
-    """Return the operations of each call of a layer, by the layer's name and the scope of the call."""
-    training = {operation.name for operation in program.training}
-    number = Counter(layer.name for layer in program.layers)
-    calls: dict[tuple[str, str], list[Operation]] = defaultdict(list)
-    for operation in program.by_name.values():
-        if operation.name in training and number[operation.layer] < SEVERAL:
-            scope = _scope(operation)
-            if scope:
-                calls[operation.layer, scope].append(operation)
-    return calls
 
 
 def _scope(operation: Operation) -> str:
@@ -157,19 +146,10 @@ def values_of(operations: Iterable[Operation]) -> dict[str, Value]:
         reads = bool(READS.search(operation.type))
         for handle in () if reads else operation.sources:
             written[handle] = written.get(handle, 0) + 1
-        values[operation.name] = numbers.setdefault(
-            _computed(operation, values, written, reads=reads), len(numbers)
-        )
+        inputs = [values.get(source) for source in operation.sources]
+        computed: object = operation.name  # what it is computed of is unknown, or its value may differ
+        if None not in inputs and operation.computes and (inputs or operation.type in CONSTANT):
+            epoch = written.get(operation.sources[0], 0) if reads else 0
+            computed = operation.computes, operation.ports, tuple(inputs), epoch
+        values[operation.name] = numbers.setdefault(computed, len(numbers))
     return values
-
-
-def _computed(
-    operation: Operation, values: Mapping[str, Value], written: Mapping[str, int], *, reads: bool
-) -> object:
-    """Return what a value is computed of; its own name where that is unknown or may differ."""
-    inputs = [values.get(source) for source in operation.sources]
-    unknown = None in inputs or (not inputs and operation.type not in CONSTANT)
-    if unknown or not operation.computes:
-        return operation.name
-    epoch = written.get(operation.sources[0], 0) if reads else 0
-    return operation.computes, operation.ports, tuple(inputs), epoch

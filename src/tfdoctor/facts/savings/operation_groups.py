@@ -2,19 +2,82 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Self
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, Source
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.traced_shapes import allocations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
-from tfdoctor.facts.savings.allocated_results import AllocatedResults
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location
+from tfdoctor.trace import Trace
+
+LONG_MS = 0.05
+"""Mean time of a call, in ms, from which the fixed cost of about 0.002 ms does not change its rate."""
+
+LOOP = re.compile(r"^(?:gradient_tape/)?(.*?\bwhile(?:_\d+)?)/")
+"""The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same."""
+
+STREAMED = frozenset(
+    ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
+     "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill",
+     "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Max", "Maximum", "Mean",
+     "Min", "Minimum", "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "Prod", "RealDiv", "Relu",
+     "Relu6", "Relu6Grad", "ReluGrad", "ResourceApplyGradientDescent", "Select", "SelectV2", "Sign", "Slice",
+     "Split", "SplitV", "Square", "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum",
+     "Tile", "Unpack", "ZerosLike")
+)  # fmt: skip
+"""Types that do at most one cheap instruction for each element that they read or write, in the order of the
+memory: their bytes bound their time on a CPU. Exponentials, random numbers, gathers, transposes and windows compute
+or jump more than that: what they need is not known from their bytes."""
+
+NEVER_STREAMED = re.compile(
+    r"Svd|Qr$|Cholesky|Eig|Inverse|Solve|Determinant|TopK|Sort|Unique|FFT|NonMax|CTC|PyFunc|LRN"
+)
+"""Parts of the names of types whose work is more than linear in their elements, on every device."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedResults:
+    """The bytes of each different tensor that an operation on the host allocated, by the name it ran as.
+
+    The profiler records large allocations only, and not those of operations that write over an input.
+    """
+
+    bytes_by_name: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def measure(cls, trace: Trace) -> Self:
+        """Read the memory events of the host."""
+        tensors: dict[str, dict[tuple[object, object], float]] = defaultdict(dict)
+        for line in trace.host_lines:
+            for name, size, shape, dtype in allocations(line, "requested_bytes", "shape", "data_type"):
+                tensors[name][shape, dtype] = float(size or 0)
+        return cls({name: tuple(sizes.values()) for name, sizes in tensors.items()})
+
+    def sized(self, row: OperationTime) -> OperationTime:
+        """Return an operation with bytes that can be trusted, else with unknown ones.
+
+        The program fills an open first dimension with the batch size. Outside of layers, and in vectors, it may
+        be anything: a tensor that was flattened, say. There the allocated results count, and each open operand as
+        the largest of them.
+        """
+        if row.operation is None:
+            return row
+        taken, made = (
+            [shape for _, shape in tensors if shape is not None and None in shape]
+            for tensors in (row.operation.inputs, row.operation.outputs)
+        )
+        if not any(not row.layer or len(shape) == 1 for shape in (*taken, *made)):
+            return row
+        names = [name.rpartition(":")[0] for name in row.ran]
+        sizes = next((self.bytes_by_name[name] for name in names if name in self.bytes_by_name), ())
+        return replace(row, nbytes=sum(sizes) + len(taken) * max(sizes) if sizes else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +137,23 @@ class OperationGroups:
         dataflow: Dataflow | None,
     ) -> Self:
         """Group the operations of the step, and compare each with the rates of the hardware."""
-        rates, known = Rates.of(operations, hardware), program or Program()
-        groups: dict[tuple[object, ...], list[OperationTime]] = defaultdict(list)
+        known = program or Program()
+        bytes_s = operations.streaming_rate if hardware.kind == DeviceKind.CPU else hardware.bandwidth_bytes_s
+        rows: dict[tuple[object, ...], list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
             placed = _placed(results.sized(row), known)
             place = placed.at or placed.layer or placed.name
-            groups[placed.type, loop_of(placed.name), place, origin_of(row)].append(placed)
-        found = [_group(rows, rates, known, dataflow) for rows in groups.values()]
-        found = _compared(found)
-        return cls(tuple(sorted(found, key=lambda group: -group.ms)), operations.why_unlisted)
+            rows[placed.type, loop_of(placed.name), place, origin_of(row)].append(placed)
+        groups = []
+        for own in rows.values():
+            least = [_least_ms(row, hardware, bytes_s) for row in own]
+            groups.append(_group(own, least, known, dataflow))
+        best: dict[str, float] = {}  # the rate that this run reaches for products of a type
+        for group in groups:
+            if group.gflop_s and group.each_ms >= LONG_MS:
+                best[group.type] = max(best.get(group.type, 0.0), group.gflop_s)
+        groups = [replace(group, best_gflop_s=best.get(group.type)) for group in groups]
+        return cls(tuple(sorted(groups, key=lambda group: -group.ms)), operations.why_unlisted)
 
     @property
     def total_ms(self) -> float:
@@ -90,87 +161,10 @@ class OperationGroups:
         return sum(group.ms for group in self.groups)
 
 
-STREAMED = frozenset(
-    ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
-     "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill",
-     "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Max", "Maximum", "Mean",
-     "Min", "Minimum", "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "Prod", "RealDiv", "Relu",
-     "Relu6", "Relu6Grad", "ReluGrad", "ResourceApplyGradientDescent", "Select", "SelectV2", "Sign", "Slice",
-     "Split", "SplitV", "Square", "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum",
-     "Tile", "Unpack", "ZerosLike")
-)  # fmt: skip
-"""Types that do at most one cheap instruction for each element that they read or write, in the order of the
-memory: their bytes bound their time on a CPU. Exponentials, random numbers, gathers, transposes and windows compute
-or jump more than that: what they need is not known from their bytes."""
-
-NEVER_STREAMED = re.compile(
-    r"Svd|Qr$|Cholesky|Eig|Inverse|Solve|Determinant|TopK|Sort|Unique|FFT|NonMax|CTC|PyFunc|LRN"
-)
-"""Parts of the names of types whose work is more than linear in their elements, on every device."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """What the device can do, per second; None is unknown.
-
-    The memory's rate on a CPU is the one at which this run's own elementwise operations stream.
-    """
-
-    bytes_s: float | None
-    flop_s: float | None  # in the fastest 16-bit type
-    float32_share: float = 1.0  # of that rate, in float32
-    on_cpu: bool = False
-
-    @classmethod
-    def of(cls, operations: Operations, hardware: Hardware) -> Self:
-        """Take the hardware's peaks."""
-        on_cpu = hardware.kind == DeviceKind.CPU
-        memory = operations.streaming_rate if on_cpu else hardware.bandwidth_bytes_s
-        sixteen_bit = hardware.sixteen_bit
-        share = sixteen_bit.scales if sixteen_bit else 1.0
-        return cls(memory, hardware.peak_flop_s, share, on_cpu)
-
-    def bounds(self, row: OperationTime) -> bool:
-        """Say whether the bytes and FLOPs of an operation bound its time."""
-        if row.is_matrix or row.is_fused:
-            return True
-        return row.type in STREAMED if self.on_cpu else not NEVER_STREAMED.search(row.type)
-
-    def least_ms(self, row: OperationTime) -> float | None:
-        """Return the least time of an operation in its present types, in ms per step; None is unknown.
-
-        Tensors that fit into a cache move faster than this: such a least time is too long, not too short.
-        """
-        memory = row.nbytes / self.bytes_s if row.nbytes and self.bytes_s else None
-        if memory is None or not self.bounds(row):
-            return None
-        compute = 0.0
-        if row.is_matrix:
-            if not self.flop_s or row.flops is None or row.precision == "float64":
-                return None
-            share = self.float32_share if row.precision == "float32" else 1
-            compute = row.flops / (self.flop_s * share)
-        return max(memory, compute) * row.calls * 1e3
-
-    def missing(self, row: OperationTime) -> str:
-        """Return why the least time of an operation is unknown."""
-        if not self.bounds(row):
-            return "its bytes do not bound its time"
-        if row.nbytes is None:
-            return "shapes unknown"
-        if not self.bytes_s:
-            return "memory bandwidth unknown"
-        return "peak FLOP/s unknown" if not self.flop_s else "FLOPs unknown"
-
-
-LOOP = re.compile(r"^(?:gradient_tape/)?(.*?\bwhile(?:_\d+)?)/")
-"""The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same."""
-
-
 def loop_of(name: str) -> str:
     """Return the name of the loop whose body holds an operation; "" where none does."""
     found = LOOP.match(name)
-    return found.group(1) if found else ""
+    return found[1] if found else ""
 
 
 def origin_of(row: OperationTime) -> KerasPart | None:
@@ -178,58 +172,44 @@ def origin_of(row: OperationTime) -> KerasPart | None:
     return row.operation.origin if row.operation else None
 
 
-def _compared(groups: list[OperationGroup]) -> list[OperationGroup]:
-    """Tell each group of products the best rate that this run reaches for its type."""
-    best: dict[str, float] = {}
-    for group in groups:
-        if group.gflop_s and group.each_ms >= LONG_MS:
-            best[group.type] = max(best.get(group.type, 0.0), group.gflop_s)
-    return [replace(group, best_gflop_s=best.get(group.type)) for group in groups]
+def _least_ms(row: OperationTime, hardware: Hardware, bytes_s: float | None) -> float | str:
+    """Return the least time of an operation in its present types, in ms per step; else why it is unknown.
+
+    Tensors that fit into a cache move faster than the memory's rate, which on a CPU is the one at which this run's
+    own elementwise operations stream: such a least time is too long, not too short.
+    """
+    on_cpu, peak = hardware.kind == DeviceKind.CPU, hardware.peak_flop_s
+    streams = row.type in STREAMED if on_cpu else not NEVER_STREAMED.search(row.type)
+    if not (streams or row.is_matrix or row.is_fused):
+        return "its bytes do not bound its time"
+    if row.nbytes is None:
+        return "shapes unknown"
+    if not bytes_s:
+        return "memory bandwidth unknown"
+    unmeasured = row.is_matrix and (not peak or row.flops is None or row.precision == "float64")
+    if unmeasured or not row.nbytes:
+        return "FLOPs unknown" if peak else "peak FLOP/s unknown"
+    compute = 0.0
+    if row.is_matrix and peak and row.flops is not None:  # the peak is of the fastest 16-bit type
+        share = hardware.sixteen_bit.scales if hardware.sixteen_bit and row.precision == "float32" else 1.0
+        compute = row.flops / (peak * share)
+    return max(row.nbytes / bytes_s, compute) * row.calls * 1e3
 
 
-LONG_MS = 0.05
-"""Mean time of a call, in ms, from which the fixed cost of about 0.002 ms does not change its rate."""
-
-
-def _gflop_s(rows: list[OperationTime]) -> float | None:
-    """Return the rate of matmuls and convolutions in GFLOP/s; None where FLOPs are unknown, or of others."""
+def _group(
+    rows: list[OperationTime], least: list[float | str], program: Program, dataflow: Dataflow | None
+) -> OperationGroup:
+    first, loop = rows[0], loop_of(rows[0].name)
+    names = [row.operation.name if row.operation else row.name for row in rows]
+    inputs: frozenset[Source] | None = None
+    if dataflow:
+        inputs = frozenset(source for name in names for source in dataflow.sources(name))
+        written = inputs == {Source.VARIABLES} and not all(map(dataflow.feeds_gradients, names))
+        inputs = None if written or Source.UNKNOWN in inputs else inputs
     flops = [row.flops * row.calls for row in rows if row.flops and row.is_matrix]
     time_s = sum(row.ms for row in rows) * 1e-3
-    return sum(flops) / time_s * 1e-9 if len(flops) == len(rows) and time_s else None
-
-
-def _makes(row: OperationTime, program: Program) -> str:
-    """Return the result and the largest operand of an operation, "" where shapes are unknown."""
-    operation = row.operation
-    if operation is None or operation.type != row.type or not operation.outputs:
-        return ""
-    dtype, result = operation.outputs[0]
-    shapes = [shape for _, open_ in operation.inputs if (shape := program.shape(open_)) is not None]
-    made = program.shape(result)
-    if made is None or not shapes:
-        return ""
-    return f"{dtype}{_sizes(made)} from {_sizes(max(shapes, key=prod))}"
-
-
-def _sizes(shape: tuple[int, ...]) -> str:
-    return f"[{','.join(str(size) for size in shape)}]"
-
-
-def _depends(rows: list[OperationTime], dataflow: Dataflow | None) -> tuple[frozenset[Source] | None, bool]:
-    """Return what operations are computed from, and whether only metrics use them."""
-    if dataflow is None:
-        return None, False
-    names = [row.operation.name if row.operation else row.name for row in rows]
-    sources = frozenset(source for name in names for source in dataflow.sources(name))
-    only = all(dataflow.only_metrics(name) for name in names)
-    written = sources == {Source.VARIABLES} and not all(map(dataflow.feeds_gradients, names))
-    return (None if written or Source.UNKNOWN in sources else sources), only
-
-
-def _group(rows: list[OperationTime], rates: Rates, program: Program, dataflow: Dataflow | None) -> OperationGroup:
-    first, loop = rows[0], loop_of(rows[0].name)
-    inputs, only_metrics = _depends(rows, dataflow)
-    group = OperationGroup(
+    missing = next((why for why in least if isinstance(why, str)), "")
+    return OperationGroup(
         type=first.type,
         at=first.at,
         loop=loop,
@@ -240,50 +220,45 @@ def _group(rows: list[OperationTime], rates: Rates, program: Program, dataflow: 
         metrics=tuple(metric.name for metric in program.metrics_of(origin_of(first))),
         makes=_makes(max(rows, key=lambda row: row.ms), program),
         inputs=inputs,
-        only_metrics=only_metrics,
-        gflop_s=_gflop_s(rows),
+        only_metrics=dataflow is not None and all(map(dataflow.only_metrics, names)),
+        gflop_s=sum(flops) / time_s * 1e-9 if len(flops) == len(rows) and time_s else None,
+        least_ms=None if missing else sum(time for time in least if not isinstance(time, str)),
+        missing=missing,
     )
-    least = [rates.least_ms(row) for row in rows]
-    known = [time for time in least if time is not None]
-    if len(known) == len(least):
-        return replace(group, least_ms=sum(known))
-    unknown = rows[least.index(None)]
-    return replace(group, missing=rates.missing(unknown))
+
+
+def _makes(row: OperationTime, program: Program) -> str:
+    """Return the result and the largest operand of an operation, "" where shapes are unknown."""
+    operation = row.operation
+    if operation is None or operation.type != row.type or not operation.outputs:
+        return ""
+    dtype, result = operation.outputs[0]
+    shapes = [shape for _, given in operation.inputs if (shape := program.shape(given)) is not None]
+    made = program.shape(result)
+    if made is None or not shapes:
+        return ""
+    sizes, largest = (",".join(map(str, shape)) for shape in (made, max(shapes, key=prod)))
+    return f"{dtype}[{sizes}] from [{largest}]"
 
 
 def _placed(row: OperationTime, program: Program) -> OperationTime:
-    """Give an operation of a loop's or a branch's body the layer and the line of the loop.
+    """Give an operation the line of its metric, of the operation whose gradient it is, or of the loop around it.
 
-    TensorFlow inlines the body: its operations' names begin with that of the loop.
+    A gradient's own line is the one that asks for all gradients: where the user's line calls the operation itself,
+    that counts. TensorFlow inlines the bodies of loops and branches: the names in them begin with those of these.
     """
     made = next((metric.at for metric in program.metrics_of(origin_of(row)) if metric.at), None)
     if made:
         return replace(row, at=made)
-    forward = _forward(row, program)
-    if forward is not None:
-        return replace(row, at=program.line_of(forward), layer=row.layer or forward.layer)
-    if row.at or row.layer:
-        return row
-    outer = _innermost(_scopes(row.name), program)
-    if outer is None:
-        return row
-    return replace(row, layer=outer.layer, at=program.line_of(outer))
-
-
-def _forward(row: OperationTime, program: Program) -> Operation | None:
-    """Return the operation whose gradient this one computes, where the user's line calls that; None of others.
-
-    A gradient's own line is the one that asks for all gradients.
-    """
     _, scope, name = row.name.partition(GRADIENT_SCOPE)
-    if not scope or loop_of(row.name):
-        return None
-    found = _innermost((name, *_scopes(name)), program)
-    return found if found and found.direct and found.at else None
+    forward = _innermost((name, *_scopes(name)), program) if scope and not loop_of(row.name) else None
+    if forward and forward.direct and forward.at:
+        return replace(row, at=program.line_of(forward), layer=row.layer or forward.layer)
+    outer = None if row.at or row.layer else _innermost(_scopes(row.name), program)
+    return replace(row, layer=outer.layer, at=program.line_of(outer)) if outer else row
 
 
 def _innermost(names: Iterable[str], program: Program) -> Operation | None:
-    """Return the first of some operations that the program has."""
     return next((program.by_name[name] for name in names if name in program.by_name), None)
 
 

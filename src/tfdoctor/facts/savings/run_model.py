@@ -8,7 +8,7 @@ So no effect saves a ms twice, and all together never more than the phase takes.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
@@ -44,7 +44,11 @@ class RunModel:
             own = max(0.0, effect.of.value * (1.0 - effect.scales))
             subjects = saved[effect.phase]
             subjects[effect.subject] = max(own, subjects.get(effect.subject, 0.0))
-        left = {phase: _left(time, saved.get(phase, {})) for phase, time in self.phases.times.items()}
+        left = dict.fromkeys(self.phases.times, 0.0)
+        for phase, time in self.phases.times.items():
+            if time > 0:  # an effect on the whole of it is about its subjects as well
+                whole = min(time, saved[phase].pop("", 0.0))
+                left[phase] = time * (1.0 - whole / time) * (1.0 - min(time, sum(saved[phase].values())) / time)
         stepping = self.phases.of(Phase.STEPS)
         if stepping > 0:
             left[Phase.STEPS] *= 1.0 - self._of_steps(effects, stepping) / stepping
@@ -69,12 +73,3 @@ class RunModel:
         if self.steps is None or each <= 0 or (self.steps.wait_longer and bounds):
             return most
         return min(most, each * self.steps.count)
-
-
-def _left(time: float, subjects: Mapping[str, float]) -> float:
-    """Return what is left of a phase, in ms; an effect on the whole of it is about its subjects as well."""
-    if time <= 0:
-        return 0.0
-    whole = min(time, subjects.get("", 0.0))
-    parts = min(time, sum(ms for subject, ms in subjects.items() if subject))
-    return time * (1.0 - whole / time) * (1.0 - parts / time)

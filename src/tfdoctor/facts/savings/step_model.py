@@ -28,15 +28,7 @@ from tfdoctor.facts.machine.cpu_contention import SHARED
 from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.dispatch_shares import DispatchShares
-from tfdoctor.facts.savings.effects_on_stages import (
-    at_most,
-    by_stage_of,
-    factor_of,
-    segment_ms,
-    stage_ms,
-    to_time,
-    to_total,
-)
+from tfdoctor.facts.savings.effects_on_stages import by_stage_of, factor_of, segment_ms, stage_ms, stretched
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
@@ -105,18 +97,28 @@ class StepModel:
         """Take the stages' exposed time from the breakdown, the input's from its pipeline."""
         slower = slowdown(recording, steps)
         tracing = cost if slower >= TRACED_LONGER else None
+        stages = pipeline.stages if pipeline else ()
+        segments = pipeline.segments if pipeline else ()
+        ahead = [segment for segment in segments if segment.overlapped]
+        slowest = max(ahead, key=lambda segment: segment.ms).stages if ahead else {}
+        if tracing:  # without the profiler's cost of their calls, each of which is an event
+            cost_ms = {stage.path: stage.calls * tracing.each_ms for stage in stages}
+            own = [tracing.left(one.ms, sum(cost_ms[path] for path in one.stages)) for one in segments]
+            segments = tuple(stretched(one, left) for one, left in zip(segments, own, strict=True))
+        spent = steps.steady_steps
+        dispatched = sum(activity.dispatch.within(step.start_ps, step.end_ps).total for step in spent) / PS_PER_MS
         return cls(
             device=device.kind,
             exposed=tracing.untraced if tracing else breakdown.median,
-            segments=_without_cost(pipeline, tracing) if pipeline else (),
-            host_work=_host_work(activity, steps, breakdown),
+            segments=segments,
+            host_work=max(breakdown["host"], dispatched / sum(step.calls for step in spent)),
             cores=cores,
-            input_ms=sum(stage.work_ms for stage in pipeline.stages) if pipeline else 0.0,
+            input_ms=sum(stage.work_ms for stage in stages),
             floors=roofline.floors if roofline else {},
             dispatch=dispatch,
             slowdown=slower,
             tracing=tracing,
-            elements=_elements(pipeline) if pipeline else 0.0,
+            elements=sum(stage.calls for stage in stages if stage.path in slowest),
         )
 
     @property
@@ -252,10 +254,8 @@ class StepModel:
         a fifth of the step in benchmarks/accuracy.
         """
         effects = tuple(effects)
-        stated = any(effect.stage is Stage.DEVICE and not effect.subject for effect in effects)
-        reduces_input = any(
-            effect.stage is Stage.INPUT and effect.scales < 1 and not effect.spreads for effect in effects
-        )
+        stated = any(one.stage is Stage.DEVICE and not one.subject for one in effects)
+        reduces_input = any(one.stage is Stage.INPUT and one.scales < 1 and not one.spreads for one in effects)
         uncounted = reduces_input and not stated and self.device == DeviceKind.CPU
         return uncounted and not self._freed(by_stage_of(effects))
 
@@ -268,8 +268,7 @@ class StepModel:
         if self.device != DeviceKind.CPU or self.cores is None:
             return 0.0
         remaining = {
-            stage: [effect for effect in own if not effect.overlaps and not effect.spreads]
-            for stage, own in effects.items()
+            stage: [one for one in own if not one.overlaps and not one.spreads] for stage, own in effects.items()
         }
         busy = self.cores.share * self.step_ms  # in ms with all cores at work
         whole = self._rest({})
@@ -278,7 +277,6 @@ class StepModel:
         return min(self.step_ms, inputs * self._input_left(remaining) + (busy - inputs) * left)
 
     def _input_left(self, effects: Mapping[Stage, list[Effect]]) -> float:
-        """Return the share of the input's work that is left after effects."""
         now = sum(segment.ms for segment in self.segments)
         input_effects = effects.get(Stage.INPUT, [])
         if not now:
@@ -322,11 +320,8 @@ class StepModel:
 
         Counted for upper bounds only, where the cores are crowded, and no effect states what the compute gains.
         """
-        bounds = [
-            effect
-            for effect in effects.get(Stage.INPUT, [])
-            if effect.bound is Bound.AT_MOST and not effect.overlaps and not effect.spreads
-        ]
+        inputs = effects.get(Stage.INPUT, [])
+        bounds = [one for one in inputs if one.bound is Bound.AT_MOST and not one.overlaps and not one.spreads]
         stated = any(not effect.subject for effect in effects.get(Stage.DEVICE, []))
         cores = self.cores if self.device == DeviceKind.CPU else None
         if not bounds or stated or cores is None or not (cores.sampled and cores.crowded):
@@ -337,7 +332,6 @@ class StepModel:
         return max(0.0, min(gone * beside / cores.usable, own * SHARED))
 
     def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
-        """Return the step without its input, in ms."""
         return sum(self._rest_parts(effects).values())
 
     def _rest_parts(self, effects: Mapping[Stage, list[Effect]]) -> dict[str, float]:
@@ -349,21 +343,14 @@ class StepModel:
         stated = any(effect.narrows for effect in effects.get(Stage.HOST, []))
         if self.dispatch and not stated:
             work[Stage.HOST] *= self.dispatch.left(effects.get(Stage.DEVICE, []))
-        work[Stage.HOST] += max(0.0, self._hidden_host - work[Stage.DEVICE])
+        if self.device != DeviceKind.CPU:
+            # Launching is serial, so what of it overlaps the device's work stays when that shrinks. A host that
+            # leaves the device idle for a time is assumed to launch for at least as long while the device works:
+            # faster kernels only wait longer. Where the device idles longer than it works, the host alone limits.
+            host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
+            hidden = min(device, max(self.kept(Stage.HOST) * self.host_work - host, host))
+            work[Stage.HOST] += max(0.0, hidden - work[Stage.DEVICE])
         return {**work, UNKNOWN: self.exposed.get(UNKNOWN, 0.0)}
-
-    @property
-    def _hidden_host(self) -> float:
-        """The host's work that overlaps the device's: launching is serial, so it stays when compute shrinks.
-
-        A host that leaves the device idle for a time is assumed to launch for at least as long while the
-        device works: faster kernels only wait longer for their launch. So where the device idles longer
-        than it works, the host alone limits the step.
-        """
-        if self.device == DeviceKind.CPU:
-            return 0.0
-        host, device = self.exposed[Stage.HOST], self.exposed[Stage.DEVICE]
-        return min(device, max(self.kept(Stage.HOST) * self.host_work - host, host))
 
     def _calibrated(self) -> tuple[PipelineSegment, ...]:
         """Return the segments, scaled to agree with the trainer's measured wait.
@@ -374,43 +361,17 @@ class StepModel:
         as the rest of the step.
         """
         ahead = [segment for segment in self.segments if segment.overlapped and segment.ms]
-        own = [segment for segment in self.segments if not segment.overlapped and segment.ms]
-        if not (ahead and self.waits):
-            pace = self.step_ms - self.exposed[Stage.INPUT]
-            return (*to_total(own, self.exposed[Stage.INPUT]), *(at_most(s, pace) for s in ahead))
-        slowest = max(ahead, key=lambda segment: segment.ms)
-        others = [segment for segment in ahead if segment is not slowest]
-        pace = self.step_ms - self._serial
-        awaited = [slowest, replace(to_time(slowest, self._wait), overlapped=False)]
-        return (
-            *to_total(own, self._serial),
-            *(at_most(segment, pace) for segment in others),
-            *([to_time(slowest, pace)] if self._limits else awaited),
-        )
-
-
-def _elements(pipeline: InputPipeline) -> float:
-    """Return the elements per step of all stages of the slowest segment that overlaps the step."""
-    ahead = (segment for segment in pipeline.segments if segment.overlapped)
-    slowest = max(ahead, key=lambda segment: segment.ms, default=None)
-    paths = slowest.stages if slowest else ()
-    return sum(stage.calls for stage in pipeline.stages if stage.path in paths)
-
-
-def _without_cost(pipeline: InputPipeline, tracing: TracingCost | None) -> tuple[PipelineSegment, ...]:
-    """Return the segments without the profiler's cost of their calls, each of which is an event."""
-    if tracing is None:
-        return pipeline.segments
-    cost = {stage.path: stage.calls * tracing.each_ms for stage in pipeline.stages}
-    return tuple(
-        replace(segment, stages={path: time * left for path, time in segment.stages.items()})
-        for segment in pipeline.segments
-        for left in [tracing.left(segment.ms, sum(cost[path] for path in segment.stages))]
-    )
-
-
-def _host_work(activity: Activity, steps: Steps, breakdown: Breakdown) -> float:
-    """Return the host's launching work per step, in ms; for accelerators."""
-    inside = sum(activity.dispatch.within(step.start_ps, step.end_ps).total for step in steps.steady_steps)
-    calls = sum(step.calls for step in steps.steady_steps)
-    return max(breakdown["host"], inside / PS_PER_MS / calls)
+        alone = [segment for segment in self.segments if not segment.overlapped and segment.ms]
+        waits = bool(ahead) and self.waits
+        serial = self._serial if waits else self.exposed[Stage.INPUT]  # without segments, of unknown origin
+        pace, own = self.step_ms - serial, sum(segment.ms for segment in alone)
+        made = [stretched(segment, serial / own) for segment in alone] or [
+            PipelineSegment({"": serial}, overlapped=False)
+        ]
+        slowest = max(ahead, key=lambda segment: segment.ms) if waits else None
+        made += [stretched(one, min(one.ms, pace) / one.ms) for one in ahead if one is not slowest]
+        if slowest is None:
+            return tuple(made)
+        if self._limits:
+            return (*made, stretched(slowest, pace / slowest.ms))
+        return (*made, slowest, replace(stretched(slowest, self._wait / slowest.ms), overlapped=False))

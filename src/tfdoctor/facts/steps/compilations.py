@@ -19,12 +19,8 @@ def compilations(trace: Trace) -> Intervals:
 
 def exceptions(steps: Sequence[Step], compiling: Intervals) -> tuple[bool, ...]:
     """Return (steps,) which mostly compiled, provided that fewer steps did than did not."""
-    mostly_compiling = tuple(
+    mostly = tuple(
         compiling.within(step.start_ps, step.end_ps).total >= MOSTLY * max(1, step.end_ps - step.start_ps)
         for step in steps
     )
-    return (
-        mostly_compiling
-        if sum(mostly_compiling) < MOSTLY * len(mostly_compiling)
-        else (False,) * len(mostly_compiling)
-    )
+    return mostly if sum(mostly) < MOSTLY * len(mostly) else (False,) * len(mostly)

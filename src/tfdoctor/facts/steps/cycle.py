@@ -77,19 +77,14 @@ def from_each_to_next(edges: NDArray[np.int64]) -> Spans:
 
 def holding(times: NDArray[np.int64], spans: Spans) -> NDArray[np.bool_]:
     """Return (n,) which spans hold one of some times, or of some positions, which are sorted."""
-    place = times.searchsorted(spans)
-    held: NDArray[np.bool_] = place[:, 1] > place[:, 0]
-    return held
+    begin, end = times.searchsorted(spans).T
+    return np.asarray(end > begin, np.bool_)
 
 
-def weigh(work: TrainingWork, rows: Rows) -> tuple[int, int]:
-    """Return how many distinct operations of these rows update weights, and how many there are."""
-    kinds = np.unique(work.kind[rows])
-    return int(np.count_nonzero(work.role[kinds] & TrainingRole.UPDATE)), len(kinds)
-
-
-def cycle_of(source: StepSource, where: str, spans: Iterable[Spans], weight: tuple[int, int]) -> Cycle:
-    """Return the rounds of these spans; ``weight`` has the updates and all activities of one round."""
+def cycle_of(source: StepSource, where: str, spans: Iterable[Spans], work: TrainingWork, rows: Rows) -> Cycle:
+    """Return the rounds of these spans; ``rows`` are the operations of all rounds."""
     rounds = np.concatenate([np.zeros((0, 2), np.int64), *spans])
-    rounds = rounds[np.argsort(rounds[:, 0], kind="stable")]
-    return Cycle(source, where, rounds[:, 0], rounds[:, 1], *weight)
+    starts, ends = rounds[np.argsort(rounds[:, 0], kind="stable")].T
+    kinds = np.unique(work.kind[rows])
+    updates = int(np.count_nonzero(work.role[kinds] & TrainingRole.UPDATE))
+    return Cycle(source, where, starts, ends, updates, len(kinds))

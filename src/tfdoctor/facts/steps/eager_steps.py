@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tfdoctor.facts.steps.cycle import CALL, MOSTLY, Cycle, from_each_to_next, holding
 from tfdoctor.facts.steps.training_work import TrainingRole, TrainingWork, covering
@@ -26,8 +25,7 @@ def eager_cycles(trace: Trace) -> list[Cycle]:
     number = [int(is_named(line, _is_eager).sum()) for line in trace.host_lines]
     if not any(number):
         return []
-    line = trace.host_lines[number.index(max(number))]
-    sequence = OperationSequence.of(line, TrainingWork.gather(trace))
+    sequence = OperationSequence(trace.host_lines[number.index(max(number))], TrainingWork.gather(trace))
     finer: Periods | None = None
     cycles = []
     for periods in sequence.levels():
@@ -47,12 +45,11 @@ class Periods:
 
     def __init__(self, sequence: "OperationSequence", kind: int) -> None:
         """Divide the sequence before each operation of this kind."""
-        cuts = np.flatnonzero(sequence.kind == kind)
-        spans = from_each_to_next(cuts)
+        spans = from_each_to_next(np.flatnonzero(sequence.kind == kind))
         trains = holding(sequence.gradients, spans) & holding(sequence.changes, spans)
-        self.kind = kind
         self.spans = spans[trains]  # (n, 2) positions
         self.share = len(self.spans) / max(1, len(spans))
+        self.asks = EAGER_NEXT.fullmatch(sequence.line.types[kind].name) is not None  # for a batch
         self.steady, self.alike = (0, 0), 0.0  # one of the most common periods, and their share
         if len(self.spans):
             contents = [sequence.kind[start:end].tobytes() for start, end in self.spans]
@@ -60,58 +57,42 @@ class Periods:
             start, end = self.spans[contents.index(content)].tolist()
             self.steady, self.alike = (start, end), often / len(contents)
 
-    def regular(self, name: str) -> bool:
+    @property
+    def regular(self) -> bool:
         """Whether the periods are steps; a request for a batch may occur in evaluation as well."""
-        all_train = self.share >= MOSTLY or EAGER_NEXT.fullmatch(name) is not None
+        all_train = self.share >= MOSTLY or self.asks
         return len(self.spans) >= FEWEST_PERIODS and self.alike >= MOSTLY and all_train
 
 
 class OperationSequence:
-    """The operations of one thread in order: k of them, and which take gradients or change weights."""
+    """The operations of one thread in order, and which take gradients or change weights."""
 
-    def __init__(self, line: Line, rows: NDArray[np.intp], inside: NDArray[np.bool_]) -> None:
-        """Find the operations' roles by their types; ``inside`` marks calls that take gradients."""
-        self.line = line
-        self.kind = line.kind[rows]
-        self.start_ps = line.start_ps[rows]
+    def __init__(self, line: Line, work: TrainingWork) -> None:
+        """Find the roles by the types; functions that the thread calls take gradients if their graphs do."""
+        rows = np.flatnonzero(is_named(line, _is_eager))
+        self.line, self.kind, self.start_ps = line, line.kind[rows], line.start_ps[rows]
         names = [kind.name.removeprefix(EAGER_CALL) for kind in line.types]
         self.update = np.array([bool(UPDATE.fullmatch(name)) for name in names])[self.kind]
         self.assign = np.array([bool(ASSIGN.fullmatch(name)) for name in names])[self.kind]
         gradient = np.array([bool(GRADIENT.search(name)) for name in names])[self.kind]
-        self.gradients = np.flatnonzero(gradient | inside)
+        inside = work.start_ps[work.having(TrainingRole.GRADIENT)]
+        held = covering(self.start_ps, self.start_ps + line.duration_ps[rows], inside)
+        gradient[held[held >= 0]] = True
+        self.gradients = np.flatnonzero(gradient)
         self.changes = np.flatnonzero(self.update | self.assign)
-
-    @classmethod
-    def of(cls, line: Line, work: TrainingWork) -> "OperationSequence":
-        """Take a thread's operations; functions that it calls take gradients if their graphs do."""
-        rows = np.flatnonzero(is_named(line, _is_eager))
-        starts = line.start_ps[rows]
-        gradients = work.start_ps[work.having(TrainingRole.GRADIENT)]
-        held = covering(starts, starts + line.duration_ps[rows], gradients)
-        inside = np.zeros(len(rows), dtype=bool)
-        inside[held[held >= 0]] = True
-        return cls(line, rows, inside)
 
     def levels(self) -> Iterator[Periods]:
         """Yield the ways to divide it into equal periods, the shortest first, one for each length."""
-        regular = [
-            periods
-            for kind in np.unique(self.kind).tolist()
-            if (periods := Periods(self, kind)).regular(self.line.types[kind].name)
-        ]
-        regular.sort(key=lambda periods: -len(periods.spans))
+        divided = (Periods(self, kind) for kind in np.unique(self.kind).tolist())
+        regular = sorted((one for one in divided if one.regular), key=lambda one: -len(one.spans))
         while regular:
             often = len(regular[0].spans)
             same = [periods for periods in regular if often - len(periods.spans) <= 1]
-            yield max(same, key=self._begins_well)
+            # A step begins with the batch, else with the operation after the last update.
+            yield max(
+                same, key=lambda one: (one.asks, self.changes[self.changes >= one.steady[0]][0] - one.steady[0])
+            )
             regular = regular[len(same) :]
-
-    def _begins_well(self, periods: Periods) -> tuple[bool, int]:
-        """Prefer to begin with the batch, else with the operation after the last update."""
-        begin = periods.steady[0]
-        later = self.changes[self.changes >= begin]
-        asks = EAGER_NEXT.fullmatch(self.line.types[periods.kind].name) is not None
-        return asks, int(later[0]) - begin
 
     def cycle(self, periods: Periods, finer: Periods | None) -> Cycle:
         """Return the rounds, without the changes that belong to shorter periods inside them."""
@@ -121,12 +102,10 @@ class OperationSequence:
             begin, end = periods.steady
             rounds = int(np.count_nonzero((finer.spans[:, 0] >= begin) & (finer.spans[:, 0] < end)))
             updates, changes = updates - rounds * inner[0], changes - rounds * inner[1]
-        edges = self.start_ps[periods.spans]
-        where = "the eager loop"
-        return Cycle(CALL, where, edges[:, 0], edges[:, 1], max(0, updates), max(0, changes))
+        starts, ends = self.start_ps[periods.spans].T
+        return Cycle(CALL, "the eager loop", starts, ends, max(0, updates), max(0, changes))
 
     def _count(self, span: tuple[int, int]) -> tuple[int, int]:
         """Return how many operations of a period update weights, and how many change any variable."""
-        inside = slice(*span)
-        changes = np.count_nonzero(self.update[inside] | self.assign[inside])
-        return int(self.update[inside].sum()), int(changes)
+        changes = self.update[slice(*span)] | self.assign[slice(*span)]
+        return int(self.update[slice(*span)].sum()), int(changes.sum())

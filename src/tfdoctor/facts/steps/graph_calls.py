@@ -34,19 +34,14 @@ def graph_calls(trace: Trace) -> list[GraphCall]:
         events = line.stats.having("id")
         runs = events[is_named(line, FUNCTION_RUNS.__contains__)[events]].tolist()
         called = line.stats.having("tf_function_call").tolist()
-        is_function = zip(*line.stats.values("is_func"), strict=True)
-        eager = [int(event) for event, value in is_function if value]
+        eager = [int(event) for event, value in zip(*line.stats.values("is_func"), strict=True) if value]
         asked, callers = _holders(line, runs, eager), _holders(line, runs, called or eager)
         for run, inner, outer in zip(runs, asked, callers, strict=True):
-            function = str(line.stats.of(inner).get("eager_op", ""))
-            calls.append(_call(line, run, outer, function))
+            calls.append(_call(line, run, outer, str(line.stats.of(inner).get("eager_op", ""))))
         captured = events[is_named(line, is_captured)[events]].tolist()
-        if not captured:
-            continue
-        iterators = np.flatnonzero(is_named(line, PIPELINE_CALL.match)).tolist()
+        iterators = np.flatnonzero(is_named(line, PIPELINE_CALL.match)).tolist() if captured else []
         for run, call in zip(captured, _holders(line, captured, iterators), strict=True):
-            which = str(line.stats.of(call).get("id", ""))
-            calls.append(_call(line, run, call, which, in_pipeline=True))
+            calls.append(_call(line, run, call, str(line.stats.of(call).get("id", "")), in_pipeline=True))
     return sorted(calls, key=lambda call: call.start_ps)
 
 
@@ -58,10 +53,8 @@ def _holders(line: Line, inner: list[int], outer: list[int]) -> list[int]:
 
 
 def _call(line: Line, run: int, call: int, function: str, *, in_pipeline: bool = False) -> GraphCall:
-    name, start = line.types[int(line.kind[call])].name, int(line.start_ps[call])
-    end = start + int(line.duration_ps[call])
-    run_id = int(line.stats.of(run)["id"])
-    return GraphCall(name, function, run_id, start, end, in_pipeline)
+    event = line.event(call)
+    return GraphCall(event.name, function, int(line.stats.of(run)["id"]), event.start_ps, event.end_ps, in_pipeline)
 
 
 def batch_requests(trace: Trace) -> NDArray[np.int64]:

@@ -7,18 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.steps.cycle import (
-    CALL,
-    GRAPH,
-    MOSTLY,
-    Cycle,
-    Rows,
-    Spans,
-    cycle_of,
-    from_each_to_next,
-    holding,
-    weigh,
-)
+from tfdoctor.facts.steps.cycle import CALL, GRAPH, MOSTLY, Cycle, Rows, Spans, cycle_of, from_each_to_next, holding
 from tfdoctor.facts.steps.graph_calls import GraphCall, batch_requests, graph_calls
 from tfdoctor.facts.steps.graph_loops import beginnings, conditions, graph_loops, most
 from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, TrainingWork
@@ -42,45 +31,29 @@ def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
     return list(_calls(work, cut_off, np.zeros(0, np.int64)))
 
 
+def _runs(work: TrainingWork, rows: Rows) -> set[int]:
+    return {int(run) for run in np.unique(work.run[rows])} - {0}
+
+
 def _calls(work: TrainingWork, calls: list[GraphCall], requests: NDArray[np.int64]) -> Iterator[Cycle]:
-    """Yield each function that trains outside of loops of its own, call by call."""
+    """Yield each function that trains outside of loops of its own, call by call.
+
+    Where some of its graphs take gradients, the others are evaluation.
+    """
     direct, gradient = work.having(WORKS, ""), work.having(TrainingRole.GRADIENT)
-    taking = _runs(work, gradient)
-    for group in _groups(work, direct & work.having(TRAINS), calls, taking):
+    taking, training = _runs(work, gradient), _runs(work, direct & work.having(TRAINS))
+    by_function: dict[tuple[str, bool], list[GraphCall]] = defaultdict(list)
+    for call in calls:
+        by_function[call.name, call.in_pipeline].append(call)
+    for every in by_function.values():
+        group = _alike(every, taking) or _alike(every, training)
         rows = direct & np.isin(work.run, np.array([call.run for call in group], np.uint64))
-        if not (rows & work.having(TRAINS)).any():  # it trains in loops
+        if not (rows & work.having(TRAINS)).any():  # it trains in loops, or not at all
             continue
         cycle = _of_calls(work, rows, group, requests)
         known = any(call.run in taking for call in group)
         if len(cycle) and (known or cycle.takes_gradients(work.start_ps[gradient])):
             yield cycle
-
-
-def _runs(work: TrainingWork, rows: Rows) -> set[int]:
-    """Return the executions of some operations."""
-    return {int(run) for run in np.unique(work.run[rows])} - {0}
-
-
-def _of_calls(work: TrainingWork, rows: Rows, group: list[GraphCall], requests: NDArray[np.int64]) -> Cycle:
-    """Return the rounds of a function's calls: the calls, or the iterations of a loop inside them."""
-    name, weight = group[0].name, weigh(work, rows)
-    if group[0].in_pipeline:
-        return cycle_of(GRAPH, f"the loop over `{name}`", [_spans(group)], weight)
-    looped = _unnamed_loop(work, rows & work.having(TRAINS), group)
-    if looped is not None:
-        return cycle_of(GRAPH, f"the loop inside `{name}`", [looped], weight)
-    spans = _with_requests(_spans(group), requests)
-    return replace(cycle_of(CALL, f"the call of `{name}`", [spans], weight), call=name)
-
-
-def _groups(work: TrainingWork, training: Rows, calls: list[GraphCall], taking: set[int]) -> list[list[GraphCall]]:
-    """Group calls by function; where some of its graphs take gradients, the others are evaluation."""
-    runs = _runs(work, training)
-    by_function: dict[tuple[str, bool], list[GraphCall]] = defaultdict(list)
-    for call in calls:
-        by_function[call.name, call.in_pipeline].append(call)
-    sorted_out = (_alike(group, taking) or _alike(group, runs) for group in by_function.values())
-    return [group for group in sorted_out if group]
 
 
 def _alike(group: list[GraphCall], runs: set[int]) -> list[GraphCall]:
@@ -89,49 +62,47 @@ def _alike(group: list[GraphCall], runs: set[int]) -> list[GraphCall]:
     return [call for call in group if call.function in functions or call.run in runs]
 
 
-def _spans(calls: list[GraphCall]) -> Spans:
-    return pairs_of((call.start_ps, call.end_ps) for call in calls)
-
-
-def _with_requests(spans: Spans, requests: NDArray[np.int64]) -> Spans:
-    """Let calls begin with Python's request for their batch, when nearly every call has one before it."""
-    before = np.append(np.iinfo(np.int64).min, spans[:-1, 1])
-    first = np.searchsorted(requests, before)
+def _of_calls(work: TrainingWork, rows: Rows, group: list[GraphCall], requests: NDArray[np.int64]) -> Cycle:
+    """Return the rounds of a function's calls: the calls, or the iterations of a loop inside them."""
+    name = group[0].name
+    spans = pairs_of((call.start_ps, call.end_ps) for call in group)
+    if group[0].in_pipeline:
+        return cycle_of(GRAPH, f"the loop over `{name}`", [spans], work, rows)
+    looped = _unnamed_loop(work, rows & work.having(TRAINS), len(group))
+    if looped is not None:
+        return cycle_of(GRAPH, f"the loop inside `{name}`", [looped], work, rows)
+    # Calls begin with Python's request for their batch, when nearly every call has one before it.
+    first = np.searchsorted(requests, np.append(np.iinfo(np.int64).min, spans[:-1, 1]))
     last = np.searchsorted(requests, spans[:, 0])
     first[:1] = np.maximum(last[:1] - 1, 0)  # of the many that may precede the first call
     asked = last > first
-    if np.count_nonzero(asked) < MOSTLY * len(spans):
-        return spans
-    starts = spans[:, 0].copy()
-    starts[asked] = requests[first[asked]]
-    return np.stack((starts, spans[:, 1]), axis=1)
+    if np.count_nonzero(asked) >= MOSTLY * len(spans):
+        spans[asked, 0] = requests[first[asked]]
+    return replace(cycle_of(CALL, f"the call of `{name}`", [spans], work, rows), call=name)
 
 
-# Loops that names do not show: their bodies are functions
+def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:
+    """Return the iterations of a loop that repeats in a call what trains, if there is one.
 
-
-def _unnamed_loop(work: TrainingWork, rows: Rows, calls: list[GraphCall]) -> Spans | None:
-    """Return the iterations of a loop that repeats in a call what trains, if there is one."""
+    Names do not show it where its body is a function.
+    """
     often = most(work, rows)
-    if often <= len(calls):
+    if often <= calls:
         return None
     condition = work.having(TrainingRole.CONDITION) & np.isin(work.run, np.unique(work.run[rows]))
     frames = sorted({work.frame[int(kind)] for kind in np.unique(work.kind[condition])})
-    loops = [_held(work, condition & work.having(TrainingRole.CONDITION, frame), rows) for frame in frames]
+    loops = []
+    for frame in frames:
+        in_frame, spans = condition & work.having(TrainingRole.CONDITION, frame), [np.zeros((0, 2), np.int64)]
+        for run in np.unique(work.run[in_frame]):
+            pairs = from_each_to_next(conditions(work, in_frame & (work.run == run)))
+            spans.append(pairs[holding(work.start_ps[rows], pairs)])
+        loops.append(np.concatenate(spans))
     whole = [spans for spans in loops if len(spans) and often >= MOSTLY * len(spans)]
     if whole:
         return max(whole, key=len)
-    if len(calls) >= ALONE or frames:
+    if calls >= ALONE or frames:
         return None
     # From one round of training to the next, when all operations recur equally often.
     edges = beginnings(work, rows, rows, begun=False)
     return from_each_to_next(edges) if len(edges) else None
-
-
-def _held(work: TrainingWork, condition: Rows, rows: Rows) -> Spans:
-    """Return the iterations of a loop in all its executions, by its condition."""
-    spans = [np.zeros((0, 2), np.int64)]
-    for run in np.unique(work.run[condition]):
-        pairs = from_each_to_next(conditions(work, condition & (work.run == run)))
-        spans.append(pairs[holding(work.start_ps[rows], pairs)])
-    return np.concatenate(spans)

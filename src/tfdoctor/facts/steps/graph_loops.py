@@ -6,20 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.steps.cycle import (
-    GRAPH,
-    MOSTLY,
-    Cycle,
-    Rows,
-    Spans,
-    cycle_of,
-    from_each_to_next,
-    holding,
-    weigh,
-)
+from tfdoctor.facts.steps.cycle import GRAPH, MOSTLY, Cycle, Rows, Spans, cycle_of, from_each_to_next, holding
 from tfdoctor.facts.steps.graph_calls import GraphCall
 from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, TrainingWork
-from tfdoctor.trace.names import FUNCTION_RUN
+from tfdoctor.trace.names import FUNCTION_RUN, GRADIENT
 
 CUT_OFF = 2
 """Iterations that the ends of the trace may cut."""
@@ -39,8 +29,9 @@ def graph_loops(work: TrainingWork, calls: list[GraphCall]) -> Iterator[Cycle]:
     names = {call.run: call.name for call in calls}
     gradients = work.start_ps[work.having(TrainingRole.GRADIENT)]
     uncertain: list[str] = []
-    for frame in work.frames():  # an outer one's name comes before those inside it
-        if any(frame.startswith(f"{outer}/") for outer in uncertain):
+    frames = {work.frame[int(kind)] for kind in np.flatnonzero((work.role & TRAINS) != 0)} - {""}
+    for frame in sorted(frames):  # an outer one's name comes before those inside it
+        if GRADIENT.search(frame) or any(frame.startswith(f"{outer}/") for outer in uncertain):
             continue
         loops = list(_of_frame(work, frame, names))
         certain = [loop for loop in loops if len(loop) and loop.takes_gradients(gradients)]
@@ -52,31 +43,25 @@ def graph_loops(work: TrainingWork, calls: list[GraphCall]) -> Iterator[Cycle]:
 def _of_frame(work: TrainingWork, frame: str, names: dict[int, str]) -> Iterator[Cycle]:
     """Yield the loop of this name in each function that has one; without a round if it is uncertain."""
     body, condition = work.having(WORKS, frame), work.having(TrainingRole.CONDITION, frame)
-    for name, runs in _by_function(work.run[body], names).items():
-        spans = {
-            run: _iterations(work, body & within, condition & within, begun=run in names)
-            for run, within in ((run, work.run == run) for run in runs)
-        }
-        begun = [run for run in runs if run in names]
-        iterations = sum(len(spans[run]) for run in begun)
-        if iterations >= ENOUGH:  # without the call that is cut off
-            runs = begun  # noqa: PLW2901
-        rows = body & np.isin(work.run, np.array(runs, np.uint64))
-        where = f"the loop `{frame}`" + (f" of `{name}`" if name else "")
-        loop = cycle_of(GRAPH, where, [spans[run] for run in runs], weigh(work, rows))
-        yield loop if _alternates(work, rows, loop) else cycle_of(GRAPH, where, [], (0, 0))
-
-
-def _by_function(runs: NDArray[np.uint64], names: dict[int, str]) -> dict[str, list[int]]:
-    """Group executions by function; one whose call was cut off is taken for the only function's."""
-    runs_by_function: dict[str, list[int]] = defaultdict(list)
-    for run in np.unique(runs[runs != 0]).tolist():
+    by_function: dict[str, list[int]] = defaultdict(list)
+    for run in np.unique(work.run[body & (work.run != 0)]).tolist():
         name = names.get(run, "")
-        runs_by_function["" if name == FUNCTION_RUN else name].append(run)
-    if len(runs_by_function) == 2 and "" in runs_by_function:  # noqa: PLR2004 - one with a name, one without
-        cut_off = runs_by_function.pop("")
-        next(iter(runs_by_function.values())).extend(cut_off)
-    return runs_by_function
+        by_function["" if name == FUNCTION_RUN else name].append(run)
+    if len(by_function) == 2 and "" in by_function:  # noqa: PLR2004 - cut off is a call of the only function
+        cut_off = by_function.pop("")
+        next(iter(by_function.values())).extend(cut_off)
+    for name, runs in by_function.items():
+        spans = {}
+        for run in runs:
+            within = work.run == run
+            spans[run] = _iterations(work, body & within, condition & within, begun=run in names)
+        begun = [run for run in runs if run in names]
+        if sum(len(spans[run]) for run in begun) < ENOUGH:
+            begun = runs
+        rows = body & np.isin(work.run, np.array(begun, np.uint64))
+        where = f"the loop `{frame}`" + (f" of `{name}`" if name else "")
+        loop = cycle_of(GRAPH, where, [spans[run] for run in begun], work, rows)
+        yield loop if _alternates(work, rows, loop) else cycle_of(GRAPH, where, [], work, rows)
 
 
 def _iterations(work: TrainingWork, body: Rows, condition: Rows, *, begun: bool) -> Spans:
@@ -97,10 +82,12 @@ def most(work: TrainingWork, rows: Rows) -> int:
 
 def conditions(work: TrainingWork, condition: Rows) -> NDArray[np.int64]:
     """Return when the condition was evaluated: before each iteration, and after the last."""
-    kinds = work.kind[condition]
-    if not len(kinds):
-        return np.zeros(0, np.int64)
-    return np.asarray(work.start_ps[condition][kinds == np.bincount(kinds).argmax()], np.int64)
+    return _most_frequent(work, condition) if condition.any() else np.zeros(0, np.int64)
+
+
+def _most_frequent(work: TrainingWork, rows: Rows) -> NDArray[np.int64]:
+    kind = np.bincount(work.kind[rows]).argmax()
+    return np.asarray(work.start_ps[rows & (work.kind == kind)], np.int64)
 
 
 def beginnings(work: TrainingWork, body: Rows, training: Rows, *, begun: bool) -> NDArray[np.int64]:
@@ -112,30 +99,25 @@ def beginnings(work: TrainingWork, body: Rows, training: Rows, *, begun: bool) -
     operation that trains separates them. ``begun`` says that the start was recorded.
     """
     n = most(work, training)
-    recurring = _times_by_operation(work, training, (n - 1, n))
+    recurring = _times_by_operation(work, training, n - 1, n)
     recurring = recurring[:: len(recurring) // COMPARED + 1]
-    firsts = sorted(_times_by_operation(work, body, (n - 1, n + 1)), key=lambda times: int(times[0]))
+    firsts = sorted(_times_by_operation(work, body, n - 1, n + 1), key=lambda times: int(times[0]))
     for first in firsts[:COMPARED]:
         begins, ends = first.copy(), first.copy()
         for times in recurring:
-            group, inside = _groups_of(first, times)
-            np.minimum.at(begins, group, times[inside])
-            np.maximum.at(ends, group, times[inside])
+            group = _nearest(first, times)
+            inside = (group >= 0) & (group < len(first))
+            np.minimum.at(begins, group[inside], times[inside])
+            np.maximum.at(ends, group[inside], times[inside])
         if np.all(ends[:-1] < begins[1:]):
             whole = begun and all(times[-1] >= begins[-1] for times in recurring)
             return np.append(begins, work.start_ps[body][-1] + 1) if whole else begins
     return _most_frequent(work, training)
 
 
-def _most_frequent(work: TrainingWork, rows: Rows) -> NDArray[np.int64]:
-    """Return when the most frequent operation occurred."""
-    often = np.bincount(work.kind[rows])
-    return np.asarray(work.start_ps[rows & (work.kind == often.argmax())], np.int64)
-
-
-def _groups_of(first: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[NDArray[np.intp], Rows]:
-    """Return the iteration of each time that belongs to one, and (n,) which times do."""
-    group = np.searchsorted(first, times, side="right") - 1
+def _nearest(first: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the iteration of each time, by the times of the first operation; some belong to none."""
+    group: NDArray[np.intp] = np.searchsorted(first, times, side="right") - 1
     if np.any(np.diff(group) != 1):  # now before the first, now after it: the nearest
         size = min(len(first), len(times))
         far: dict[int, int] = {}  # the longest time from those of the first operation, shifted
@@ -144,16 +126,14 @@ def _groups_of(first: NDArray[np.int64], times: NDArray[np.int64]) -> tuple[NDAr
             both = min(len(later), len(earlier))
             far[shift] = int(np.abs(earlier[:both] - later[:both]).max())
         group = np.arange(len(times)) + min(far, key=lambda shift: far[shift])
-    inside = (group >= 0) & (group < len(first))
-    return group[inside], inside
+    return group
 
 
-def _times_by_operation(work: TrainingWork, rows: Rows, often: tuple[int, int]) -> list[NDArray[np.int64]]:
-    """Return the times of each operation whose number of occurrences lies in the range ``often``."""
+def _times_by_operation(work: TrainingWork, rows: Rows, least: int, highest: int) -> list[NDArray[np.int64]]:
     order = np.argsort(work.kind[rows], kind="stable")
     counts = np.bincount(work.kind[rows])
     by_operation = np.split(work.start_ps[rows][order], np.cumsum(counts[counts > 0])[:-1])
-    return [times for times in by_operation if often[0] <= len(times) <= often[1]]
+    return [times for times in by_operation if least <= len(times) <= highest]
 
 
 def _alternates(work: TrainingWork, rows: Rows, loop: Cycle) -> bool:

@@ -10,7 +10,6 @@ from itertools import pairwise
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
 from tfdoctor.recording.agent import UntracedSteps
@@ -45,7 +44,7 @@ def input_stalls(  # noqa: PLR0913, PLR0917 - the traced steps, and what is know
     are left out, and those that the untraced steps lack, or the begins of their passes. ``apart_ms`` is the time
     of untraced steps that are long for another reason.
     """
-    stalled = tuple(is_long and _waits(step, waits, usual_ms) for step, is_long in zip(steps, long, strict=True))
+    stalled = _stalled(steps, long, waits, usual_ms)
     stalls = [step for step, is_stall in zip(steps, stalled, strict=True) if is_stall]
     beyond_ms = sum((step.total_ms - usual_ms) * step.calls for step in stalls)
     share = beyond_ms / sum(step.total_ms * step.calls for step in steps)
@@ -53,9 +52,12 @@ def input_stalls(  # noqa: PLR0913, PLR0917 - the traced steps, and what is know
         return (False,) * len(stalled)
     begins = [at for at, (before, now) in enumerate(pairwise((False, *stalled))) if now > before]
     recur = len(begins) >= OCCASIONS
-    if not recur and pass_steps and _ends_pass(steps, begins[0], pass_steps):
+    if not recur and pass_steps and sum(step.calls for step in steps) >= pass_steps:
+        # The last step of a pass, or the first of the next one.
+        begun = steps[begins[0]].number
+        at_end = any(place and place % ceil(pass_steps) == 0 for place in (begun, begun + 1))
         longest_ms = max(step.total_ms for step in stalls)
-        recur = not (untraced and untraced.begin_passes_as_usual(ceil(pass_steps), longest_ms))
+        recur = at_end and not (untraced and untraced.begin_passes_as_usual(ceil(pass_steps), longest_ms))
     return stalled if recur else (False,) * len(stalled)
 
 
@@ -68,14 +70,18 @@ def input_bursts(
     untraced step shows at least half of that.
     """
     times, among = np.array([step.total_ms for step in steps]), np.array(steady, np.bool_)
-    long, none = among & (times > _divide(times[among])), (False,) * len(steps)
+    none, ordered = (False,) * len(steps), np.sort(times[among])
+    below, sums = np.arange(1, len(ordered)), np.cumsum(ordered)[:-1]
+    if not len(below):
+        return none
+    # The longest of the short steps, where those of two kinds differ most: Otsu's method.
+    apart = (ordered.sum() - sums) / (len(ordered) - below) - sums / below
+    long = among & (times > ordered[np.argmax(below * below[::-1] * apart**2)])
     short = among & ~long
     if not long.any() or not short.any() or times[long].mean() < BURSTS * times[short].mean():
         return none
     usual_ms = float(np.median(times[short]))
-    stalled = tuple(
-        bool(is_long) and _waits(step, waits, usual_ms) for step, is_long in zip(steps, long, strict=True)
-    )
+    stalled = _stalled(steps, long.tolist(), waits, usual_ms)
     beyond_ms = times[np.array(stalled)].sum() - usual_ms * sum(stalled)
     begins = sum(now and not before for before, now in pairwise((False, *stalled)))
     if begins < OCCASIONS or beyond_ms < MOSTLY * (times[long] - usual_ms).sum():
@@ -84,23 +90,9 @@ def input_bursts(
     return none if mean_ms and mean_ms < usual_ms + beyond_ms / len(steps) / 2 else stalled
 
 
-def _divide(times: npt.NDArray[np.float64]) -> float:
-    """Return the time up to which steps are short, where those of two kinds differ most: by Otsu's method."""
-    ordered = np.sort(times)
-    below = np.arange(1, len(ordered))
-    sums = np.cumsum(ordered)[:-1]
-    apart = (ordered.sum() - sums) / (len(ordered) - below) - sums / below
-    return float(ordered[np.argmax(below * below[::-1] * apart**2)]) if len(below) else np.inf
-
-
-def _waits(step: Step, waits: Intervals, usual_ms: float) -> bool:
-    waited_ms = waits.within(step.start_ps, step.end_ps).total / PS_PER_MS / step.calls
-    return waited_ms >= MOSTLY * (step.total_ms - usual_ms)
-
-
-def _ends_pass(steps: Sequence[Step], at: int, pass_steps: float) -> bool:
-    """Whether one of the steps is the last of a pass or the first of the next one, and a whole pass was traced."""
-    number = steps[at].number
-    return sum(step.calls for step in steps) >= pass_steps and any(
-        place and place % ceil(pass_steps) == 0 for place in (number, number + 1)
+def _stalled(steps: Sequence[Step], long: Sequence[bool], waits: Intervals, usual_ms: float) -> tuple[bool, ...]:
+    return tuple(
+        is_long and waited_ms >= MOSTLY * (step.total_ms - usual_ms)
+        for step, is_long in zip(steps, long, strict=True)
+        for waited_ms in [waits.within(step.start_ps, step.end_ps).total / PS_PER_MS / step.calls]
     )

@@ -16,17 +16,6 @@ from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import END_OF_WINDOW
 
-GRAPH_LOOP = StepSource.GRAPH_LOOP
-"""The recorder's name for a loop inside a tf.function: a marker around its call is not a step."""
-
-
-HIDDEN = (
-    "the training loop is inside a graph, and the trace does not separate its iterations (XLA runs a "
-    "whole loop as one program)"
-)
-CALL_PER_STEP = "call the function once per step to measure the steps"
-
-
 KnownSteps = tuple[StepSource, list[Step]]
 """How the steps were found, and the steps."""
 
@@ -35,7 +24,15 @@ def recorded_steps(
     trace: Trace, recording: Recording, device: Device, xla_programs: XlaPrograms, framework: Framework
 ) -> tuple[str, KnownSteps | None]:
     """Return the program whose runs are the steps ("" for none), and the steps that need no search."""
-    known_steps = _marked(trace, recording, device, framework)
+    manifest, known_steps = recording.manifest, None
+    # The recorder's name for a loop inside a tf.function: a marker around its call is not a step.
+    if manifest and StepSource.GRAPH_LOOP in (manifest.steps.source, manifest.window and manifest.window.source):
+        known_steps = searched_steps(trace, in_graph=True)
+    elif steps := marked(trace, manifest, any_name=framework.foreign):
+        known_steps = _closed(StepSource.MARKERS, steps, trace)
+    elif steps := step_line(device.busiest):
+        on_tpu = device.kind == DeviceKind.TPU
+        known_steps = _closed(StepSource.TPU_STEPS if on_tpu else StepSource.MARKERS, steps, trace)
     if framework.foreign and (recording.traces or recording.run is None):
         marked_steps = known_steps[1] if known_steps else []
         program, source, steps = queued_steps(trace, device, xla_programs, framework, marked_steps)
@@ -46,35 +43,23 @@ def recorded_steps(
     return "", known_steps
 
 
-def _marked(trace: Trace, recording: Recording, device: Device, framework: Framework) -> KnownSteps | None:
-    """Return the steps that the recorder, markers or the device recorded; None where none did."""
-    manifest = recording.manifest
-    if manifest and GRAPH_LOOP in (manifest.steps.source, manifest.window and manifest.window.source):
-        return searched_steps(trace, in_graph=True)
-    if steps := marked(trace, manifest, any_name=framework.foreign):
-        return _closed(StepSource.MARKERS, steps, trace)
-    if steps := step_line(device.busiest):
-        return _closed(StepSource.TPU_STEPS if device.kind == DeviceKind.TPU else StepSource.MARKERS, steps, trace)
-    return None
-
-
 def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
     """Look for steps that nobody marked; Keras' train function is known by its name."""
     source, steps = search(trace, in_graph=in_graph)
-    if not steps and not in_graph:
+    if not steps and in_graph:
+        raise Unavailable(
+            "the training loop is inside a graph, and the trace does not separate its iterations (XLA runs a "
+            "whole loop as one program)",
+            "call the function once per step to measure the steps",
+        )
+    if not steps:
         source, steps = CALL, train_function_calls(trace)
     if not steps:
-        if in_graph:
-            raise Unavailable(HIDDEN, CALL_PER_STEP)
         return StepSource.NONE, []
-    if source == CALL:
-        return _closed(source, chain(steps), trace)
-    return source, chain(steps)
+    return _closed(source, chain(steps), trace) if source == CALL else (source, chain(steps))
 
 
 def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:
     """Let the last step end with the traced window, where the trace shows when that ended."""
     ends = [event.start_ps for event in trace.host_events(END_OF_WINDOW) if event.start_ps >= steps[-1].call_end_ps]
-    if not ends:
-        return source, steps
-    return source, [*steps[:-1], replace(steps[-1], end_ps=min(ends))]
+    return source, [*steps[:-1], replace(steps[-1], end_ps=min(ends))] if ends else steps

@@ -14,7 +14,7 @@ from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.step import Step, chain
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.trace import Event, Line, Plane, Trace
+from tfdoctor.trace import Event, Plane, Trace
 from tfdoctor.trace.names import TRAINING_CALLS
 
 TRAINING = re.compile(r"train|TraceContext|step", re.IGNORECASE)
@@ -34,10 +34,12 @@ def marked(trace: Trace, manifest: Manifest | None, *, any_name: bool = False) -
     own = [event for event in markers if "steps" in event.stats]
     if own:
         return chain(marked_step(event, max(1, int(event.stats["steps"]))) for event in own)
-    calls = _calls_each(trace, markers, manifest)
+    window = manifest.window if manifest else None
+    if window is not None and window.calls:
+        calls = max(1, round(window.steps / window.calls))
+        return chain(_numbered([marked_step(event, calls) for event in markers], window.first_step))
+    calls = _calls_each(trace, markers) if any("batch_size" in event.stats for event in markers) else 1
     steps = [marked_step(event, calls) for event in markers]
-    if manifest is not None and manifest.window is not None and manifest.window.calls:
-        return chain(_numbered(steps, manifest.window.first_step))
     if any(later.number <= step.number for step, later in pairwise(steps)):
         steps = _numbered(steps, steps[0].number)
     return chain(steps)
@@ -60,22 +62,16 @@ def _numbered(steps: list[Step], first: int) -> list[Step]:
     return [replace(step, number=number) for step, number in zip(steps, numbers, strict=False)]
 
 
-def _calls_each(trace: Trace, markers: list[Event], manifest: Manifest | None) -> int:
+def _calls_each(trace: Trace, markers: list[Event]) -> int:
     """Return how many training steps one of Keras 2's calls runs, which its markers do not hold."""
-    if manifest is not None and manifest.window is not None and manifest.window.calls:
-        return max(1, round(manifest.window.steps / manifest.window.calls))
-    if not any("batch_size" in event.stats for event in markers):
-        return 1
     try:
         source, steps = search(trace)
     except Unavailable:
         return 1
     starts = np.array([step.start_ps for step in steps], np.int64)
-    steps_per_marker = [
-        int(np.count_nonzero((starts >= event.start_ps) & (starts < event.end_ps))) for event in markers
-    ]
-    calls, times = Counter(steps_per_marker).most_common(1)[0]
-    return max(1, calls) if source == GRAPH and times >= MOSTLY * len(steps_per_marker) else 1
+    inside = [int(np.count_nonzero((starts >= one.start_ps) & (starts < one.end_ps))) for one in markers]
+    calls, times = Counter(inside).most_common(1)[0]
+    return max(1, calls) if source == GRAPH and times >= MOSTLY * len(inside) else 1
 
 
 def step_line(plane: Plane | None) -> list[Step]:
@@ -84,30 +80,19 @@ def step_line(plane: Plane | None) -> list[Step]:
     for line in plane.lines if plane else ():
         for place, event in enumerate(line.events() if line.name == "Steps" else ()):
             digits = re.search(r"\d{1,18}$", event.name)
-            number = int(digits[0]) if digits else place
-            steps.append(Step(number, event.start_ps, event.end_ps, event.end_ps))
+            steps.append(Step(int(digits[0]) if digits else place, event.start_ps, event.end_ps, event.end_ps))
     return chain(steps)
 
 
 def train_function_calls(trace: Trace) -> list[Step]:
-    """Return the calls of Keras' train function: of several, those of the one with the most time."""
+    """Return the calls of Keras' train function: of several concrete ones, those of the one with the most time."""
     by_function: dict[str, list[Step]] = defaultdict(list)
     for line in trace.host_lines:
         for index in np.flatnonzero(is_named(line, TRAINING_CALLS.__contains__)).tolist():
             event = line.event(index)
-            name = _called_function(line, index) or event.name
-            number = len(by_function[name])
-            by_function[name].append(Step(number, event.start_ps, event.end_ps, event.end_ps))
-    functions = by_function.values()
-    return chain(max(functions, key=lambda calls: sum(step.total_ms for step in calls), default=[]))
-
-
-def _called_function(line: Line, index: int) -> str:
-    """Return the concrete function that a call runs: the nested EagerExecute names it."""
-    end = line.start_ps[index] + line.duration_ps[index]
-    for inner in range(index + 1, min(index + 8, len(line))):
-        if line.start_ps[inner] >= end:
-            break
-        if name := line.stats.of(inner).get("eager_op"):
-            return str(name)
-    return ""
+            inner = map(line.event, range(index + 1, min(index + 8, len(line))))
+            inside = (one for one in inner if one.start_ps < event.end_ps)
+            named = (str(name) for one in inside if (name := one.stats.get("eager_op")))  # by EagerExecute
+            calls = by_function[next(named, event.name)]
+            calls.append(Step(len(calls), event.start_ps, event.end_ps, event.end_ps))
+    return chain(max(by_function.values(), key=lambda calls: sum(step.total_ms for step in calls), default=[]))

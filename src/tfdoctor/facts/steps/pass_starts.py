@@ -14,7 +14,6 @@ from tfdoctor.facts.run.passes import batches_of, line_of
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.input_stalls import OCCASIONS
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.terms.kinds import StepSource
 
 CALLS_THAT_FETCH = frozenset((StepSource.KERAS_FIT,))
@@ -55,26 +54,12 @@ class PassStarts:
                 "how long the untraced steps took at which a pass begins was not recorded",
                 "record training with `fit` and a dataset of known size with `tfdoctor profile`",
             )
-        return cls.of(seen, untraced, ceil(passes))
-
-    @classmethod
-    def of(cls, seen: StepsSeen, untraced: UntracedSteps, pass_steps: int) -> Self:
-        """Compare the first steps of passes of so many steps with the usual untraced step.
-
-        Raises:
-            Unavailable: they are not long, or not on several passes.
-        """
+        pass_steps = ceil(passes)
         firsts = [time for number, time in untraced.long if number and number % pass_steps == 0]
         usual, whole = untraced.median_ms, untraced.total_ms
         begun = (seen.seen - 1) // pass_steps
         if not usual or not whole or len(firsts) < max(OCCASIONS, MOST * begun):
             raise Unavailable("the first step of a pass does not take long again and again")
         beyond = len(firsts) * (median(firsts) - usual)
-        return cls(
-            number=len(firsts),
-            pass_steps=pass_steps,
-            long_ms=median(firsts),
-            usual_ms=usual,
-            share=min(1.0, beyond / whole),
-            each_step_ms=beyond / untraced.count,
-        )
+        long, share = median(firsts), min(1.0, beyond / whole)
+        return cls(len(firsts), pass_steps, long, usual, share, beyond / untraced.count)

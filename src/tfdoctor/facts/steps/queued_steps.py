@@ -5,6 +5,8 @@ So the device's own runs of the training program take precedence, and the host's
 only where the device keeps pace with them.
 """
 
+from collections import Counter
+from itertools import pairwise
 from typing import NoReturn
 
 import numpy as np
@@ -14,8 +16,7 @@ from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
-from tfdoctor.facts.steps.kernel_runs import kernel_runs
-from tfdoctor.facts.steps.step import Step
+from tfdoctor.facts.steps.step import Step, chain
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_calls, of_modules, of_runs
 from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.trace import Trace
@@ -52,25 +53,17 @@ def queued_steps(
         if not marked:
             raise Unavailable(str(why), framework.how_to_record) from why
         return "", StepSource.NONE, _unknown() if _late(marked, device) else marked
-    if runs and not (marked and waits_for(marked, steps)):
+    # A marked step contains the work that it started where equally many runs end in each.
+    ends = np.array([run.call_end_ps for run in steps], np.int64)
+    inside = [int(np.count_nonzero((ends >= step.start_ps) & (ends <= step.call_end_ps))) for step in marked]
+    if runs and (len(set(inside)) != 1 or sum(inside) != len(steps)):
         return name, MODULE_RUNS, steps
     if not runs and _late(marked or steps, device):
-        on_gpu = kernel_runs(device, f"jit_{name}", len(steps))
-        return (name, MODULE_RUNS, on_gpu) if on_gpu else _unknown()
-    if marked:
-        return "", StepSource.NONE, marked
-    return name, COMPILED_CALLS, steps
-
-
-def waits_for(marked: list[Step], runs: list[Step]) -> bool:
-    """Say whether each marked step contains the work that it started: equally many runs end in each."""
-    ends = np.array([run.call_end_ps for run in runs], np.int64)
-    inside = [int(np.count_nonzero((ends >= step.start_ps) & (ends <= step.call_end_ps))) for step in marked]
-    return len(set(inside)) == 1 and sum(inside) == len(runs)
+        return name, MODULE_RUNS, _kernel_runs(device, f"jit_{name}", len(steps)) or _unknown()
+    return ("", StepSource.NONE, marked) if marked else (name, COMPILED_CALLS, steps)
 
 
 def _late(steps: list[Step], device: Device) -> bool:
-    """Whether the device still works a step or more after the host's last one."""
     lines = work_lines(device.busiest) if device.busiest and device.kind != DeviceKind.CPU else ()
     ends = [int((line.start_ps + line.duration_ps).max()) for line in lines if len(line)]
     late = max(ends, default=0) - steps[-1].end_ps
@@ -82,3 +75,29 @@ def _unknown() -> NoReturn:
         "the host ran ahead of the device, which was still working after the last step, so step times are unknown",
         "wait for the result inside each step (`jax.block_until_ready(loss)`) and record again",
     )
+
+
+def _kernel_runs(device: Device, module: str, calls: int) -> list[Step]:
+    """Return the runs of a program on the busiest GPU by a kernel that is launched once for each of the calls.
+
+    A GPU's plane does not mark the runs: its kernels only name the program (stat ``hlo_module``), and carry no run
+    id where XLA runs them as a CUDA graph (``hlo_op`` is then ``command_buffer``; seen with JAX 0.11). A run lasts
+    from its first kernel to its last. None where no kernel ran exactly once in each.
+    """
+    kernels = sorted(
+        (event.start_ps, event.end_ps, f"{event.name} {event.stats.get('hlo_op')!s}")
+        for line in (work_lines(device.busiest) if device.busiest else ())
+        for index, of_event in zip(*line.stats.values("hlo_module"), strict=True)
+        if of_event == module
+        for event in (line.event(int(index)),)
+    )
+    counts = Counter(name for _, _, name in kernels)
+    first = next((name for _, _, name in kernels if counts[name] == calls), "")
+    if calls < 2 or not first:  # noqa: PLR2004 - no period in a single run
+        return []
+    places = [place for place, kernel in enumerate(kernels) if kernel[2] == first]
+    steps = []
+    for number, (place, following) in enumerate(pairwise([*places, len(kernels)])):
+        end_ps = max(end for _, end, _ in kernels[place:following])
+        steps.append(Step(number, kernels[place][0], end_ps, end_ps))
+    return chain(steps)

@@ -64,8 +64,7 @@ def choose(cycles: list[Cycle]) -> Cycle:
         Unavailable: two cycles qualify equally.
     """
     left = [cycle for cycle in cycles if not any(_yields(cycle, other) for other in cycles)]
-    left = sorted(left, key=lambda cycle: -cycle.total_ps)
-    first, *others = left
+    first, *others = sorted(left, key=lambda cycle: -cycle.total_ps)
     for other in others:
         if first.contains(other) or other.contains(first):
             raise _undecided(first, other, "one inside the other, and both may run the optimizer")
@@ -73,7 +72,15 @@ def choose(cycles: list[Cycle]) -> Cycle:
     for other in others:
         if other not in alternating and first.total_ps < OUTWEIGHS * other.total_ps:
             raise _undecided(first, other, "with similar total times")
-    return _together([first, *alternating])
+    # A round of alternating cycles lasts from the first one's start to the last one's end.
+    joined = [first, *alternating]
+    begins = min(joined, key=lambda cycle: int(cycle.starts_ps[0]))
+    ends = begins.ends_ps.copy()
+    for other in joined:
+        place = np.searchsorted(begins.starts_ps, other.starts_ps, side="right") - 1
+        np.maximum.at(ends, place, other.ends_ps)
+    where = " with ".join([begins.where, *(cycle.where for cycle in joined if cycle is not begins)])
+    return replace(begins, where=where, ends_ps=ends)
 
 
 def _undecided(cycle: Cycle, other: Cycle, why: str) -> Unavailable:
@@ -86,33 +93,14 @@ def _undecided(cycle: Cycle, other: Cycle, why: str) -> Unavailable:
 
 def _yields(cycle: Cycle, other: Cycle) -> bool:
     """Whether of two nested cycles the other is the step, so that this one is not."""
-    if other.contains(cycle):
-        return _is_outer(other, cycle)
-    return cycle.contains(other) and _is_inner(other, cycle)
-
-
-def _is_outer(outer: Cycle, inner: Cycle) -> bool:
-    """Whether the outer of two cycles has the optimizer and the inner one only gathers gradients."""
-    if not outer.updates:
-        return not inner.updates and outer.activities >= CLEARLY * inner.activities
-    if not inner.updates:
-        return outer.updates >= OWN_UPDATES or CLEARLY * outer.activities >= inner.activities
-    return CLEARLY * outer.updates > inner.updates
-
-
-def _is_inner(inner: Cycle, outer: Cycle) -> bool:
-    """Whether the inner of two cycles has the optimizer and the outer one only counts its rounds."""
-    if not outer.updates:
-        return inner.updates > 0 or inner.activities >= CLEARLY * outer.activities
-    return inner.updates >= OWN_UPDATES * outer.updates
-
-
-def _together(cycles: list[Cycle]) -> Cycle:
-    """Join alternating cycles: a round lasts from the first one's start to the last one's end."""
-    first = min(cycles, key=lambda cycle: int(cycle.starts_ps[0]))
-    ends = first.ends_ps.copy()
-    for other in cycles:
-        place = np.searchsorted(first.starts_ps, other.starts_ps, side="right") - 1
-        np.maximum.at(ends, place, other.ends_ps)
-    where = " with ".join(cycle.where for cycle in [first, *(cycle for cycle in cycles if cycle is not first)])
-    return replace(first, where=where, ends_ps=ends)
+    if other.contains(cycle):  # it has the optimizer, and this one only gathers gradients
+        if not other.updates:
+            return not cycle.updates and other.activities >= CLEARLY * cycle.activities
+        if not cycle.updates:
+            return other.updates >= OWN_UPDATES or CLEARLY * other.activities >= cycle.activities
+        return CLEARLY * other.updates > cycle.updates
+    if not cycle.contains(other):
+        return False
+    if not cycle.updates:  # the other has the optimizer, and this one only counts its rounds
+        return other.updates > 0 or other.activities >= CLEARLY * cycle.activities
+    return other.updates >= OWN_UPDATES * cycle.updates

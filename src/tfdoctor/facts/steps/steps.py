@@ -7,6 +7,7 @@ A step lasts from its own start to the start of the next one, so that the time b
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import inf
 from statistics import quantiles
 from typing import Self
@@ -28,28 +29,20 @@ from tfdoctor.facts.steps.step import PS_PER_MS, Step
 from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.recording.manifest import StepsSeen
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import FUNCTION_RUNS
 
 __all__ = ["PS_PER_MS", "Step", "StepSpans", "Steps"]
 
-
-NO_TIME = "the traced steps take no time: the trace is damaged"
-
-
 FEW_STEPS = 2
 """Traced steps up to which nothing is known of a typical one: two have no middle."""
-
 
 FEWEST_STEPS = 5
 """With fewer steps a median says little: one late callback moves it."""
 
-
 OUTLIER_IQRS = 3.0
 """Tukey's far-out fence: three interquartile ranges above the third quartile."""
-
 
 OUTLIER_FLOOR = 1.3
 """An outlier takes at least this many times the median: very even steps have a tiny interquartile range."""
@@ -87,11 +80,11 @@ class Steps:
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
             raise _none(trace, recording, framework)
-        recorded = _recorded(seen) if seen and source is StepSource.MARKERS else None
-        compiling = compilations(trace)
-        chosen = cls.of(steps, recorded or source, compiling)
+        if seen and source is StepSource.MARKERS and seen.source in set(StepSource):  # else another version's name
+            source = StepSource(seen.source)
+        chosen = cls.of(steps, source, compilations(trace))
         if not chosen.median_ms > 0.0:
-            raise Unavailable(NO_TIME, "record again")
+            raise Unavailable("the traced steps take no time: the trace is damaged", "record again")
         fed_by = line_of(program.feeding) if program else ()
         waits, untraced = trainer_waits(trace.host_lines), seen.untraced if seen else None
         apart_ms = recording.run.tracing_ms if recording.run else 0.0
@@ -123,16 +116,20 @@ class Steps:
     ) -> Self:
         """Collect steps and find the outliers, and the steps in which XLA mostly compiled."""
         all_steps = tuple(steps)
-        return cls(source, all_steps, _are_steady(all_steps, exceptions(all_steps, compiling)))
+        apart = exceptions(all_steps, compiling)
+        times = [step.total_ms for step, compiled in zip(all_steps, apart, strict=True) if not compiled]
+        fence = inf
+        if len(times) >= 4:  # enough for quartiles  # noqa: PLR2004
+            low, middle, high = quantiles(times, method="inclusive")
+            fence = max(high + OUTLIER_IQRS * (high - low), OUTLIER_FLOOR * middle)
+        within = (step.total_ms <= fence and not compiled for step, compiled in zip(all_steps, apart, strict=True))
+        return cls(source, all_steps, tuple(within))
 
     @classmethod
     def uniform(cls, count: int, each_ms: float) -> Self:
         """Return evenly long steps, for examples and tests."""
-        length_ps = round(each_ms * PS_PER_MS)
-        return cls.of(
-            Step(number, number * length_ps, (number + 1) * length_ps, (number + 1) * length_ps)
-            for number in range(count)
-        )
+        edges = [number * round(each_ms * PS_PER_MS) for number in range(count + 1)]
+        return cls.of(Step(number, start, end, end) for number, (start, end) in enumerate(pairwise(edges)))
 
     @property
     def steady_steps(self) -> tuple[Step, ...]:
@@ -176,9 +173,8 @@ class Steps:
 
         Recordings made before 2026-11-21 say only this of the steps outside their window.
         """
-        return float(
-            np.median([(step.call_end_ps - step.start_ps) / PS_PER_MS / step.calls for step in self.steps])
-        )
+        times = [(step.call_end_ps - step.start_ps) / PS_PER_MS / step.calls for step in self.steps]
+        return float(np.median(times))
 
     def percentile_ms(self, percent: float) -> float:
         """Return a percentile of the steps' times."""
@@ -201,13 +197,7 @@ class StepSpans(Intervals):
         return cls((step.start_ps, step.end_ps) for step in steps.steady_steps)
 
 
-def _recorded(seen: StepsSeen) -> StepSource | None:
-    """Return how the recorder found the steps; None where it does not say, or uses another version's name."""
-    return StepSource(seen.source) if seen.source in set(StepSource) else None
-
-
 def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailable:
-    """Return why there are no steps: as the recorder says, else by what the trace lacks."""
     manifest = recording.manifest
     if manifest is not None and manifest.trace_gap is not None:
         return Unavailable(manifest.trace_gap.why)
@@ -215,27 +205,10 @@ def _none(trace: Trace, recording: Recording, framework: Framework) -> Unavailab
         return Unavailable("the run was recorded without a trace, as was asked for")
     if framework.foreign:
         return Unavailable("the trace marks no training step", framework.how_to_record)
-    return Unavailable(
-        f"no training step was found in the trace{_calls_seen(trace)}",
-        "record with `tfdoctor profile`, which marks the steps",
-    )
-
-
-def _calls_seen(trace: Trace) -> str:
-    """Describe a graph that was called repeatedly without a sign of training; "" for none."""
+    why = "no training step was found in the trace"
     often = Counter(call.name for call in graph_calls(trace) if not call.in_pipeline)
     name, times = often.most_common(1)[0] if often else ("", 0)
-    if times < FEWEST:
-        return ""
-    what = "a graph" if name in FUNCTION_RUNS else f"`{name}`"
-    return f": {what} is called {times} times, but shows no gradient or update, as in prediction and evaluation"
-
-
-def _are_steady(steps: tuple[Step, ...], compiling: tuple[bool, ...]) -> tuple[bool, ...]:
-    """Return which steps are steady: of those that do not compile, the ones within the fence."""
-    times = [step.total_ms for step, apart in zip(steps, compiling, strict=True) if not apart]
-    fence = inf
-    if len(times) >= 4:  # enough for quartiles  # noqa: PLR2004
-        low, middle, high = quantiles(times, method="inclusive")
-        fence = max(high + OUTLIER_IQRS * (high - low), OUTLIER_FLOOR * middle)
-    return tuple(not apart and step.total_ms <= fence for step, apart in zip(steps, compiling, strict=True))
+    if times >= FEWEST:
+        what = "a graph" if name in FUNCTION_RUNS else f"`{name}`"
+        why += f": {what} is called {times} times, but shows no gradient or update, as in prediction and evaluation"
+    return Unavailable(why, "record with `tfdoctor profile`, which marks the steps")

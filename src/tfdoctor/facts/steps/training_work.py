@@ -32,8 +32,6 @@ class TrainingRole(IntFlag):
 TRAINS = TrainingRole.GRADIENT | TrainingRole.UPDATE | TrainingRole.ASSIGN
 WORKS = TRAINS | TrainingRole.PLAIN
 
-_UNKNOWN = np.zeros(1, np.uint64)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingWork:
@@ -55,7 +53,7 @@ class TrainingWork:
         types = trace.host.types if trace.host else ()
         labels = [_label(kind, compiled=compiled) for kind in types]
         role = np.array([role for role, _ in labels], np.int32)
-        kinds, starts, runs = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [_UNKNOWN[:0]]
+        kinds, starts, runs = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint64)]
         for line in trace.host_lines:
             if len(line):
                 indices = np.flatnonzero(role[line.kind])
@@ -63,7 +61,7 @@ class TrainingWork:
                 held = covering(begins, ends, line.start_ps[indices])  # -1 for none: the last
                 kinds.append(line.kind[indices])
                 starts.append(line.start_ps[indices])
-                runs.append(np.append(np.array(ids, np.uint64), _UNKNOWN)[held])
+                runs.append(np.append(ids, np.uint64(0))[held])
         start = np.concatenate(starts)
         order = np.argsort(start, kind="stable")
         kind, run = np.concatenate(kinds)[order], np.concatenate(runs)[order]
@@ -73,15 +71,8 @@ class TrainingWork:
         """Return (m,) whether an operation has one of these roles, in exactly this frame."""
         kinds = (self.role & role) != 0
         if frame is not None:
-            kinds &= np.array([kind_frame == frame for kind_frame in self.frame], dtype=bool)
-        operations: NDArray[np.bool_] = kinds[self.kind]
-        return operations
-
-    def frames(self) -> list[str]:
-        """Return the loops that train by themselves, not by loops inside them, without gradients' loops."""
-        training = np.flatnonzero((self.role & TRAINS) != 0)
-        training_frames = {self.frame[int(kind)] for kind in training} - {""}
-        return sorted(frame for frame in training_frames if not GRADIENT.search(frame))
+            kinds &= np.array([of_kind == frame for of_kind in self.frame], dtype=bool)
+        return np.asarray(kinds[self.kind], np.bool_)
 
 
 def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:

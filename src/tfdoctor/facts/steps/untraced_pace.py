@@ -33,14 +33,12 @@ class UntracedPace:
             raise Unavailable("steps are short and long in turn, so their median is of either kind")
         if not steps.median_ms:
             raise Unavailable("the traced steps have no duration")
-        ratio = untraced.median_ms / steps.median_ms
         tracing_ms = recording.run.tracing_ms if recording.run else 0.0
-        return cls(ratio, untraced.median_ms, untraced, len(steps.steps), tracing_ms)
+        return cls(untraced.median_ms / steps.median_ms, untraced.median_ms, untraced, len(steps.steps), tracing_ms)
 
     def contradicts(self, share: float) -> bool:
         """Return whether the untraced steps lack what long ones add to the traced time: a share of it, 0 to 1."""
-        usual_ms = self.step_ms / self.ratio
-        return self.untraced.contradict(share, self.traced, usual_ms, self.tracing_ms)
+        return self.untraced.contradict(share, self.traced, self.step_ms / self.ratio, self.tracing_ms)
 
     @property
     def beyond_ms(self) -> float | None:
@@ -79,11 +77,11 @@ class SlowSteps:
         long = untraced.long if untraced and untraced.total_ms else ()
         times = [(step.total_ms * step.calls, step.calls) for step in steps.steps]
         slow = [time for time, steady in zip(times, steps.steady, strict=True) if not steady]
-        count, total_ms = (untraced.count, untraced.total_ms or 0.0) if untraced else (0, 0.0)
+        total_ms = untraced.total_ms or 0.0 if untraced else 0.0
         return cls(
             number=sum(calls for _, calls in slow) + len(long),
             ms=sum(ms for ms, _ in slow) + sum(ms for _, ms in long),
-            timed=steps.count + (count if total_ms else 0),
+            timed=steps.count + (untraced.count if untraced and total_ms else 0),
             timed_ms=sum(ms for ms, _ in times) + total_ms,
             at_least=len(long) >= KNOWN,
         )

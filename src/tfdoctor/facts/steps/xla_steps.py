@@ -5,6 +5,7 @@ programs, or of one divided into gradients and update, the outermost regular cyc
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.xla_programs import XlaPrograms, changes_weights, operation_names, takes_gradients
+from tfdoctor.facts.run.xla_programs import XlaPrograms, changes_weights, takes_gradients
 from tfdoctor.facts.run.xla_runs import ProgramRuns
 from tfdoctor.facts.steps.step import Step, chain, steps_between
 from tfdoctor.facts.timeline.trainer import present
@@ -49,7 +50,7 @@ class TimedProgram:
 def of_modules(modules: Iterable[ProgramRuns], xla_programs: XlaPrograms) -> list[TimedProgram]:
     """Return the programs that a TPU ran; whether one trains is known by its HLO, else by operations' names."""
     return [
-        _timed(module.title, module.first_ps, module.last_ps, xla_programs, module.name, list(module.operations))
+        _timed(module.title, module.first_ps, module.last_ps, xla_programs, module.name, module.operations)
         for module in modules
     ]
 
@@ -62,14 +63,11 @@ def of_calls(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProg
     programs = []
     for line in lines:
         for kind in present(line):
-            called = CALL.fullmatch(line.types[kind].name)
-            if called is None:
-                continue
-            starts = line.start_ps[line.kind == kind]
-            ends = starts + line.duration_ps[line.kind == kind]
-            outer = np.append(True, starts[1:] >= np.maximum.accumulate(ends)[:-1])
-            program, module = called[1], f"jit_{called[1]}"
-            programs.append(_timed(program, starts[outer], ends[outer], xla_programs, module, []))
+            if called := CALL.fullmatch(line.types[kind].name):
+                starts = line.start_ps[line.kind == kind]
+                ends = starts + line.duration_ps[line.kind == kind]
+                outer = np.append(True, starts[1:] >= np.maximum.accumulate(ends)[:-1])
+                programs.append(_timed(called[1], starts[outer], ends[outer], xla_programs, f"jit_{called[1]}"))
     return programs
 
 
@@ -78,28 +76,20 @@ def of_runs(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProgr
 
     JAX's calls return before the work is done, so runs and not calls show the time of a step.
     """
-    spans = _run_spans(lines)
-    programs = []
-    for program in dict.fromkeys(name for name, _ in spans):
-        starts, ends = pairs_of(sorted(span for (name, _), span in spans.items() if name == program)).T
-        title = program.partition("(")[0].removeprefix("jit_")
-        programs.append(_timed(title, starts, ends, xla_programs, program, []))
-    return programs
-
-
-def _run_spans(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[int, int]]:
-    """Return when each run of a program started and ended, by the program's name and the run's id."""
-    spans: dict[tuple[str, int], tuple[int, int]] = {}
+    runs: dict[str, dict[int, tuple[int, int]]] = defaultdict(dict)
     for line in lines:
         for index in np.intersect1d(line.stats.having("hlo_op"), line.stats.having("run_id")).tolist():
-            stats = line.stats.of(index)
-            name = f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})"
-            run = (name, int(stats["run_id"]))
-            start = int(line.start_ps[index])
-            end = start + int(line.duration_ps[index])
-            known = spans.get(run, (start, end))
-            spans[run] = min(known[0], start), max(known[1], end)
-    return spans
+            stats, start = line.stats.of(index), int(line.start_ps[index])
+            spans = runs[f"{stats.get('hlo_module')!s}({stats.get('program_id')!s})"]
+            run, end = int(stats["run_id"]), start + int(line.duration_ps[index])
+            first, last = spans.get(run, (start, end))
+            spans[run] = min(first, start), max(last, end)
+    programs = []
+    for program, spans in runs.items():
+        starts, ends = pairs_of(sorted(spans.values())).T
+        title = program.partition("(")[0].removeprefix("jit_")
+        programs.append(_timed(title, starts, ends, xla_programs, program))
+    return programs
 
 
 def _timed(
@@ -108,13 +98,12 @@ def _timed(
     ends: NDArray[np.int64],
     xla_programs: XlaPrograms,
     module: str,
-    names: list[str],
+    known: tuple[str, ...] = (),
 ) -> TimedProgram:
     program = xla_programs.named(module)
-    names = names + operation_names(program)
-    gradients = takes_gradients(names)
-    donates = program.donates if program else False
-    return TimedProgram(name, starts, ends, gradients, changes_weights(name, names, donates=donates))
+    names = [*known, *(one.op_name for one in (program.instructions() if program else ()))]
+    donates = program is not None and program.donates
+    return TimedProgram(name, starts, ends, takes_gradients(names), changes_weights(name, names, donates=donates))
 
 
 def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[Step]]:
@@ -124,8 +113,13 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
         Unavailable: no program trains as far as the trace shows, or several do and none qualifies.
     """
     main = _taking_gradients(programs, what)
+    # A program that regularly applies the gradients of the main one is around it.
     outer = max(
-        (_outermost(main, program) for program in programs), key=lambda program: (program.trains, program.total_ps)
+        (
+            one if one is not main and UPDATE.search(one.name) and _keeps_step(one, main) else main
+            for one in programs
+        ),
+        key=lambda program: (program.trains, program.total_ps),
     )
     chosen = main if main.trains and len(outer.starts_ps) == len(main.starts_ps) else outer
     if not chosen.trains:
@@ -157,12 +151,6 @@ def _taking_gradients(programs: list[TimedProgram], what: str) -> TimedProgram:
                 "are ambiguous"
             )
     return main
-
-
-def _outermost(main: TimedProgram, other: TimedProgram) -> TimedProgram:
-    """Return the other program if it regularly applies the gradients of the main one, else the main one."""
-    applies = other is not main and UPDATE.search(other.name) is not None
-    return other if applies and _keeps_step(other, main) else main
 
 
 def _keeps_step(outer: TimedProgram, inner: TimedProgram) -> bool:
