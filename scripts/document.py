@@ -24,7 +24,6 @@ from benchmarks.whole_run.tables import markdown as whole_programs
 from scripts.code_map import facts_page, package_map
 from scripts.quoted import account_of, figures_filled, headline_of, report_on, trial_of
 from tfdoctor.cli import FOUND, UNDECIDED, app
-from tfdoctor.diagnosis.page import by_hand, shown
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
 from tfdoctor.report.rule_page import generated, table
@@ -34,6 +33,7 @@ from tfdoctor.rules import all_rules
 from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import TfdoctorError
+from tfdoctor.terms.pages import by_hand, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"

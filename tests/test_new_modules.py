@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 from scripts import new_fact, new_module, new_rule
-from tfdoctor.diagnosis.page import SECTIONS
 from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.terms.pages import SECTIONS
 from tfdoctor.terms.verdict import Finding, Healthy
 
 TODO_CODES = {"FIX002", "TD002", "TD003"}

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tfdoctor.diagnosis.page import SECTIONS
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.pages import SECTIONS
 from tfdoctor.terms.verdict import Effect, Finding, Healthy, Measure, RunEffect, Table, Verdict
 
 RULES = all_rules()

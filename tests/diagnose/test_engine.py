@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnosis import Result, Takes, Together
-from tfdoctor.diagnosis.page import RuleDoc
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
@@ -21,6 +20,7 @@ from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,

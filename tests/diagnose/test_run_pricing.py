@@ -11,11 +11,11 @@ from tests.diagnose.run_charts import phases_of, run_chart, step_model, steps_of
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.run_pricing import RunPricing
 from tfdoctor.diagnosis import Result, RunTogether
-from tfdoctor.diagnosis.page import RuleDoc
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,

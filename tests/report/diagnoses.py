@@ -47,9 +47,9 @@ from tfdoctor.diagnosis import (
     Turn,
     WorkKind,
 )
-from tfdoctor.diagnosis.page import RuleDoc
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
+from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.units import bandwidth, count, examples_rate, flop_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
     Bound,

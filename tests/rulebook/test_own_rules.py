@@ -11,12 +11,12 @@ import pytest
 from tests.cli.test_cli import SAMPLES, run
 from tests.command import tfdoctor
 from tfdoctor.api.results import Results
-from tfdoctor.diagnosis.page import SECTIONS
 from tfdoctor.recording import Recording
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rulebook.config import Config
 from tfdoctor.rulebook.own_rules import load
 from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.pages import SECTIONS
 from tfdoctor.terms.verdict import Finding, Healthy
 
 GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-rule.md"

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tfdoctor.diagnosis import Difference, Result, RunSaving, Trial, Trials
-from tfdoctor.diagnosis.page import RuleDoc
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.errors import CaptureError
+from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Recurrence, Verdict
 from tfdoctor.trial import proposals, whole

@@ -10,7 +10,7 @@ import typer
 
 from tfdoctor.cli.completion import one_rule
 from tfdoctor.cli.messages import draw
-from tfdoctor.cli.rule_selection import ConfigFile, OwnRules, RuleOptions, book
+from tfdoctor.cli.rule_selection import ConfigFile, OwnRules, RuleOptions, book, untouched
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis.rule import Rule
@@ -40,15 +40,21 @@ def explain(
 ) -> None:
     """Show the page of a rule: what it checks, why it matters, how to fix it, its limits and an example."""
     from tfdoctor.cli.screen import rendered  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.report.rule_page import rule_page  # noqa: PLC0415 - same
+    from tfdoctor.terms.pages import built_in  # noqa: PLC0415 - same
 
-    applied = book(RuleOptions(config, rules=rules).settings())
-    shown = _known(applied, rule)
-    page = rule_page(shown, off=_off(applied).get(shown.name, ""))
+    settings = RuleOptions(config, rules=rules).settings()
+    page = (built_in(rule) if untouched(settings) else "") or _page(book(settings), rule)
     if sys.stdout.isatty():
         draw(rendered(page))
     else:
         typer.echo(page.rstrip("\n"))
+
+
+def _page(applied: "Rulebook", name: str) -> str:
+    from tfdoctor.report.rule_page import rule_page  # noqa: PLC0415 - keeps --help fast
+
+    shown = _known(applied, name)
+    return rule_page(shown, off=_off(applied).get(shown.name, ""))
 
 
 def _known(applied: "Rulebook", name: str) -> "Rule":

@@ -10,8 +10,8 @@ from math import inf
 from types import ModuleType
 from typing import Any, Self
 
-from tfdoctor.diagnosis.page import RuleDoc, docstring
 from tfdoctor.facts.chart import Chart, kind_of, needs
+from tfdoctor.terms.pages import RuleDoc, docstring
 from tfdoctor.terms.verdict import Finding, Outcome, Remark, Verdict
 
 

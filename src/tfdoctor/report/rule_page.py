@@ -6,10 +6,10 @@ from dataclasses import fields
 from typing import Any
 
 from tfdoctor.diagnosis import Result
-from tfdoctor.diagnosis.page import ABOUT, EXAMPLE, LIMITS, SECTIONS, shown
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report.entries import Entry
 from tfdoctor.report.findings import Fault, fault
+from tfdoctor.terms.pages import ABOUT, EXAMPLE, LIMITS, SECTIONS, shown
 from tfdoctor.terms.verdict import Finding, Verdict
 
 

@@ -21,6 +21,9 @@ CODE, ABOUT, LIMITS, EXAMPLE = "Code", "About", "Limits", "Example"
 
 BLOCK = re.compile(r"^```python (\S+)\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 
+RULES = Path(__file__).resolve().parent.parent / "rules"
+RULE_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
 
 @dataclass(frozen=True, slots=True)
 class RuleDoc:
@@ -54,6 +57,14 @@ def page(file: str) -> tuple[str, Mapping[str, str]]:
 def page_file(module: Path) -> Path:
     """Return the path of the page of a module or package."""
     return (module.parent if module.stem == "__init__" else module).with_suffix(".md")
+
+
+def built_in(name: str) -> str:
+    """Return the page of a built-in rule, as it is shown, without loading the rule; "" where there is none."""
+    path = RULES / f"{name.replace('-', '_')}.md"
+    known = RULE_NAME.fullmatch(name) and path.is_file()
+    text = path.read_text(encoding="utf-8") if known else ""
+    return shown(text) if f"\n## {ABOUT}\n" in text else ""
 
 
 def by_hand(text: str) -> str:
