@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.shares import judged
@@ -26,16 +27,35 @@ from tfdoctor.terms.humanize import counted, location, milliseconds, number, per
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.units import count, ms, nbytes, ratio
-from tfdoctor.terms.verdict import Bound, Cell, Concern, Effect, Evidence, Finding, Healthy, Location, Measure, NotApplicable, PartTime, Recurrence, Remedy, RunEffect, Severity, Stage, StepWork, Table, Verdict
+from tfdoctor.terms.verdict import (
+    Bound,
+    Cell,
+    Concern,
+    Effect,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    PartTime,
+    Recurrence,
+    Remedy,
+    RunEffect,
+    Severity,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)  # fmt: skip
 
 __all__ = [
-    "Bound", "Breakdown", "Callable", "Cell", "Concern", "Cores", "Dataset", "Device", "DeviceKind",
-    "Effect", "Evidence", "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable",
-    "Iterator", "Location", "Mapping", "Measure", "NotApplicable", "Operation", "OperationTime",
-    "Operations", "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunEffect", "RunLine",
-    "RunPhases", "RunSteps", "Sequence", "Severity", "Stage", "StageTime", "StepSource", "StepWork",
-    "Steps", "Table", "Topic", "Unavailable", "Verdict", "count", "counted", "dataclass",
-    "figures_per_step", "found", "judged", "limit", "location", "milliseconds", "ms", "nbytes", "not_on",
-    "number", "page", "percent", "pipeline_ran", "prod", "ratio", "re", "replace", "share_limit", "spared",
-    "timed_steps", "whole_run",
+    "Bound", "Breakdown", "Callable", "Cell", "Concern", "Cores", "Dataset", "Device", "DeviceKind", "Effect",
+    "Evidence", "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator",
+    "Location", "Mapping", "Measure", "NotApplicable", "Operation", "OperationTime", "Operations",
+    "PartTime", "Phase", "Program", "Recurrence", "Remedy", "RunCall", "RunEffect", "RunLine", "RunPhases",
+    "RunSteps", "Sequence", "Severity", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table",
+    "Topic", "Unavailable", "Verdict", "count", "counted", "dataclass", "figures_per_step", "found",
+    "judged", "limit", "location", "milliseconds", "ms", "nbytes", "not_on", "number", "page", "percent",
+    "pipeline_ran", "prod", "ratio", "re", "replace", "share_limit", "spared", "timed_steps", "whole_run",
 ]  # fmt: skip
