@@ -53,8 +53,9 @@ class MemoryWanted:
             dtype = DTYPES.get(told["dtype"], told["dtype"])
             shape = tuple(int(size) for size in told["shape"].replace(" ", "").split(",") if size)
             nbytes = float(prod(shape) * WIDTHS[dtype]) if WIDTHS.get(dtype) else None
-            written = float(told.get("amount", 0.0)) * UNITS.get(told.get("unit", ""), 0)
-            return cls(shape, dtype, told.get("allocator", ""), nbytes or written or None)
+            if "amount" in told:  # numpy's types may have no width
+                nbytes = nbytes or float(told["amount"]) * UNITS.get(told["unit"], 0) or None
+            return cls(shape, dtype, told.get("allocator", ""), nbytes)
         found = BYTES.search(message)
         return cls(nbytes=float(found["amount"])) if found else cls()
 
