@@ -73,12 +73,10 @@ def small_calls(
     for call in calls.of(kind):
         if not call.at:
             continue
-        small = None
-        if kind is RunCall.ADAPT:
-            small = _adapt(call)
-        elif _in_a_loop(call, calls.epochs, steps):
-            small = _per_call(call, _executing(call, timed))
-        if small := small or _per_batch(call):
+        loop = _in_a_loop(call, calls.epochs, steps)
+        small = _per_call(call, _executing(call, timed)) if loop else None
+        small = _adapt(call) if kind is RunCall.ADAPT else small or _per_batch(call)
+        if small:
             work, of_ms, left, bound = small
             once = call.before_training or call.after_training
             recurs = Recurrence.PER_EPOCH if calls.epochs > 1 else Recurrence.PER_CALL
@@ -108,7 +106,7 @@ def _executing(call: MadeCall, lines: Iterable[RunLine]) -> float | None:
 
 
 def _per_call(call: MadeCall, executing: float | None) -> Small:
-    fixed_ms, rows, each_ms = fixed_of(call), call.examples, call.each_ms
+    fixed_ms, rows, each_ms = _fixed_of(call), call.examples, call.each_ms
     if fixed_ms is None:  # predict_on_batch and the like
         single = rows is not None and rows <= SINGLE_ROWS and each_ms <= ON_BATCH_MS
         return (CALL, call.ms, max(1.0, rows or 0.0) / USUAL_ROWS, Bound.AT_MOST) if single else None
@@ -122,16 +120,15 @@ def _per_call(call: MadeCall, executing: float | None) -> Small:
 
 
 def _per_batch(call: MadeCall) -> Small:
-    fixed_ms, rows = fixed_of(call), rows_per_batch(call)
+    fixed_ms, rows = _fixed_of(call), rows_per_batch(call)
     if fixed_ms is None or rows is None or not call.batches or call.batches < LEAST_BATCHES:
         return None
     batches_ms = max(0.0, call.each_ms - fixed_ms)
-    for most, most_ms, wanted in (
-        (SINGLE_ROWS, SINGLE_BATCH_MS, USUAL_ROWS),
-        (FEW_ROWS, SMALL_BATCH_MS, LARGE_ROWS),
-    ):
-        if rows <= most and batches_ms / call.batches <= most_ms:
-            return BATCH, batches_ms * call.count, rows / wanted, Bound.AT_MOST
+    each_ms, all_ms = batches_ms / call.batches, batches_ms * call.count
+    if rows <= SINGLE_ROWS and each_ms <= SINGLE_BATCH_MS:
+        return BATCH, all_ms, rows / USUAL_ROWS, Bound.AT_MOST
+    if rows <= FEW_ROWS and each_ms <= SMALL_BATCH_MS:
+        return BATCH, all_ms, rows / LARGE_ROWS, Bound.AT_MOST
     return None
 
 
@@ -143,7 +140,7 @@ def _adapt(call: MadeCall) -> Small:
     return BATCH, call.ms, max(rows / ADAPT_ROWS, 1.0 / batches), Bound.AT_MOST
 
 
-def fixed_of(call: MadeCall) -> float | None:
+def _fixed_of(call: MadeCall) -> float | None:
     """Return what a call takes besides its batches; None is unknown."""
     return FIXED_MS.get(call.name.rpartition(".")[2])
 

@@ -141,26 +141,20 @@ class BucketPieces:
 
     def _unseen(self, call: int, ms: float, number: int, *, known: bool) -> Phase | None:
         """Return the phase of time without a sample; None where near samples must say it."""
-        kind = self.phases.tree.kind(call)
+        tree, kind = self.phases.tree, self.phases.tree.kind(call)
         if kind in {RunCall.FIT, RunCall.EPOCH}:
             return self.phases.of_loop(kind, number)
         if kind is RunCall.BETWEEN:
-            brief = ms < BRIEF_STEPS * self.usual_ms * self._steps(call, number)
-            if brief or self.phases.in_fit(call):
+            steps = sum(  # of the loop that the call lies in
+                count
+                for other, count in numbered(self.log.buckets[number].entered).items()
+                if tree.kind(other) is RunCall.STEP and tree.places[other].parent == tree.places[call].parent
+            )
+            if ms < BRIEF_STEPS * self.usual_ms * max(1.0, steps) or self.phases.in_fit(call):
                 return Phase.STEPS
         if known:
             return None
         return self.phases.course.models if kind is RunCall.FUNCTION else Phase.UNNAMED
-
-    def _steps(self, call: int, number: int) -> float:
-        """Return how many steps a bucket has of the loop that a call lies in; at least 1."""
-        tree = self.phases.tree
-        steps = (
-            count
-            for other, count in numbered(self.log.buckets[number].entered).items()
-            if tree.kind(other) is RunCall.STEP and tree.places[other].parent == tree.places[call].parent
-        )
-        return max(1.0, sum(steps))
 
     def _placed(self, call: int, ms: float, number: int, phase: Phase) -> Iterator[RunPiece]:
         """Yield the pieces of a call of one phase, at its line or at lines of the user's within it."""
