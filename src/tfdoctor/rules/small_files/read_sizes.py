@@ -13,14 +13,13 @@ from tfdoctor.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class ReadSizes:
-    """Whole files read while tracing, and the bytes and calls of all reads of the process in that time.
+    """Whole files read while tracing, and the bytes of all reads of the process in that time.
 
     The bytes also hold what else the process read, such as records, so that a file has at most its share.
     """
 
     files: int
     nbytes: int
-    calls: int
 
     @property
     def most(self) -> float:
@@ -49,4 +48,4 @@ class ReadSizes:
             raise Unavailable("the trace contains no operation that reads a whole file")
         if window.read_calls < files:
             raise Unavailable("the files were not read by system calls, so their size is unknown")
-        return cls(files, window.read_bytes, window.read_calls)
+        return cls(files, window.read_bytes)
