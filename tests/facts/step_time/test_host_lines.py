@@ -4,18 +4,20 @@ from typing import Any
 
 import pytest
 
-from tests.builders import Row, executor, marker
+from tests.builders import Row, executor, marker, trace
 from tests.facts.step_time.sampled import place as seen_at
 from tests.facts.step_time.sampled import sampled, traced
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.line_work import LineWork, shown, work_of
+from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import StepsSeen
-from tfdoctor.recording.program import SeenPlace
+from tfdoctor.recording.program import PythonRecord, SeenPlace
 from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.trace.lines import LIMIT_PS
 from tfdoctor.trace.measured import measured
 
 STEPS = 8
@@ -163,3 +165,18 @@ def test_the_lines_of_a_function_are_merged_by_its_caller() -> None:
     (merged,) = by_caller([*lines, TimedLine(Location("train.py", 9), 8, 4.0)])
     assert (merged.at, merged.seen, merged.ms) == (caller, 6, 3.0)
     assert merged.calls == {"": 6}
+
+
+@pytest.mark.parametrize(
+    ("when_us", "times_ps"), [((), []), ((1, 2), [3_000_000, 4_000_000]), ((2**63,), [LIMIT_PS])]
+)
+def test_impossible_times_are_limited(when_us: tuple[int, ...], times_ps: list[int]) -> None:
+    assert times_of(SeenPlace(seen=1, when_us=when_us), 2_000_000).tolist() == times_ps
+
+
+def test_samples_of_another_year_lie_outside_of_the_trace() -> None:
+    assert times_of(SeenPlace(seen=1, when_us=(1,)), -(2**70)).tolist() == [-LIMIT_PS]
+
+
+def test_without_a_clock_they_have_no_time() -> None:
+    assert sampling_began(PythonRecord(began_unix_ns=1), trace()) is None
