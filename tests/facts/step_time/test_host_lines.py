@@ -1,23 +1,26 @@
 """The lines that the host's time goes to: samples count where the trace shows nothing else at work."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
+from tests.builders import Row, executor, marker, trace
+from tests.facts.step_time.sampled import place as seen_at
+from tests.facts.step_time.sampled import sampled, traced
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.line_work import LineWork, shown, work_of
+from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import StepsSeen
-from tfdoctor.recording.program import SeenPlace
+from tfdoctor.recording.program import PythonRecord, SeenPlace
 from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.trace.lines import LIMIT_PS
 from tfdoctor.trace.measured import measured
 
-STEPS, BEGAN_NS = 8, 1_000_000_000_000
+STEPS = 8
 CALLS, RUNS = ("tensorflow.python.polymorphic_function.Function.__call__", "tensorflow.execute.quick_execute")
 
 
@@ -34,15 +37,11 @@ def step(n: int) -> list[Row]:
 
 def place(number: int, *offsets_ms: float, **more: Any) -> dict[str, Any]:
     """A place that was seen in each step, so many ms after the step began."""
-    when = [round(1e3 * (10 * n + ms)) for n in range(STEPS - 1) for ms in offsets_ms]
-    return {"at": ["/home/me/train.py", number], "seen": len(when), "when_us": when, **more}
+    return seen_at(number, *(10 * n + ms for n in range(STEPS - 1) for ms in offsets_ms), **more)
 
 
 def found(*places: dict[str, Any], **python: Any) -> HostLines:
-    rows = [row for n in range(STEPS) for row in step(n)]
-    python = {"began_unix_ns": BEGAN_NS, "places": list(places), **python}
-    recorded = replace(trace(host=[line("python", *rows)]), started_unix_ns=BEGAN_NS)
-    return chart(recorded, recording({"python": python}, manifest=manifest())).fact(HostLines)
+    return sampled((row for n in range(STEPS) for row in step(n)), *places, **python).fact(HostLines)
 
 
 def test_samples_count_where_the_device_is_idle() -> None:
@@ -69,18 +68,14 @@ def sampled_calls(*places: dict[str, Any]) -> Chart:
             ("model/dense/MatMul:MatMul", at + 4, at + 7),
         ]
         at += took
-    python = {"began_unix_ns": BEGAN_NS, "places": list(places)}
-    host = [line("python", *rows, ("tfdoctor_end", at, at))]
-    known = manifest(steps=StepsSeen(discarded=(STEPS + 4,)))
-    recorded = measured(replace(trace(host=host), started_unix_ns=BEGAN_NS))
-    return chart(recorded, recording({"python": python}, manifest=known))
+    recorded = measured(traced(*rows, ("tfdoctor_end", at, at)))
+    return sampled(recorded, *places, steps=StepsSeen(discarded=(STEPS + 4,)))
 
 
 def later(number: int, call: int, *offsets_ms: float) -> dict[str, Any]:
     """A place that was seen in one of those calls, so many ms after the call began."""
     began = 10 * STEPS + sum(SAMPLED_MS[:call])
-    when = [round(1e3 * (began + ms)) for ms in offsets_ms]
-    return {"at": ["/home/me/train.py", number], "seen": len(when), "when_us": when}
+    return seen_at(number, *(began + ms for ms in offsets_ms))
 
 
 def numbers(lines: tuple[TimedLine, ...]) -> dict[int, int]:
@@ -170,3 +165,18 @@ def test_the_lines_of_a_function_are_merged_by_its_caller() -> None:
     (merged,) = by_caller([*lines, TimedLine(Location("train.py", 9), 8, 4.0)])
     assert (merged.at, merged.seen, merged.ms) == (caller, 6, 3.0)
     assert merged.calls == {"": 6}
+
+
+@pytest.mark.parametrize(
+    ("when_us", "times_ps"), [((), []), ((1, 2), [3_000_000, 4_000_000]), ((2**63,), [LIMIT_PS])]
+)
+def test_impossible_times_are_limited(when_us: tuple[int, ...], times_ps: list[int]) -> None:
+    assert times_of(SeenPlace(seen=1, when_us=when_us), 2_000_000).tolist() == times_ps
+
+
+def test_samples_of_another_year_lie_outside_of_the_trace() -> None:
+    assert times_of(SeenPlace(seen=1, when_us=(1,)), -(2**70)).tolist() == [-LIMIT_PS]
+
+
+def test_without_a_clock_they_have_no_time() -> None:
+    assert sampling_began(PythonRecord(began_unix_ns=1), trace()) is None

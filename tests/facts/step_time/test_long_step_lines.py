@@ -1,17 +1,14 @@
 """The lines of long steps: samples of other steps and of the other part are not theirs."""
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
-from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
-from tfdoctor.facts.chart import Chart, Unavailable
+from tests.builders import Row, chart, executor, line, marker, trace
+from tests.facts.step_time.sampled import place, sampled
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.terms.verdict import Location, Stage
 
-BEGAN_NS = 1_000_000_000_000
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
 LONG = (6, 13)
 CALLBACK = "Eval.on_train_batch_end"
@@ -35,18 +32,6 @@ def rows() -> list[Row]:
     ]
 
 
-def place(number: int, *when_ms: float, **more: Any) -> dict[str, Any]:
-    when = [round(1e3 * ms) for ms in when_ms]
-    at = ["/home/me/train.py", number]
-    return {"at": at, "seen": len(when), "when_us": when, **more}
-
-
-def measured(*places: dict[str, Any], began: int | None = BEGAN_NS) -> Chart:
-    python = {"began_unix_ns": began, "places": list(places)}
-    recorded = replace(trace(host=[line("python", *rows())]), started_unix_ns=BEGAN_NS)
-    return chart(recorded, recording({"python": python}, manifest=manifest()))
-
-
 PLACES = (
     place(9, *(start(6) + ms for ms in (10.0, 20.0, 30.0)), calls=PREDICT, callback=CALLBACK),
     place(9, start(13) + 50.0, callback=CALLBACK),
@@ -56,7 +41,7 @@ PLACES = (
 
 
 def test_each_sample_counts_in_its_part_of_a_long_step() -> None:
-    lines = measured(*PLACES).fact(LongStepLines)
+    lines = sampled(rows(), *PLACES).fact(LongStepLines)
     (between,), (host,) = lines.of("between"), lines.of("host")
     assert (between.at, between.seen, between.main_call, between.callback) == (
         Location("train.py", 9),
@@ -70,7 +55,7 @@ def test_each_sample_counts_in_its_part_of_a_long_step() -> None:
 
 
 def test_without_times_callbacks_between_calls_stand_for_them() -> None:
-    lines = measured(*PLACES, began=None).fact(LongStepLines)
+    lines = sampled(rows(), *PLACES, began_unix_ns=None).fact(LongStepLines)
     assert not lines.timed
     assert [(one.at, one.seen) for one in lines.of(Stage.BETWEEN)] == [(Location("train.py", 9), 4)]
 

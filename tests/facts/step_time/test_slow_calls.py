@@ -1,19 +1,20 @@
 """Costly calls by stack samples: which functions, which lines, and whether in every step."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.builders import Row, chart, executor, line, manifest, marker, recording, trace
+from tests.builders import Row, executor, marker
+from tests.facts.step_time.sampled import place as seen_at
+from tests.facts.step_time.sampled import sampled
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.line_work import SlowCall, slow_call
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.terms.verdict import Location, Stage
 
-STEPS, BEGAN_NS = 20, 1_000_000_000_000
+STEPS = 20
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"
 FIT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.fit"
 SET, GET = ("keras.src.layers.layer.Layer.set_weights", "keras.src.layers.layer.Layer.get_weights")
@@ -31,8 +32,7 @@ def step(n: int) -> list[Row]:
 
 def place(number: int, *offsets_ms: float, steps: Iterable[int] = range(STEPS - 1), **more: Any) -> dict[str, Any]:
     """A place that was seen in these steps, so many ms after the step began."""
-    when = [round(1e3 * (10 * n + ms)) for n in steps for ms in offsets_ms]
-    return {"at": ["/home/me/train.py", number], "seen": len(when), "when_us": when, **more}
+    return seen_at(number, *(10 * n + ms for n in steps for ms in offsets_ms), **more)
 
 
 def found(
@@ -43,11 +43,7 @@ def found(
     **python: Any,
 ) -> SlowCalls:
     rows = rows or [row for n in range(STEPS) for row in step(n)]
-    python = {"began_unix_ns": BEGAN_NS, "places": list(places), **python}
-    recorded = replace(trace(host=[line("python", *rows)]), started_unix_ns=BEGAN_NS)
-    run_manifest = replace(manifest(), steps=seen) if seen else manifest()
-    record = {"python": python, "run": run or {}}
-    return chart(recorded, recording(record, manifest=run_manifest)).fact(SlowCalls)
+    return sampled(rows, *places, steps=seen, program={"run": run or {}}, **python).fact(SlowCalls)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,17 @@
 """tf.functions called many times in a step for one example: which, how often, where, and their time."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.builders import Row, chart, executor, graph_operation, line, manifest, marker, recording, trace
+from tests.builders import Row, executor, graph_operation, marker
+from tests.facts.step_time.sampled import place, sampled
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.rules.slow_call.single_calls import SingleCalls
 from tfdoctor.terms.verdict import Location, Stage
 
-STEPS, BEGAN_NS = 20, 1_000_000_000_000
+STEPS = 20
 WAYS: dict[str, Any] = {"calls": "tensorflow.Function.__call__", "inside": True}
 
 
@@ -44,14 +44,11 @@ def graph(*shapes: list[int | None], **more: Any) -> dict[str, Any]:
 def found(*graphs: dict[str, Any], calls: int = 10, computes: float = 0.1, **python: Any) -> SingleCalls:
     rows = [row for n in range(STEPS) for row in step(n, calls, computes)]
     rows.append(("tfdoctor_end", 20.0 * STEPS, 20.0 * STEPS))
-    when = [round(1e3 * (20 * n + 5)) for n in range(STEPS - 1)]
-    at = {"at": ["/home/me/train.py", 73], "seen": len(when), "when_us": when, **WAYS}
-    off = [ms - 800 for ms in when]
-    others = {"at": ["/home/me/train.py", 9], "seen": 40, "when_us": off + off, **WAYS}
-    record = {"began_unix_ns": BEGAN_NS, "places": [others, at], **python}
-    program = {"python": record, "graphs": list(graphs)}
-    recorded = replace(trace(host=[line("python", *rows)]), started_unix_ns=BEGAN_NS)
-    return chart(recorded, recording(program, manifest=manifest())).fact(SingleCalls)
+    at = [20 * n + 5.0 for n in range(STEPS - 1)]
+    places = place(9, *(ms - 0.8 for ms in (*at, *at)), **WAYS), place(73, *at, **WAYS)
+    return sampled(rows, *python.pop("places", places), program={"graphs": list(graphs)}, **python).fact(
+        SingleCalls
+    )
 
 
 def test_the_calls_are_counted_and_all_but_one_are_spared() -> None:

@@ -7,8 +7,6 @@ between the steps. So a wait for input counts only while nothing else happens: i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import Self
 
 import numpy as np
@@ -62,9 +60,7 @@ class Breakdown:
         cls, steps: Steps, activity: Activity, device: Device, framework: Framework, recording: Recording | None
     ) -> Self:
         """Divide every step among the stages."""
-        layers = _layers(activity)
-        rest = _owner_of_rest(activity, device)
-        rows = _divide(steps.steps, layers, rest)
+        rows = _divide(steps.steps, _layers(activity), _owner_of_rest(activity, device))
         slowed = recording is not None and slowdown(recording, steps) >= TRACED_LONGER
         return cls(rows, _steady(rows, steps), framework.no_pipeline, slowed)
 
@@ -128,12 +124,10 @@ def working(activity: Activity, *stages: Stage) -> Intervals:
 
 def parts_in(step: Step, activity: Activity, device: Device) -> dict[str, Intervals]:
     """Return when each part of one step was at work, in ps: disjoint intervals that cover the step."""
-    owner = _owner_of_rest(activity, device)
-    parts = {
-        str(stage): intervals.within(step.start_ps, step.end_ps) for stage, intervals in _layers(activity).items()
-    }
-    inside = reduce(or_, parts.values(), Intervals())
-    whole = Intervals.union([(step.start_ps, step.end_ps)])
+    owner, bounds = _owner_of_rest(activity, device), (step.start_ps, step.end_ps)
+    parts = {str(stage): intervals.within(*bounds) for stage, intervals in _layers(activity).items()}
+    inside = Intervals.any_of(parts.values())
+    whole = Intervals.union([bounds])
     call = whole.within(step.start_ps, step.call_end_ps)
     parts[owner] = parts.get(owner, Intervals()) | (call - inside)
     parts[Stage.BETWEEN] = whole - inside - call
@@ -166,9 +160,7 @@ def _owner_of_rest(activity: Activity, device: Device) -> str:
 
 
 def _steady(rows: tuple[Mapping[str, float], ...], steps: Steps) -> dict[str, float]:
-    weights = np.array(
-        [step.calls * is_steady for step, is_steady in zip(steps.steps, steps.steady, strict=True)], float
-    )
+    weights = np.array([step.calls for step in steps.steps], float) * steps.steady
     totals = {part: float(weights @ np.array([row[part] for row in rows])) for part in rows[0]}
     whole = sum(totals.values())
     scale = steps.usual_ms / whole if whole else 0.0

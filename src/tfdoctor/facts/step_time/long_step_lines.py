@@ -46,12 +46,12 @@ class LongStepLines:
             raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
         locate = Places.of(recording)
         if table is None:
-            callbacks = {place: place.seen for place in record.places if place.callback and not place.inside}
-            return cls({Stage.BETWEEN: _lines(callbacks, locate)}, timed=False)
+            untimed = {place: place.seen for place in record.places if place.callback and not place.inside}
+            return cls({Stage.BETWEEN: _lines(untimed, locate)}, timed=False)
         rows = [row.only(row.step < len(steps.steps)) for row in table.rows]
         long = {stage: {row.place: _within(row, stage)[~row.steady].sum() for row in rows} for stage in PARTS}
-        callbacks_first = sorted(_callbacks(rows, locate), key=lambda one: -one[1].seen)
-        return cls({stage: _lines(seen, locate) for stage, seen in long.items()}, callbacks=tuple(callbacks_first))
+        callbacks = tuple(sorted(_callbacks(rows, locate), key=lambda one: -one[1].seen))
+        return cls({stage: _lines(seen, locate) for stage, seen in long.items()}, callbacks=callbacks)
 
     def of(self, part: str) -> tuple[TimedLine, ...]:
         """Return the lines of a part of the long steps; none for other parts than Python's."""

@@ -95,8 +95,6 @@ def _events(trace: Trace, activity: Activity, steady: SteadySteps) -> dict[str, 
     layers[Stage.INPUT] = layers.get(Stage.INPUT, Intervals()) | activity.wait
     counts = dict.fromkeys(map(str, PARTS), 0.0)
     for line in trace.host_lines:
-        if not len(line):
-            continue
         before = line.start_ps[steady.holds(line.start_ps)] - 1
         left = np.ones(len(before), bool)
         for part, spans in layers.items():

@@ -4,7 +4,6 @@ from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.rules.retracing.given_shapes import GivenShapes
 from tfdoctor.rules.retracing.over_run import RepeatedTracing, remade
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
 
@@ -17,6 +16,12 @@ BY_HAND = "whether the function may compute with a tensor instead of a Python va
 
 SHOWN_VALUES = 3
 """Values of the changing argument, or parameter, that a cell of a table holds."""
+
+SEVERAL = 2
+"""Different shapes from which on the shape is what changes."""
+
+SHAPED = re.compile(r"TensorSpec\(shape=\((\w+(?:, \w+)*),?\)(?:, dtype=(tf\.\w+))?")
+"""A tensor's shape; the groups are its dimensions and its type."""
 
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
@@ -197,16 +202,23 @@ def _for_change(name: str, changed: Sequence[str], at: Location | None) -> Remed
     if changed and all(map(NUMBER.fullmatch, changed)):
         code = CODE["tensor"].format(name, "step")
         return Remedy(f"Pass {name} a tensor instead of a Python number", code, at, "tensor-argument")
-    given = GivenShapes.of(changed)
-    if given is None:
+    found = [match for value in changed if (match := SHAPED.match(value))]
+    shapes = [tuple(match[1].split(", ")) for match in found]
+    if len(shapes) < len(changed) or len(set(shapes)) < SEVERAL:
         return Remedy(f"Find what changes in each call of {name} and keep it constant", CODE["once"], at)
-    if not given.lengths:
+    dimensions = list(zip(*shapes, strict=False))
+    fixed = ", ".join(values[0] if len(set(values)) == 1 else "None" for values in dimensions)
+    shape = f"[{fixed}]" if len({len(shape) for shape in shapes}) == 1 else "None"
+    signature = f"tf.TensorSpec({', '.join(filter(None, (shape, found[0][2])))})"
+    differing = next((values for values in dimensions[1:] if len(set(values)) > 1), ())
+    lengths = tuple(int(value) for value in differing if value.isdecimal())
+    if not lengths:
+        rows = max((int(first) for first in dimensions[0] if first.isdecimal()), default="batch_size")
         action = f"Give {name} batches of one shape, or leave the shape open"
-        code = CODE["shape"].format(given.rows, given.signature, name)
-        return Remedy(action, code, at, "reduce-retracing")
+        return Remedy(action, CODE["shape"].format(rows, signature, name), at, "reduce-retracing")
     action = f"Leave the input shape of {name} open, or pad the input to a few lengths"
-    lengths = bucketing(few_lengths(given.lengths), fixed=True)
-    return Remedy(action, CODE["open"].format(given.signature, name, lengths), at, "reduce-retracing")
+    buckets = bucketing(few_lengths(lengths), fixed=True)
+    return Remedy(action, CODE["open"].format(signature, name, buckets), at, "reduce-retracing")
 
 
 def _of_numbers(function: TracedDefinition) -> Remedy:
