@@ -165,7 +165,7 @@ CHANGES = {
     LineWork.READING: "Read the value every 100 steps, or once per epoch",
     LineWork.CONVERTING: "Make tensors of the arrays once, before the loop",
     LineWork.ENTERING: "Let one call do the work of several: for a whole batch, or inside the training function",
-    LineWork.OPERATIONS: "Run this inside the tf.function that trains, or once before the loop",
+    LineWork.OPERATIONS: "Run this inside a tf.function, or once before the loop",
     LineWork.PYTHON: "Run this every 100 steps, once before the loop, or for the whole batch at once",
 }
 """What to do about a line, by the kind of its work."""
