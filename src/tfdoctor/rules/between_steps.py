@@ -2,6 +2,7 @@ from collections import Counter
 from typing import Self
 
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.step_time.host_lines import HostLines, LineWork
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.single_operations import SingleOperations
@@ -108,23 +109,42 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     pace: UntracedPace | None,
     single: SingleOperations | None,
     lines: HostLines | None,
+    calls: RunCalls | None,
+    run: RunSteps | None,
     limits: Limits = Limits(),
 ) -> Verdict:
-    """Report the time between steps that is neither tracing nor making batches, by callback and line."""
+    """Report the time between steps that is neither tracing, making batches nor saving, by callback and line."""
     samples, own_share = _without_own(samples, lines)
     known = samples if samples and samples.sample_count >= limits.stack_samples else None
     between_ms = breakdown[Stage.BETWEEN]
     functions_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
     work = WorkBetween.of(max(0.0, between_ms - functions_ms) * (1.0 - own_share), known, slow)
-    if work.own_ms < max(limits.share * breakdown.step_ms, limits.least_ms):
+    least_ms = max(limits.share * breakdown.step_ms, limits.least_ms)
+    saves = work.own_ms - _saved_ms(work, calls, run) < least_ms
+    if work.own_ms < least_ms or saves or _often_ms(breakdown) < least_ms:
         short = between_ms < limits.least_ms
+        why = LOOP_COST if short else "" if work.own_ms < least_ms else SAVES if saves else RARE
         return Healthy(
             summary=_summary(work, breakdown),
             evidence=_measures(work, breakdown, limits),
-            necessary=(PartTime(Stage.BETWEEN, ms(between_ms), LOOP_COST),) if short else (),
+            necessary=(PartTime(Stage.BETWEEN, ms(between_ms), why),) if why else (),
         )
     longer = pace if pace and pace.ratio >= limits.longer else None
     return _finding(work, breakdown, longer, _effects(work, breakdown, single), limits)
+
+
+def _often_ms(breakdown: Breakdown) -> float:
+    """Return the time between steps that more than one step in three has; rarer work is step-outlier's."""
+    times = sorted(row[Stage.BETWEEN] for row in breakdown.steps)
+    return times[(2 * len(times) - 1) // 3]
+
+
+def _saved_ms(work: WorkBetween, calls: RunCalls | None, run: RunSteps | None) -> float:
+    """Return the time per step of saves at the lines of the work, which frequent-saving states."""
+    made = calls.of(RunCall.SAVE) if calls and run and run.count else ()
+    at = {one.at for one in work.hotspots}
+    saves = (call.ms for call in made if call.at in at and calls and calls.within_epochs(call))
+    return sum(saves) / run.count if run and run.count else 0.0
 
 
 def _summary(work: WorkBetween, breakdown: Breakdown) -> str:
@@ -212,6 +232,10 @@ def _without_own(samples: StackSamples | None, lines: HostLines | None) -> tuple
 NEW_ONLY = Remedy("If the work grows with the step number, write or compute only what is new in each step")
 """What to do about work that takes longer in later steps."""
 
+
+SAVES = "Saving takes this time; the account of the run has it"
+
+RARE = "At most one step in three has this time; the account of the run has it"
 
 LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
 
