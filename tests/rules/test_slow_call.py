@@ -1,5 +1,6 @@
 """slow-call: costly calls of Keras in every step, by line."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -16,7 +17,7 @@ from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowLine
 from tfdoctor.rules.slow_call.instead import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, StepWork
 
 READ, SET = Location("train.py", 54), Location("train.py", 58)
 
@@ -47,7 +48,7 @@ def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
         {Phase.SAVING: 60_000.0},
         RunLine.of(Phase.SAVING, READ, 50_000.0),
         RunLine.of(Phase.SAVING, SET, 10_000.0),
-        RunLine.of(Phase.STEPS, READ, 9_000.0),
+        replace(RunLine.of(Phase.STEPS, READ, 9_000.0), executes_ms=2_000.0),
     )
     step = Breakdown.of(host=160.0, device=40.0)
     steps = RunSteps.of(READ, 400, 50.0)
@@ -57,8 +58,9 @@ def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
     apart = next(one for one in finding.evidence if isinstance(one, Measure) and "next" in one.label)
     assert apart.limit
     assert (apart.value.value, apart.limit.value) == (30.0, 5000.0)
-    (effect,) = finding.run_effects
-    assert (effect.of.value, effect.times, effect.scales) == (50_000.0, 400, 0.01)
+    saving, stepping = finding.run_effects
+    assert (saving.phase, saving.of.value, saving.times, saving.scales) == (Phase.SAVING, 50_000.0, 400, 0.01)
+    assert (stepping.phase, stepping.of.value, stepping.subject) == (Phase.STEPS, 7_000.0, StepWork.SLOW_CALLS)
 
 
 @pytest.mark.parametrize(("device", "steps", "edit"), [(50.0, 100, "every-hundred-steps"), (250.0, 20, "")])

@@ -1,5 +1,6 @@
-"""How often a loop writes what somebody reads, and what that takes of the run beside the steps."""
+"""How often a loop writes what somebody reads, and what that takes of the run."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -9,10 +10,9 @@ from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls
-from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Measure, Recurrence, Remedy, RunEffect
+from tfdoctor.terms.verdict import Bound, Measure, Recurrence, Remedy, RunEffect, StepWork
 
 READ_MS = 5000.0
 """Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the
@@ -27,7 +27,7 @@ MOST_STEPS = 100
 class Writing:
     """Lines that write, if any do, in each of ``steps`` steps, of ``step_ms`` without the writing.
 
-    ``lines`` are the same in the account of the run, where their time is not that of steps.
+    ``lines`` are the same in the account of the run; of their time in steps, functions of TensorFlow are left out.
     """
 
     step_ms: float
@@ -44,8 +44,7 @@ class Writing:
         step_ms = max(0.0, breakdown.step_ms - sum(line.ms for line in writes))
         at = {line.at for line in writes}
         lines = phases.lines if phases and phases.whole else ()
-        beside = (line for line in lines if line.at in at and line.phase is not Phase.STEPS)
-        return cls(step_ms, bool(writes), steps.count if steps else 0, tuple(beside))
+        return cls(step_ms, bool(writes), steps.count if steps else 0, tuple(one for one in lines if one.at in at))
 
     @property
     def often(self) -> int:
@@ -67,18 +66,21 @@ class Writing:
 
     @property
     def effects(self) -> Sequence[RunEffect]:
-        """What that leaves of the time beside the steps."""
+        """What that leaves of the time in the account of the run, where traced steps may take less than others."""
+        times: dict[Phase, float] = defaultdict(float)
+        for line in self.lines:
+            times[line.phase] += line.ms - (line.executes_ms if line.phase is Phase.STEPS else 0.0)
         return [
             RunEffect(
-                phase=line.phase,
-                of=ms(line.ms),
-                subject=location(line.at),
+                phase=phase,
+                of=ms(time_ms),
+                subject=StepWork.SLOW_CALLS,
                 scales=1.0 / self.often,
                 recurs=Recurrence.PER_STEP,
                 times=self.steps,
                 bound=Bound.AT_MOST,
             )
-            for line in self.lines
+            for phase, time_ms in times.items()
         ]
 
 
