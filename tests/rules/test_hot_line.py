@@ -8,6 +8,7 @@ from tests.rules.cases.hot_line import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLine, LineWork
+from tfdoctor.facts.step_time.stack_samples import SampledLine
 from tfdoctor.terms.verdict import (
     Bound,
     Finding,
@@ -43,6 +44,22 @@ def test_a_slow_call_that_is_reported_is_not_repeated() -> None:
     line = HostLine(LINE, 20, 8.0, calls={"keras.src.trainer.Trainer.predict": 20})
     assert isinstance(check(line), Finding)
     assert not isinstance(check(line, subjects=frozenset({StepWork.SLOW_CALLS})), Finding)
+
+
+@pytest.mark.parametrize(("at", "kind"), [(LINE, Healthy), (OTHER, Finding)])
+def test_a_line_that_makes_batches_is_not_repeated(at: Location, kind: type) -> None:
+    """Trap: where a model decides the data, python-input is about the first of these lines alone."""
+    makers = tuple(SampledLine(one, seen, makes=True) for one, seen in ((LINE, 9), (OTHER, 5)))
+    subjects = frozenset({StepWork.MAKING_BATCHES})
+    model = Location("train.py", 9)
+    assert isinstance(check(HostLine(at, 20, 8.0), makers=makers, subjects=subjects, model=model), kind)
+    assert isinstance(check(HostLine(at, 20, 8.0), makers=makers), Finding)
+
+
+@pytest.mark.parametrize("calls", ["numpy.random.permutation", "random.Random.sample", "tensorflow.random.uniform"])
+def test_a_random_draw_is_not_made_once(calls: str) -> None:
+    finding = as_finding(check(HostLine(LINE, 20, 8.0, calls={calls: 20})))
+    assert [one.action for one in finding.remedies] == ["Draw the random numbers of many steps at once"]
 
 
 def test_the_start_of_the_training_function_is_not_named() -> None:

@@ -1,3 +1,5 @@
+from collections import Counter
+
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLine, HostLines, LineWork, by_caller
@@ -55,6 +57,8 @@ class HotLine:
         """What to do about it."""
         if self.line.callback:
             return f"Let {self.line.callback} run every 100 batches or once per epoch"
+        if "random" in self.line.main_call.split("."):
+            return "Draw the random numbers of many steps at once"
         return CHANGES[self.line.work]
 
 
@@ -69,8 +73,9 @@ def check(
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]
     least_ms = limits.share * breakdown.step_ms
     models = samples.models_at if samples else frozenset()
+    made = _made(samples) if samples and StepWork.MAKING_BATCHES in unexplained.subjects else frozenset()
     found = (one for part in parts for one in _hot(part, lines, unexplained, least_ms, limits))
-    hot = [one for one in found if one.line.work is not LineWork.ENTERING or one.line.at not in models]
+    hot = [one for one in found if one.line.at not in (models if one.line.work is LineWork.ENTERING else made)]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one.line.ms), unexplained, breakdown, limits)
     parts = [part for part in parts if not _is_besides(part, unexplained.subjects)]
@@ -89,6 +94,14 @@ def check(
         evidence.append(Measure(label, ms(sum(looping))))
     summary = f"No line of Python takes {percent(limits.share)} of the step in the host's time"
     return Healthy(summary=summary, evidence=tuple(evidence))
+
+
+def _made(samples: StackSamples) -> frozenset[Location | None]:
+    """Return the lines that python-input is about: those that make batches, or the first where a model decides."""
+    seen = Counter[Location | None]()
+    for line in samples.makers:
+        seen[line.at] += line.seen
+    return frozenset(at for at, _ in seen.most_common(1 if samples.models_at else None))
 
 
 def _is_besides(part: Stage, named: frozenset[str]) -> bool:
