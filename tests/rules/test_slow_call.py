@@ -7,6 +7,8 @@ import pytest
 
 from tests.rules.cases.slow_call import example
 from tests.rules.verdicts import as_finding, as_healthy
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -61,6 +63,28 @@ def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
     saving, stepping = finding.run_effects
     assert (saving.phase, saving.of.value, saving.times, saving.scales) == (Phase.SAVING, 50_000.0, 400, 0.01)
     assert (stepping.phase, stepping.of.value, stepping.subject) == (Phase.STEPS, 7_000.0, StepWork.SLOW_CALLS)
+
+
+def written(name: str, kind: str, time_ms: float, at: Location | None = None, calls: float = 1.0) -> OperationTime:
+    return OperationTime(name=name, type=kind, ms=time_ms, at=at, calls=calls)
+
+
+@pytest.mark.parametrize(("calls", "kind"), [(1.0, Finding), (0.5, Finding), (0.4, Healthy)])
+def test_summaries_in_the_graph_are_writing(calls: float, kind: type) -> None:
+    """Trap: what tf.summary computes in branches has no line of its own."""
+    rows = (
+        written("w/write_summary/buckets/cond/else/_4/Sum", "Sum", 9.0, calls=calls),
+        written("w/write_summary", "WriteSummary", 1.0, READ, calls),
+        written("Merge/MergeSummary", "MergeSummary", 2.0, SET, calls),
+    )
+    verdict = check(operations=Operations.training(20.0, *rows))
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        (remedy,) = verdict.remedies
+        assert (remedy.action, remedy.at, remedy.edit_id) == ("Write every 100 steps", READ, "")
+        assert [(one.of.value, one.scales, one.bound) for one in verdict.effects if one.of] == [
+            (row.ms, 0.01, Bound.EXPECTED) for row in rows
+        ]
 
 
 @pytest.mark.parametrize(("device", "steps", "edit"), [(50.0, 100, "every-hundred-steps"), (250.0, 20, "")])

@@ -45,7 +45,8 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     if writing.often == 1:
         slow = replace(slow, lines=tuple(one for one in slow.lines if one.call is not SlowCall.WRITE))
     sampled, many = slow, examples.calls if examples else ()
-    ordered = sorted((*slow.lines, *(one.line for one in many)), key=lambda line: -line.ms)
+    written = writing.in_graph if writing.often > 1 else ()
+    ordered = sorted((*slow.lines, *(one.line for one in many), *written), key=lambda line: -line.ms)
     slow = replace(slow, lines=tuple(ordered))
     seen, share = sum(line.seen for line in slow.lines), breakdown.share(slow.ms)
     measures = (
@@ -59,7 +60,7 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         summary=_summary(slow, many),
         evidence=(*measures, *writing.measures, *_evidence(slow, many)),
         remedies=tuple(replace(_instead(line, writing), at=line.at) for line in first),
-        effects=(*_effects(sampled, many, single, body), *_input(slow, breakdown)),
+        effects=(*_effects(sampled, many, single, body), *writing.step_effects, *_input(slow, breakdown)),
         run_effects=tuple(writing.effects),
         about=OF_THE_RUN.get(first[0].call),
         alike=len(first) - 1,
@@ -67,7 +68,7 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
 
 
 def _instead(line: SlowLine, writing: Writing) -> Remedy:
-    return writing.remedy if line.call is SlowCall.WRITE else INSTEAD[line.call]
+    return writing.remedy(line) if line.call is SlowCall.WRITE else INSTEAD[line.call]
 
 
 def _evidence(slow: SlowCalls, many: Sequence[SingleCall]) -> Iterator[Evidence]:

@@ -1,18 +1,20 @@
 """How often a loop writes what somebody reads, and what that takes of the run."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Self
 
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.slow_calls import SlowCall, SlowCalls
+from tfdoctor.facts.step_time.slow_calls import SPREAD, SlowCall, SlowCalls, SlowLine
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Measure, Recurrence, Remedy, RunEffect, StepWork
+from tfdoctor.terms.verdict import Bound, Effect, Location, Measure, Recurrence, Remedy, RunEffect, Stage, StepWork
 
 READ_MS = 5000.0
 """Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the
@@ -27,6 +29,8 @@ MOST_STEPS = 100
 class Writing:
     """Lines that write, if any do, in each of ``steps`` steps, of ``step_ms`` without the writing.
 
+    ``rows`` are the operations of summaries in the graph of the step, and ``in_graph`` their lines.
+
     ``lines`` are the same in the account of the run; of their time in steps, functions of TensorFlow are left out.
     """
 
@@ -34,17 +38,28 @@ class Writing:
     writes: bool = False
     steps: int = 0
     lines: tuple[RunLine, ...] = ()
+    rows: tuple[OperationTime, ...] = ()
+    in_graph: tuple[SlowLine, ...] = ()
 
     @classmethod
     def measure(
-        cls, slow: SlowCalls, breakdown: Breakdown, phases: RunPhases | None, steps: RunSteps | None
+        cls,
+        slow: SlowCalls,
+        breakdown: Breakdown,
+        phases: RunPhases | None,
+        steps: RunSteps | None,
+        operations: Operations | None,
     ) -> Self:
-        """Find the lines in the account of the run."""
+        """Find the lines in the account of the run, and what the graph writes in most steps."""
         writes = [line for line in slow.lines if line.call is SlowCall.WRITE]
-        step_ms = max(0.0, breakdown.step_ms - sum(line.ms for line in writes))
         at = {line.at for line in writes}
-        lines = phases.lines if phases and phases.whole else ()
-        return cls(step_ms, bool(writes), steps.count if steps else 0, tuple(one for one in lines if one.at in at))
+        rows = tuple(row for row in operations.rows if row.of_summary) if operations else ()
+        rows = rows if max((row.calls for row in rows), default=0.0) >= SPREAD else ()
+        in_graph = tuple(_in_graph(rows, slow.step_count))
+        step_ms = max(0.0, breakdown.step_ms - sum(line.ms for line in (*writes, *in_graph)))
+        lines = (one for one in (phases.lines if phases and phases.whole else ()) if one.at in at)
+        count = steps.count if steps else 0
+        return cls(step_ms, bool(writes or in_graph), count, tuple(lines), rows if in_graph else (), in_graph)
 
     @property
     def often(self) -> int:
@@ -57,12 +72,17 @@ class Writing:
         label = "time from one write to the next, without the writing itself"
         return [Measure(label, ms(self.step_ms), ms(READ_MS))] if self.writes else []
 
-    @property
-    def remedy(self) -> Remedy:
+    def remedy(self, line: SlowLine) -> Remedy:
         """Write as often as somebody can read."""
-        edit = "every-hundred-steps" if self.often == MOST_STEPS else ""
-        code = RARELY.format(self.often)
+        in_graph = line in self.in_graph
+        edit = "every-hundred-steps" if self.often == MOST_STEPS and not in_graph else ""
+        code = (IN_GRAPH if in_graph else RARELY).format(self.often)
         return Remedy(f"Write every {self.often} steps", code, edit_id=edit, changes=FEWER)
+
+    @property
+    def step_effects(self) -> Sequence[Effect]:
+        """What that leaves of the operations of the graph."""
+        return [row.scaled(1.0 / self.often) for row in self.rows if row.ms and self.often > 1]
 
     @property
     def effects(self) -> Sequence[RunEffect]:
@@ -84,8 +104,29 @@ class Writing:
         ]
 
 
+def _in_graph(rows: Sequence[OperationTime], steps: int) -> Iterator[SlowLine]:
+    """Yield the lines of summaries; those of operations in branches are of the summary that they are made for."""
+    at = {_summary(row): row.at for row in rows if row.at}
+    groups: dict[Location, list[OperationTime]] = defaultdict(list)
+    for row in rows:
+        if line := row.at or at.get(_summary(row)):
+            groups[line].append(row)
+    for line, group in groups.items():
+        seen = round(steps * max(row.calls for row in group))
+        yield SlowLine(line, SlowCall.WRITE, seen, steps, {Stage.DEVICE: sum(row.ms for row in group)})
+
+
+def _summary(row: OperationTime) -> str:
+    return row.name.partition("write_summary")[0]
+
+
 FEWER = "nothing is written in the other steps"
 
 RARELY = """\
 if step % {} == 0:  # somebody can read what comes every 5 s, no sooner
     ...  # summaries, prints, tables, images"""
+
+IN_GRAPH = """\
+with tf.summary.record_if(tf.equal(step % {0}, 0)):  # in a tf.function
+    ...  # summaries
+# in a Session: run the merged summaries every {0} steps, and the training alone in the others"""
