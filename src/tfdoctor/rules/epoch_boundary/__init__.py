@@ -67,7 +67,7 @@ def _finding(
         causes,
         ("your line", lambda cause: cause.at),
         ("work", lambda cause: str(cause.work)),
-        ("time per epoch", lambda cause: ms(cause.time_ms / calls.epochs)),
+        ("time per epoch", lambda cause: ms(cause.time_ms / cause.times(calls.epochs))),
         ("time", lambda cause: ms(cause.time_ms)),
         ("share of the run", lambda cause: ratio(cause.time_ms / phases.total_ms)),
     )
@@ -76,7 +76,7 @@ def _finding(
         evidence=(*measures, table, *_details(causes, phases, calls)),
         remedies=tuple(cause.remedy for cause in causes),
         run_effects=tuple(
-            cause.effect(calls.epochs)
+            cause.effect(calls.epochs, same=calls.fits <= 1)
             for cause in causes
             if cause.work is not BoundaryWork.OF_FIT or calls.epochs >= MANY
         ),
@@ -107,8 +107,9 @@ SAYS = {
 
 def _summary(causes: Sequence[BoundaryCause], phases: RunPhases, calls: RunCalls) -> str:
     first, *others = causes
-    share, each = percent(first.time_ms / phases.total_ms), first.time_ms / calls.epochs
-    time = f"{milliseconds(first.time_ms)} ({share} of the run), {milliseconds(each)} per epoch"
+    share, times = percent(first.time_ms / phases.total_ms), first.times(calls.epochs)
+    per = "per epoch" if times == calls.epochs else f"in each of {counted(times, 'epoch')}"
+    time = f"{milliseconds(first.time_ms)} ({share} of the run), {milliseconds(first.time_ms / times)} {per}"
     text = f"{SAYS[first.work]} at {location(first.at)}{first.within}: {time}"
     if not others:
         return text

@@ -34,7 +34,10 @@ class BoundaryWork(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundaryCause:
-    """Work between epochs at a line; ``left`` is the share of its time that remains after the change."""
+    """Work between epochs at a line; ``left`` is the share of its time that remains after the change.
+
+    ``calls`` is how often it came; 0 is not counted, but sampled.
+    """
 
     work: BoundaryWork
     at: Location
@@ -42,6 +45,7 @@ class BoundaryCause:
     time_ms: float
     left: float = 0.0
     within: str = ""  # " in load(), called at train.py:7"
+    calls: int = 0
 
     @property
     def saved_ms(self) -> float:
@@ -56,15 +60,20 @@ class BoundaryCause:
         code = f"# {location(self.at)}{self.within}\n{code}"
         return Remedy(action, code, self.at, edit_id, changes=changes)
 
-    def effect(self, epochs: int) -> RunEffect:
-        """The time of the line in the run, which comes with each epoch."""
+    def times(self, epochs: int) -> int:
+        """Return in how many epochs it came; in all of them where that was not counted."""
+        return min(self.calls, epochs) if self.calls else epochs
+
+    def effect(self, epochs: int, *, same: bool) -> RunEffect:
+        """The time of the line in the run, which comes with each epoch if they are the ``same``, of one fit."""
+        times = self.times(epochs)
         return RunEffect(
             phase=self.phase,
             of=ms(self.time_ms),
             subject=location(self.at),
             scales=self.left,
-            recurs=Recurrence.PER_EPOCH,
-            times=max(1, epochs),
+            recurs=Recurrence.PER_EPOCH if times == epochs else Recurrence.PER_CALL,
+            times=times if self.calls or same else 0,
             bound=Bound.AT_MOST,
         )
 

@@ -72,7 +72,9 @@ def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Itera
         if call.at is None or call.ms < least * steps.total_ms:
             continue
         work, left = _judged(call, calls.epochs, steps)
-        yield BoundaryCause(work=work, at=call.at, phase=Phase.EVALUATION, time_ms=call.ms, left=left)
+        yield BoundaryCause(
+            work=work, at=call.at, phase=Phase.EVALUATION, time_ms=call.ms, left=left, calls=call.count
+        )
 
 
 def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork, float]:
@@ -91,7 +93,7 @@ def _judged(call: MadeCall, epochs: int, steps: RunSteps) -> tuple[BoundaryWork,
 def _of_calls(made: Iterable[MadeCall], work: BoundaryWork, phase: Phase) -> Iterator[BoundaryCause]:
     for one in made:
         if one.at:
-            yield BoundaryCause(work=work, at=one.at, phase=phase, time_ms=one.ms, left=RARELY)
+            yield BoundaryCause(work=work, at=one.at, phase=phase, time_ms=one.ms, left=RARELY, calls=one.count)
 
 
 def per_epoch(calls: RunCalls, kind: RunCall) -> tuple[MadeCall, ...]:
@@ -112,4 +114,6 @@ def _filling(steps: RunSteps | None) -> Iterator[BoundaryCause]:
     if steps is None or long is None or steps.at is None or long.first < FEWEST_FIRST:
         return
     waits_ms = min(long.first_beyond_ms, long.first * long.first_median_ms)
-    yield BoundaryCause(work=BoundaryWork.FILLING, at=steps.at, phase=Phase.BOUNDARIES, time_ms=waits_ms)
+    yield BoundaryCause(
+        work=BoundaryWork.FILLING, at=steps.at, phase=Phase.BOUNDARIES, time_ms=waits_ms, calls=long.first
+    )
