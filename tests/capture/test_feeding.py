@@ -126,16 +126,35 @@ for i in range(9):
 """
 
 
+KEEPING = """\
+def draw(n):
+    index = permutation(n)
+    return states[index]
+def learn(batch):
+    logged.update(batch)
+for i in range(9):
+    action = policy(state)
+    states[i] = env.step(action)
+    batch = draw(i)
+    loss = learn(batch)
+    logged["loss"] = loss
+"""
+
+
 @pytest.mark.parametrize(
     ("source", "line", "makers"),
     [
+        (KEEPING, 10, {6, 7, 8, 9, 10}),
         (PLAYING, 7, {3, 4, 5, 6, 7}),
         ("for i in range(9):\n    rows[:] = load(i)\n    log.append(i)\n    step(rows)\n", 4, {1, 2, 4}),
         ("for i in range(9):\n    fill(rows)\n    print(i)\n    step(rows)\n", 4, {2, 4}),
     ],
 )
 def test_lines_that_change_what_the_arguments_come_from_make_them(source: str, line: int, makers: set[int]) -> None:
-    """Trap: a replay buffer is filled by calls that assign nothing; logging and checkpoints fill nothing."""
+    """Traps: a replay buffer is filled by calls that assign nothing, or is arrays that a function draws from.
+
+    Logging and checkpoints fill nothing.
+    """
     spans = agent.load("window.argument_lines").making(ast.parse(source), line)
     assert {one for first, last in spans for one in range(first, last + 1)} == makers
 

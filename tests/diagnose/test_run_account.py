@@ -124,6 +124,21 @@ def test_long_steps_where_traced_ones_wait_have_a_cause(unknown: float, *, wait_
     assert long_account(at, wait_longer=wait_longer)[1] == unknown
 
 
+@pytest.mark.parametrize(("evaluated_s", "told"), [(3.0, 9_000.0), (9.0, 0.0)])
+def test_lines_of_other_phases_between_training_steps_are_the_cause(evaluated_s: float, told: float) -> None:
+    """100 steps take 12 s, of which 3 s are the phase of steps; an evaluation after them is no cause."""
+    spans = [PhaseSpan(Phase.STEPS, at, at + 1.0, AT) for at in (0.0, 4.0, 8.0)]
+    evaluation = PhaseSpan(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT)
+    line = RunLine.of(Phase.EVALUATION, AT, 10_500.0)
+    phases = phases_of({Phase.STEPS: 3_000.0, Phase.EVALUATION: 10_500.0})
+    long = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
+    run = run_chart(replace(phases, lines=(line,), spans=(*spans, evaluation)), steps_of(100, 20.0, long))
+    account = run_account(run)
+    assert account
+    assert account.long_steps
+    assert account.long_steps.unknown_ms == 10_000.0 - told
+
+
 def test_without_long_steps_none_are_told() -> None:
     account = run_account(run_chart(phases_of({Phase.STEPS: 2_000.0}), steps_of(100, 20.0)))
     assert account

@@ -319,6 +319,7 @@ STEP = Saving(per_step=ms(4.1), share=0.24, bound=Bound.AT_MOST, how="")
             "26 s of the run (20 %), 2.6 ms in each of 10,000 calls",
         ),
         (running.saving(26.0, Recurrence.PER_CALL), None, "26 s of the run (20 %), in one call"),
+        (running.saving(26.0, Recurrence.PER_CALL, times=0), None, "26 s of the run (20 %)"),
         (
             running.saving(9.4, Recurrence.ONCE, extrapolated=0.31),
             None,

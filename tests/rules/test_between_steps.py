@@ -6,12 +6,14 @@ import pytest
 
 from tests.rules.cases.between_steps import example
 from tests.rules.verdicts import as_finding, as_healthy
+from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.line_work import LineWork, SlowCall
 from tfdoctor.facts.step_time.loop_body import SingleOperations
 from tfdoctor.facts.step_time.retracing import Retracing
 from tfdoctor.facts.step_time.slow_calls import SlowCalls
 from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table
 
 LOGS, MAKES = Location("train.py", 40), Location("train.py", 12)
@@ -75,6 +77,24 @@ def test_making_batches_is_left_to_python_input() -> None:
     places = TimedLine(MAKES, 18, makes=True), TimedLine(LOGS, 2, makes=False)
     assert isinstance(check(8.0, *places, new_arguments=((128, 32),)), Healthy)
     assert isinstance(check(12.0, *places, new_arguments=((128, 32),)), Finding)
+
+
+@pytest.mark.parametrize(("with_it", "kind"), [(10, Healthy), (11, Finding)])
+def test_work_in_few_of_the_steps_is_not_work_of_each(with_it: int, kind: type) -> None:
+    """Trap: every fourth batch a checkpoint is written, which the mean of the steps has in each."""
+    verdict = check(3.0, TimedLine(LOGS, 9, callback="Log.on_batch_end"), with_it=with_it)
+    assert isinstance(verdict, kind)
+    explained = [time.of.value for time in verdict.necessary] if isinstance(verdict, Healthy) else [3.0]
+    assert explained == [3.0]  # hot-line does not name it again
+
+
+@pytest.mark.parametrize(("each_ms", "kind"), [(9.1, Healthy), (8.9, Finding)])
+def test_the_time_of_saves_is_left_to_frequent_saving(each_ms: float, kind: type) -> None:
+    """ModelCheckpoint saves every batch of the run's 1000; 1 ms of a step of 20 ms is reported."""
+    saves = MadeCall.of(RunCall.SAVE, LOGS, 1000, each_ms)
+    assert isinstance(
+        check(10.0, TimedLine(LOGS, 9, callback="ModelCheckpoint.on_train_batch_end"), saves=saves), kind
+    )
 
 
 def test_slow_calls_are_left_to_slow_call() -> None:

@@ -39,11 +39,24 @@ def test_operations_next_to_a_function_are_no_eager_step(
     assert isinstance(check(operations, single, whole), kind)
 
 
-@pytest.mark.parametrize(("time_ms", "kind"), [(3.0, Finding), (4.0, Healthy)])
-def test_operations_within_slow_calls_are_no_step(time_ms: float, kind: type) -> None:
-    """Trap: predict builds its input pipeline operation by operation, beside a step that is a function."""
-    line = TimedLine.slow(Location("train.py", 9), SlowCall.PREDICT, 9, range(9), {Stage.BETWEEN: time_ms})
-    assert isinstance(check(60.0, 5.0, 1.0, slow=SlowCalls((line,), 10)), kind)
+@pytest.mark.parametrize(("own_ms", "kind"), [(0.9, Healthy), (1.1, Finding)])
+def test_operations_within_slow_calls_are_no_step(own_ms: float, kind: type) -> None:
+    """Traps: predict builds its input pipeline, and summaries are written, beside a step that is a function."""
+    at = Location("train.py", 9)
+    slow = SlowCalls((TimedLine.slow(at, SlowCall.PREDICT, 9, range(9), {Stage.BETWEEN: 4.0}),), 10)
+    called = replace(runs(9, LineWork.OPERATIONS, None), ms=4.0)
+    lines = HostLines({Stage.HOST: (runs(5, LineWork.OPERATIONS, None, own_ms),), Stage.BETWEEN: (called,)})
+    assert isinstance(check(200.0, 5.0, 1.0, slow=slow, lines=lines), kind)
+
+
+def test_an_eager_step_is_found_beside_slow_calls_and_leaves_them() -> None:
+    """Operations take 2 ms of the 3 ms of Python that writes summaries, and of the 6 ms of the eager step."""
+    slow = SlowCalls((TimedLine.slow(Location("train.py", 9), SlowCall.WRITE, 9, range(9), {Stage.HOST: 3.0}),), 10)
+    own, written = runs(5, LineWork.OPERATIONS, CALLER, 6.0), runs(9, LineWork.READING, None, 3.0)
+    finding = as_finding(check(104.0, 2.0, slow=slow, lines=HostLines({Stage.HOST: (own, written)})))
+    effect = finding.effects[0]
+    assert effect.scales == pytest.approx((0.5 + 3.0) / 10.0)
+    assert effect.bound is Bound.EXPECTED
 
 
 def test_the_call_of_one_function_remains() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.rules.applied import applied
 from tests.rules.cases.epoch_boundary import example
 from tests.rules.run_facts import line, made
-from tests.rules.verdicts import as_healthy
+from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
@@ -52,6 +52,19 @@ def test_a_validation_slower_per_batch_than_training_is_more() -> None:
     assert finding.run_effects[0].scales == pytest.approx(0.4)
     assert finding.run_effects[0].recurs is Recurrence.PER_EPOCH
     assert finding.run_effects[0].times == EPOCHS
+
+
+def test_a_validation_in_some_of_the_epochs_comes_in_these_alone() -> None:
+    """Trap: one fit validates, and a second one does not."""
+    finding = found(validated(40_000.0, count=6, batches=2_000.0))
+    assert (finding.run_effects[0].recurs, finding.run_effects[0].times) == (Recurrence.PER_CALL, 6)
+    assert "6.67 s in each of six epochs" in finding.summary
+
+
+@pytest.mark.parametrize(("fits", "times"), [(1, EPOCHS), (2, 0)])
+def test_of_several_fits_it_is_not_counted_in_which_epochs_sampled_work_comes(fits: int, times: int) -> None:
+    finding = as_finding(judged(lines=(between(20_000.0, FROM_SLICES),), fits=fits))
+    assert finding.run_effects[0].times == times
 
 
 def test_a_validation_in_small_batches_is_more() -> None:

@@ -57,6 +57,15 @@ def test_an_array_of_numpys_default_makes_the_products_wide() -> None:
     assert finding.remedies[0].at == Location("train.py", 7)
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("w/write_summary/buckets/truediv", Healthy), ("write_summary_2/x", Healthy), ("w/x", Finding)],
+)
+def test_what_tf_summary_computes_is_no_choice_of_the_script(name: str, kind: type) -> None:
+    rows = [op("x", "Placeholder", "float64"), op(name, "RealDiv", "float64", 0, 0)]
+    assert isinstance(check(*rows), kind)
+
+
 def test_unmeasured_hardware_gets_a_ceiling() -> None:
     finding = as_finding(check(*matmul_of_arguments("float64"), hardware=GPU))
     assert finding.effects[0].bound is Bound.AT_MOST

@@ -46,6 +46,22 @@ def test_a_slow_call_that_is_reported_is_not_repeated() -> None:
     assert not isinstance(check(line, subjects=frozenset({StepWork.SLOW_CALLS})), Finding)
 
 
+@pytest.mark.parametrize(("at", "kind"), [(LINE, Healthy), (OTHER, Finding)])
+def test_a_line_that_makes_batches_is_not_repeated(at: Location, kind: type) -> None:
+    """Trap: where a model decides the data, python-input is about the first of these lines alone."""
+    makers = tuple(TimedLine(one, seen, makes=True) for one, seen in ((LINE, 9), (OTHER, 5)))
+    subjects = frozenset({StepWork.MAKING_BATCHES})
+    model = Location("train.py", 9)
+    assert isinstance(check(TimedLine(at, 20, 8.0), makers=makers, subjects=subjects, model=model), kind)
+    assert isinstance(check(TimedLine(at, 20, 8.0), makers=makers), Finding)
+
+
+@pytest.mark.parametrize("calls", ["numpy.random.permutation", "random.Random.sample", "tensorflow.random.uniform"])
+def test_a_random_draw_is_not_made_once(calls: str) -> None:
+    finding = as_finding(check(TimedLine(LINE, 20, 8.0, calls={calls: 20})))
+    assert [one.action for one in finding.remedies] == ["Draw the random numbers of many steps at once"]
+
+
 def test_the_start_of_the_training_function_is_not_named() -> None:
     """Trap: on a busy machine, starting the function of fit takes a tenth of a step, traced."""
     assert isinstance(check(TimedLine(LINE, 20, 8.0, work=LineWork.ENTERING)), Healthy)

@@ -394,9 +394,10 @@ def test_operations_of_tensorflow_move_into_the_function(calls: tuple[str, ...],
 
 
 @pytest.mark.parametrize("others", [1, 2])
-def test_a_draw_that_permutes_all_examples_has_a_cheaper_form(others: int) -> None:
+@pytest.mark.parametrize("draw", ["choice", "permutation"])
+def test_a_draw_that_permutes_all_examples_has_a_cheaper_form(draw: str, others: int) -> None:
     """It is proposed where it is at least half of what makes a batch."""
-    calls = ["numpy.random.choice", *["numpy.stack"] * others]
+    calls = [f"numpy.random.{draw}", *["numpy.stack"] * others]
     places = [TimedLine(Location("t.py", n), 5, makes=True, calls={c: 5}) for n, c in enumerate(calls)]
     body, step = LoopBody(0.0, 5.0), Breakdown.of(between=5.0, device=15.0)
     samples = StackSamples(tuple(places), new_arguments=((128, 32),))

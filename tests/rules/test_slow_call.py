@@ -1,11 +1,14 @@
 """slow-call: costly calls of Keras in every step, by line."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from tests.rules.cases.slow_call import example
 from tests.rules.verdicts import as_finding, as_healthy
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -16,7 +19,7 @@ from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.slow_call import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage
+from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, StepWork
 
 READ, SET = Location("train.py", 54), Location("train.py", 58)
 
@@ -47,7 +50,7 @@ def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
         {Phase.SAVING: 60_000.0},
         RunLine.of(Phase.SAVING, READ, 50_000.0),
         RunLine.of(Phase.SAVING, SET, 10_000.0),
-        RunLine.of(Phase.STEPS, READ, 9_000.0),
+        replace(RunLine.of(Phase.STEPS, READ, 9_000.0), executes_ms=2_000.0),
     )
     step = Breakdown.of(host=160.0, device=40.0)
     steps = RunSteps.of(READ, 400, 50.0)
@@ -57,8 +60,31 @@ def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
     apart = next(one for one in finding.evidence if isinstance(one, Measure) and "next" in one.label)
     assert apart.limit
     assert (apart.value.value, apart.limit.value) == (30.0, 5000.0)
-    (effect,) = finding.run_effects
-    assert (effect.of.value, effect.times, effect.scales) == (50_000.0, 400, 0.01)
+    saving, stepping = finding.run_effects
+    assert (saving.phase, saving.of.value, saving.times, saving.scales) == (Phase.SAVING, 50_000.0, 400, 0.01)
+    assert (stepping.phase, stepping.of.value, stepping.subject) == (Phase.STEPS, 7_000.0, StepWork.SLOW_CALLS)
+
+
+def written(name: str, kind: str, time_ms: float, at: Location | None = None, calls: float = 1.0) -> OperationTime:
+    return OperationTime(name=name, type=kind, ms=time_ms, at=at, calls=calls)
+
+
+@pytest.mark.parametrize(("calls", "kind"), [(1.0, Finding), (0.5, Finding), (0.4, Healthy)])
+def test_summaries_in_the_graph_are_writing(calls: float, kind: type) -> None:
+    """Trap: what tf.summary computes in branches has no line of its own."""
+    rows = (
+        written("w/write_summary/buckets/cond/else/_4/Sum", "Sum", 9.0, calls=calls),
+        written("w/write_summary", "WriteSummary", 1.0, READ, calls),
+        written("Merge/MergeSummary", "MergeSummary", 2.0, SET, calls),
+    )
+    verdict = check(operations=Operations.training(20.0, *rows))
+    assert isinstance(verdict, kind)
+    if isinstance(verdict, Finding):
+        (remedy,) = verdict.remedies
+        assert (remedy.action, remedy.at, remedy.edit_id) == ("Write every 100 steps", READ, "")
+        assert [(one.of.value, one.scales, one.bound) for one in verdict.effects if one.of] == [
+            (row.ms, 0.01, Bound.EXPECTED) for row in rows
+        ]
 
 
 @pytest.mark.parametrize(("device", "steps", "edit"), [(50.0, 100, "every-hundred-steps"), (250.0, 20, "")])

@@ -1,6 +1,6 @@
 """The account of the run in a report, from the facts about its phases, steps, calls, memory and end."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 
 from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
 from tfdoctor.facts.chart import Chart
@@ -13,6 +13,7 @@ from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.verdict import Location
 
 SHOWN = 8
 """Lines of a phase: the largest; what the others take together is small and no reader changes it."""
@@ -52,7 +53,7 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         peak_bytes=_peak(chart),
         others=phases.others,
         notes=phases.notes,
-        long_steps=_long_steps(steps, chart.get(RunLongLines), chart.get(Cores)) if steps else None,
+        long_steps=_long_steps(steps, phases, chart.get(RunLongLines), chart.get(Cores)) if steps else None,
     )
 
 
@@ -122,8 +123,27 @@ def _peak(chart: Chart) -> float | None:
     return max((amount for amount in known if amount), default=None)
 
 
-def _long_steps(steps: RunSteps, seen: RunLongLines | None, cores: Cores | None) -> LongStepTime | None:
-    """Return the time of long steps; that beyond usual ones is divided as the samples of them are."""
+def _between_steps(
+    steps: RunSteps, phases: RunPhases, most_ms: float, named: Container[Location | None]
+) -> Iterator[PhaseLine]:
+    """Yield the lines of other phases between training steps, within what all steps take beyond their own phase."""
+    trains = [span.start_s for span in phases.spans if span.phase is Phase.STEPS]
+    inner = {(span.phase, span.at) for span in phases.spans if trains and trains[0] < span.start_s < trains[-1]}
+    left_ms = min(most_ms, steps.total_ms - phases.of(Phase.STEPS)) if phases.whole else 0.0
+    for line in phases.lines:
+        own = line.phase is Phase.STEPS or line.at in named or (line.phase, line.at) not in inner
+        if line.sure and not own and left_ms > 0:
+            yield PhaseLine(at=line.at, ms=min(line.ms, left_ms), calls=line.calls, samples=line.samples)
+            left_ms -= line.ms
+
+
+def _long_steps(
+    steps: RunSteps, phases: RunPhases, seen: RunLongLines | None, cores: Cores | None
+) -> LongStepTime | None:
+    """Return the time of long steps; that beyond usual ones is divided as the samples of them are.
+
+    What they do not show is in the lines of other phases between training steps, as far as these have it.
+    """
     long = steps.long
     if long is None or not long.count:
         return None
@@ -133,6 +153,8 @@ def _long_steps(steps: RunSteps, seen: RunLongLines | None, cores: Cores | None)
     lines = tuple(
         PhaseLine(at=line.at, ms=scale * line.ms, calls=line.calls, samples=line.samples) for line in named
     )
+    unknown_ms = max(0.0, long.beyond_ms - sum(line.ms for line in lines))
+    lines += tuple(_between_steps(steps, phases, unknown_ms, {line.at for line in lines}))
     return LongStepTime(
         count=long.count,
         ms=long.ms,

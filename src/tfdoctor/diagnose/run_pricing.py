@@ -212,6 +212,7 @@ class RunPricing:
 def _how(recurs: Recurrence, each_ms: float, times: int) -> str:
     """Say how a saving of the run is made of what is saved each time."""
     if recurs is Recurrence.ONCE or not times:
-        return "The run model takes this time out of its phase, which comes once."
+        how_often = "comes once" if recurs is Recurrence.ONCE else "recurs; how often was not counted"
+        return f"The run model takes this time out of its phase, which {how_often}."
     unit = {Recurrence.PER_EPOCH: "epoch", Recurrence.PER_STEP: "step", Recurrence.PER_CALL: "call"}[recurs]
     return f"{milliseconds(each_ms)} per {unit} on average, in {counted(times, unit)} of the recorded run."

@@ -1,6 +1,7 @@
 from collections import Counter
 
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.line_work import LineWork
 from tfdoctor.facts.step_time.loop_body import SingleOperations
@@ -48,9 +49,11 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     pace: UntracedPace | None,
     single: SingleOperations | None,
     lines: HostLines | None,
+    calls: RunCalls | None,
+    run: RunSteps | None,
     limits: Limits = Limits(),
 ) -> Verdict:
-    """Report the time between steps that is neither tracing nor making batches, by callback and line."""
+    """Report the time between steps that is neither tracing, making batches nor saving, by callback and line."""
     samples, own_share = _without_own(samples, lines)
     known = samples if samples and samples.sample_count >= limits.stack_samples else None
     between_ms = breakdown[Stage.BETWEEN]
@@ -68,8 +71,14 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
         ),
         Measure.share("share of the step in this work", work_ms / breakdown.step_ms, limits.share),
     )
-    if work_ms - slow_ms < max(limits.share * breakdown.step_ms, limits.least_ms):
-        necessary = (PartTime(Stage.BETWEEN, ms(between_ms), LOOP_COST),) if between_ms < limits.least_ms else ()
+    own_ms, least_ms = work_ms - slow_ms, max(limits.share * breakdown.step_ms, limits.least_ms)
+    times = sorted(row[Stage.BETWEEN] for row in breakdown.steps)
+    often_ms = times[(2 * len(times) - 1) // 3]  # more than one step in three; rarer work is step-outlier's
+    saves = own_ms - _saved_ms(hotspots, calls, run) < least_ms
+    if own_ms < least_ms or saves or often_ms < least_ms:
+        short = between_ms < limits.least_ms
+        why = LOOP_COST if short else "" if own_ms < least_ms else SAVES if saves else RARE
+        necessary = (PartTime(Stage.BETWEEN, ms(between_ms), why),) if why else ()
         return Healthy(summary=summary, evidence=measures, necessary=necessary)
     first, seen = next(iter(hotspots), None), sum(one.seen for one in hotspots)
     if first and 2 * first.seen >= seen:
@@ -105,7 +114,19 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
 NEW_ONLY = Remedy("If the work grows with the step number, write or compute only what is new in each step")
 """What to do about work that takes longer in later steps."""
 
+SAVES = "Saving takes this time; the account of the run has it"
+
+RARE = "At most one step in three has this time; the account of the run has it"
+
 LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
+
+
+def _saved_ms(hotspots: Sequence[TimedLine], calls: RunCalls | None, run: RunSteps | None) -> float:
+    """Return the time per step of saves at the lines of the work, which frequent-saving states."""
+    if not calls or not run or not run.count:
+        return 0.0
+    at = {one.at for one in hotspots}
+    return sum(one.ms for one in calls.of(RunCall.SAVE) if one.at in at and calls.within_epochs(one)) / run.count
 
 
 def _work(

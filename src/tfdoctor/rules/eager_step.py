@@ -37,15 +37,16 @@ def check(
         Measure("time in operations outside of tf.functions", ms(eager.operations_ms)),
         Measure("time in tf.functions", ms(eager.functions_ms)),
     ]
-    own_ms = eager.operations_ms - (slow.ms if slow else 0.0)
+    own = _own_share(slow, lines)
     runs = f"Python runs {eager.operations:.0f} operations"
-    if eager.operations < limits.operations or own_ms <= eager.functions_ms:
+    if own * eager.operations < limits.operations or own * eager.operations_ms <= eager.functions_ms:
         return Healthy(summary=f"{runs} per step outside of tf.functions", evidence=tuple(measures))
-    host_ms, device_ms, others_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE], _others_ms(eager, lines)
+    host_ms, device_ms, others_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE], _others_ms(eager, slow, lines)
     bound = Bound.EXPECTED if others_ms is None else Bound.AT_MOST
-    left = min(1.0, (limits.call_ms + (others_ms or 0.0)) / host_ms) if host_ms else 1.0
+    stays_ms = _slow_ms(slow, Stage.HOST) + (others_ms or 0.0)
+    left = min(1.0, (limits.call_ms + stays_ms) / host_ms) if host_ms else 1.0
     effects = [Effect(Stage.HOST, left, bound=bound)]
-    saved_ms = eager.operations_ms - eager.least_ms
+    saved_ms = own * (eager.operations_ms - eager.least_ms)
     if eager.least_ms and device_ms and saved_ms > 0:  # a CPU's kernels then run without pauses
         effects.append(Effect(Stage.DEVICE, max(0.0, 1 - saved_ms / device_ms), bound=bound))
     evidence: list[Evidence] = [*measures, Measure("host time per step", ms(host_ms))]
@@ -55,8 +56,9 @@ def check(
     if eager.step_at and not eager.asked:
         columns = ("line that defines the function of a step", "line of the loop that calls it")
         evidence.append(Table(columns, ((eager.step_at, eager.called_at or "unknown"),)))
-    if others_ms:
-        evidence.append(Measure("host time in lines that run no TensorFlow operation", ms(others_ms)))
+    if stays_ms:
+        label = "host time in slow calls, and in lines that run no TensorFlow operation"
+        evidence.append(Measure(label, ms(stays_ms)))
     beside = f" beside {eager.beside}" if eager.beside else ""
     return Finding(
         summary=f"{runs} one by one{beside} in {breakdown.each_step}{'' if others_ms is None else OUTSIDE}",
@@ -64,6 +66,20 @@ def check(
         remedies=(_remedy(eager, lines),),
         effects=tuple(effects),
     )
+
+
+def _slow_ms(slow: SlowCalls | None, *parts: Stage) -> float:
+    return sum(line.parts_ms.get(part, 0.0) for line in (slow.lines if slow else ()) for part in parts)
+
+
+def _own_share(slow: SlowCalls | None, lines: HostLines | None) -> float:
+    """Return the part of the operations outside of slow calls, as samples show the lines that run operations."""
+    called_ms = _slow_ms(slow, Stage.HOST, Stage.BETWEEN)
+    if slow is None or lines is None or not called_ms:
+        return 1.0
+    every = (line for part in lines.parts.values() for line in part if line.at not in slow.places)
+    own_ms = sum(line.ms for line in every if line.work is LineWork.OPERATIONS)
+    return own_ms / (own_ms + called_ms)
 
 
 OTHER = (LineWork.READING, LineWork.PYTHON)
@@ -75,14 +91,16 @@ OUTSIDE = (
 )
 
 
-def _others_ms(eager: EagerWork, lines: HostLines | None) -> float | None:
+def _others_ms(eager: EagerWork, slow: SlowCalls | None, lines: HostLines | None) -> float | None:
     """Return the host's time in lines that read values or run other code; None where a function can hold the step.
 
     Keras' own eager step is one function. Operations of several lines, of which one is in no function that a line
     calls, are the body of a loop: it is no function yet, and may compute more than one training step, such as the
     steps of an environment. Without stack samples nothing is known.
     """
-    host = lines.parts.get(Stage.HOST, ()) if lines and not eager.asked else ()
+    named = slow.places if slow else ()
+    every = lines.parts.get(Stage.HOST, ()) if lines and not eager.asked else ()
+    host = [line for line in every if line.at not in named]
     others = [line.ms for line in host if line.work in OTHER]
     found = [line for line in host if line.work is LineWork.OPERATIONS and line.at]
     in_loop = len({line.at for line in found}) > 1 and any(not line.caller for line in found)

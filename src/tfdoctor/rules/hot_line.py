@@ -1,3 +1,5 @@
+from collections import Counter
+
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
@@ -44,11 +46,12 @@ def check(
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]
     least_ms = limits.share * breakdown.step_ms
     models = samples.models_at if samples else frozenset()
+    made = _made(samples) if samples and StepWork.MAKING_BATCHES in unexplained.subjects else frozenset()
     hot = [
         (part, line)
         for part in parts
         for line in _hot(part, lines, unexplained.subjects, least_ms, limits)
-        if line.work is not LineWork.ENTERING or line.at not in models
+        if line.at not in (models if line.work is LineWork.ENTERING else made)
     ]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one[1].ms), unexplained, breakdown, limits)
@@ -67,6 +70,14 @@ def check(
         evidence.append(Measure("time of the framework's own work for each call", ms(sum(looping))))
     summary = f"No line of Python takes {percent(limits.share)} of the step in the host's time"
     return Healthy(summary=summary, evidence=tuple(evidence))
+
+
+def _made(samples: StackSamples) -> frozenset[Location | None]:
+    """Return the lines that python-input is about: those that make batches, or the first where a model decides."""
+    seen = Counter[Location | None]()
+    for line in samples.makers:
+        seen[line.at] += line.seen
+    return frozenset(at for at, _ in seen.most_common(1 if samples.models_at else None))
 
 
 def _is_besides(part: Stage, named: frozenset[str]) -> bool:
@@ -119,10 +130,7 @@ def _finding(hot: Sequence[Hot], unexplained: Unexplained, breakdown: Breakdown,
             Measure("stack samples in the line", count(first.seen), count(limits.samples)),
             table,
         ),
-        remedies=tuple(
-            Remedy(RARELY.format(line.callback) if line.callback else CHANGES[line.work], at=line.at)
-            for _, line in hot[:SHOWN_ROWS]
-        ),
+        remedies=tuple(Remedy(_change(line), at=line.at) for _, line in hot[:SHOWN_ROWS]),
         effects=tuple(_effects(hot, unexplained)),
         alike=len(hot) - 1,
     )
@@ -144,11 +152,21 @@ def _effects(hot: Iterable[Hot], unexplained: Unexplained) -> Iterator[Effect]:
 
 RARELY = "Let {} run every 100 batches or once per epoch"
 
+
+def _change(line: TimedLine) -> str:
+    """Return what to do about it; a random draw is another one in each step."""
+    if line.callback:
+        return RARELY.format(line.callback)
+    return DRAWN if "random" in line.main_call.split(".") else CHANGES[line.work]
+
+
+DRAWN = "Draw the random numbers of many steps at once"
+
 CHANGES = {
     LineWork.READING: "Read the value every 100 steps, or once per epoch",
     LineWork.CONVERTING: "Make tensors of the arrays once, before the loop",
     LineWork.ENTERING: "Let one call do the work of several: for a whole batch, or inside the training function",
-    LineWork.OPERATIONS: "Run this inside the tf.function that trains, or once before the loop",
+    LineWork.OPERATIONS: "Run this inside a tf.function, or once before the loop",
     LineWork.PYTHON: "Run this every 100 steps, once before the loop, or for the whole batch at once",
 }
 """What to do about a line, by the kind of its work."""

@@ -244,7 +244,8 @@ class RunEffect:
 
     The time of ``subject`` (a line or a function, as text that is equal for equal ones; "" is the whole phase) in
     ``phase``, which is ``of`` ms in the recorded run, takes ``scales`` times as long afterwards. Effects on the
-    same phase and subject are about the same time. ``times`` is how often it came in the recorded run.
+    same phase and subject are about the same time. ``times`` is how often it came in the recorded run; 0 is not
+    counted.
     """
 
     phase: Phase

@@ -154,6 +154,17 @@ def test_a_graph_that_slows_its_own_steps_grows_with_each_step() -> None:
     assert trend.slope == pytest.approx(100, rel=0.02)
 
 
+@pytest.mark.parametrize(("most", "steady"), [(5_000, True), (1_000, False)])
+def test_few_counts_of_a_graph_are_exact(most: int, *, steady: bool) -> None:
+    """Nine counts are too few for a trend of anything that has noise."""
+    run = Run()
+    for number in range(9):
+        run.count(graph=min(300 + 2 * 75 * number, most))
+        run.steps(75, 13.0, LOOP)
+
+    assert found(run, Grows.GRAPH).steady is steady
+
+
 def test_a_graph_that_is_made_once_does_not_grow() -> None:
     run = Run()
     for number in range(40):

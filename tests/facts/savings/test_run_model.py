@@ -56,6 +56,15 @@ def test_steps_that_are_faster_without_the_profiler_save_their_share() -> None:
     assert model(steps(1000, mean_ms=60.0)).saving_ms([HALF_STEP], []) == pytest.approx(30_000)
 
 
+@pytest.mark.parametrize(("account_ms", "saved"), [(40_000.0, 40_000.0), (20_000.0, 30_000.0)])
+def test_the_account_of_the_same_work_is_the_least_that_steps_save(account_ms: float, saved: float) -> None:
+    """Trap: a file that grows is written in each step, and the traced ones are among the first."""
+    written = Effect(Stage.DEVICE, 0.0, "writing", ms(50.0))
+    run = effect(Phase.STEPS, account_ms, "writing")
+    assert model().saving_ms([written], [run]) == pytest.approx(saved)
+    assert model().saving_ms([], [run]) == pytest.approx(account_ms)
+
+
 def test_few_slow_steps_save_no_more_than_the_model_saves_of_each() -> None:
     assert model(steps(100, mean_ms=600.0)).saving_ms([HALF_STEP], []) == pytest.approx(5_000)
 

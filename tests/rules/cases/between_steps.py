@@ -1,5 +1,9 @@
 """The cases of between-steps: what its tests judge, and the examples of its page."""
 
+from dataclasses import replace
+
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.loop_body import SingleOperations
@@ -9,7 +13,7 @@ from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.between_steps import check
-from tfdoctor.terms.verdict import Location, Verdict
+from tfdoctor.terms.verdict import Location, Stage, Verdict
 
 WEIGHTS = TimedLine(Location("train.py", 27), 11, callback="Weights.on_train_batch_end")
 
@@ -24,16 +28,25 @@ def example(  # noqa: PLR0913 - each may explain the time between two steps
     untraced: float | None = None,
     single: SingleOperations | None = None,
     lines: HostLines | None = None,
+    saves: MadeCall | None = None,
+    with_it: int | None = None,
 ) -> Verdict:
-    """Judge steps that compute for 6 ms, or take ``step``, of which these places were seen between calls."""
+    """Judge steps that compute for 6 ms, or take ``step``, of which these places were seen between calls.
+
+    ``with_it`` of 30 steps have the time between calls; None is all. The run has 1000 steps and these saves.
+    """
+    usual = Breakdown.of(between=between, device=step - between if step else 6.0)
+    rows = [{**usual.median, Stage.BETWEEN: between if at < (with_it or 0) else 0.1} for at in range(30)]
     return check(
-        Breakdown.of(between=between, device=step - between if step else 6.0),
+        usual if with_it is None else replace(usual, steps=tuple(rows)),
         StackSamples(places, new_arguments=new_arguments) if places else None,
         retracing,
         slow,
         None if untraced is None else UntracedPace(untraced, 20.0 * untraced),
         single,
         lines,
+        RunCalls((saves,), epochs=1) if saves else None,
+        RunSteps.of(Location("train.py", 1), 1000, 10.0),
     )
 
 

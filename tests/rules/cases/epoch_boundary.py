@@ -23,6 +23,7 @@ def example(
     epochs: int = 10,
     long: LongSteps | None = None,
     spans: tuple[PhaseSpan, ...] = (),
+    fits: int = 1,
 ) -> Verdict:
     """Judge a run of 5,000 steps of 4 ms with these calls and lines."""
     times: dict[Phase, float] = defaultdict(float)
@@ -32,7 +33,7 @@ def example(
     for line in lines:
         times[line.phase] += line.ms
     run = replace(RunPhases.divided(total_ms, times, *lines), spans=spans)
-    return check(run, RunCalls(calls, epochs, fits=1), RunSteps.of(FIT, 5_000, 4.0, long))
+    return check(run, RunCalls(calls, epochs, fits=fits), RunSteps.of(FIT, 5_000, 4.0, long))
 
 
 def sick() -> Verdict:

@@ -13,7 +13,7 @@ from tfdoctor.terms.verdict import Location, Stage, Verdict
 HISTOGRAM = TimedLine(Location("train.py", 36), 20, 4.3, calls={"numpy.histogram": 16, "": 4})
 
 
-def example(
+def example(  # noqa: PLR0913 - each says of a line that it is another finding's
     *lines: TimedLine,
     step: Breakdown | None = None,
     left: Mapping[str, float] | None = None,
@@ -21,13 +21,14 @@ def example(
     subjects: frozenset[str] = frozenset(),
     around: Location | None = None,
     model: Location | None = None,
+    makers: tuple[TimedLine, ...] = (),
 ) -> Verdict:
     """A line calls numpy.histogram in each step, for 4.3 of 11 ms."""
     parts: Mapping[str, float] = {Stage.HOST: 6.6} if left is None else left
     seen = {Stage.HOST: lines or (() if between else (HISTOGRAM,)), Stage.BETWEEN: between}
     whole = step or Breakdown.of(host=6.6, device=4.4)
     outer = frozenset((around,) if around else ())
-    samples = StackSamples(models_at=frozenset((model,) if model else ()))
+    samples = StackSamples(makers, new_arguments=((64, 16),), models_at=frozenset((model,) if model else ()))
     return check(Unexplained(parts, subjects), whole, HostLines(seen, outer), samples)
 
 

@@ -1,5 +1,6 @@
 """The cases of slow-call: what its tests judge, and the examples of its page."""
 
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -22,10 +23,11 @@ def example(  # noqa: PLR0913 - the calls, and all that says what a change may s
     examples: SingleCalls | None = None,
     phases: RunPhases | None = None,
     run: RunSteps | None = None,
+    operations: Operations | None = None,
 ) -> Verdict:
     """Judge these lines of a loop, of which 30 steps were sampled."""
     whole = step or Breakdown.of(between=153.0, host=5.0, device=10.0)
-    return check(SlowCalls(lines, 30), whole, long, single, body, examples, phases, run)
+    return check(SlowCalls(lines, 30), whole, long, single, body, examples, phases, run, operations)
 
 
 def sick() -> Verdict:

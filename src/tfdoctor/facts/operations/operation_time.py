@@ -15,6 +15,13 @@ from tfdoctor.terms.verdict import Bound, Effect, Location, Measure, Stage
 OF_HOST = re.compile(r"[^:]:\w+$")
 """The end of the names of operations that ran on the host, "name:type"; kernels' names have none."""
 
+SUMMARY = re.compile(r"(?:^|.*/)write_summary(?:_\d+)?(?:/.*|$)")
+"""The names of what tf.summary computes and writes in a graph."""
+
+SUMMARY_TYPE = re.compile(r"\w*Summary(V2|Writer)?")
+"""The types of operations that write summaries, or make them for a writer of TensorFlow 1."""
+
+
 HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")
 """The type of an HLO instruction's result, on a TPU."""
 
@@ -59,6 +66,11 @@ class OperationTime:
     def scaled(self, scales: float, bound: Bound = Bound.EXPECTED) -> Effect:
         """Return the effect of a change after which it takes ``scales`` times as long."""
         return Effect(Stage.DEVICE, scales, self.name, ms(self.ms), bound=bound)
+
+    @property
+    def of_summary(self) -> bool:
+        """Whether it computes or writes a summary: nothing that trains depends on it."""
+        return SUMMARY.fullmatch(self.name) is not None or SUMMARY_TYPE.fullmatch(self.type) is not None
 
     @property
     def is_matrix(self) -> bool:

@@ -118,7 +118,7 @@ def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
         values = [getattr(bucket.counters, counter) for bucket in buckets]
         seen = [at for at, value in enumerate(values) if value is not None]
         line = TrendLine.through(*_columns([(buckets[at].end, values[at]) for at in seen]))
-        by_step = TrendLine.through(*_columns([(done[at], values[at]) for at in seen]))
+        by_step = TrendLine.through(*_columns([(done[at], values[at]) for at in seen]), exact=True)
         if line and by_step and what in ONLY_ADDED:
             line = replace(by_step, begin_s=line.begin_s, end_s=line.end_s)
         if line:

@@ -72,8 +72,8 @@ class TrendLine:
     end_s: float = 0.0
 
     @classmethod
-    def through(cls, times: Floats, values: Floats) -> "TrendLine | None":
-        """Return the trend of many points in order; None where they are too few."""
+    def through(cls, times: Floats, values: Floats, *, exact: bool = False) -> "TrendLine | None":
+        """Return the trend of many points in order; None where they are too few. ``exact`` ones have no noise."""
         start = int(len(times) * WARM_UP)
         times, values = times[start:], values[start:]
         if len(times) > MOST_POINTS:
@@ -87,7 +87,7 @@ class TrendLine:
         few = max(1, len(times) // ENDS)
         return cls(
             slope=slope, low=min(low, least_drift), high=max(high, most_drift),
-            steady=least > 0 and later >= HALF * slope > 0,
+            steady=(exact or least > 0) and later >= HALF * slope > 0,
             first=float(np.median(values[:few])), last=float(np.median(values[-few:])),
             points=len(times), begin_s=float(times[0]), end_s=float(times[-1]),
         )  # fmt: skip

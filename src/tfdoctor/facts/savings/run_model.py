@@ -4,6 +4,7 @@
     subject = the largest of  of x (1 - scales)  among the effects on it
     phase   = time x (1 - whole / time) x (1 - subjects / time), and of steps x (1 - step / time)
 
+An effect on the steps and one on the phase with the same subject are about the same time: the larger counts.
 So no effect saves a ms twice, and all together never more than the phase takes.
 """
 
@@ -44,14 +45,19 @@ class RunModel:
             own = max(0.0, effect.of.value * (1.0 - effect.scales))
             subjects = saved[effect.phase]
             subjects[effect.subject] = max(own, subjects.get(effect.subject, 0.0))
+        effects, stepping = tuple(effects), self.phases.of(Phase.STEPS)
+        of_steps = self._of_steps(effects, stepping) / stepping if stepping > 0 else 0.0
+        for subject in saved[Phase.STEPS].keys() & {effect.subject for effect in effects if effect.subject}:
+            others = [effect for effect in effects if effect.subject != subject]
+            more = saved[Phase.STEPS][subject] - of_steps * stepping + self._of_steps(others, stepping)
+            saved[Phase.STEPS][subject] = max(0.0, more) / (1.0 - of_steps) if of_steps < 1.0 else 0.0
         left = dict.fromkeys(self.phases.times, 0.0)
         for phase, time in self.phases.times.items():
             if time > 0:  # an effect on the whole of it is about its subjects as well
                 whole = min(time, saved[phase].pop("", 0.0))
                 left[phase] = time * (1.0 - whole / time) * (1.0 - min(time, sum(saved[phase].values())) / time)
-        stepping = self.phases.of(Phase.STEPS)
         if stepping > 0:
-            left[Phase.STEPS] *= 1.0 - self._of_steps(effects, stepping) / stepping
+            left[Phase.STEPS] *= 1.0 - of_steps
         return left
 
     def _of_steps(self, effects: Iterable[Effect], stepping: float) -> float:

@@ -68,7 +68,7 @@ def _rated(saving: RunSaving, told: float) -> str:
 
 
 def _each(saving: RunSaving, step: Saving | None, which: str) -> str:
-    """Return how often a change saves how much: "0.9 s in each of 10 epochs"."""
+    """Return how often a change saves how much: "0.9 s in each of 10 epochs"; "" where that was not counted."""
     match saving.recurs:
         case Recurrence.ONCE:
             return "once"
@@ -81,7 +81,7 @@ def _each(saving: RunSaving, step: Saving | None, which: str) -> str:
         case Recurrence.PER_STEP:
             noun, each = "step", milliseconds(saving.each.value)
     if saving.times <= 1:
-        return f"in one {noun}"
+        return f"in one {noun}" if saving.times else ""
     if not is_known(saving.each.value):
         return f"in {saving.times:,} {noun}s"
     return f"{each} in each of {saving.times:,} {noun}s"

@@ -52,12 +52,18 @@ class BoundaryWork:
     edit_id: str = ""
     left: float = RARELY  # share of sampled time that remains
 
-    def place(self, at: Location | None, phase: Phase, ms: float, epochs: int, **more: Any) -> RunPlace:
-        """Return a line that does it, whose time comes with each epoch."""
+    def place(
+        self, at: Location | None, phase: Phase, ms: float, calls: RunCalls, made: int = 0, **more: Any
+    ) -> RunPlace:
+        """Return a line that does it: as often as it was ``made``, or where that is sampled, in each epoch."""
+        epochs, times = calls.epochs, min(made or calls.epochs, calls.epochs)
+        each = "per epoch" if times == epochs else f"in each of {counted(times, 'epoch')}"
         fewer = "the callback works at every tenth epoch, or every 100th batch" if self.edit_id == RARER else ""
         return RunPlace(
-            at=at, phase=phase, ms=ms, work=self.name, recurs=Recurrence.PER_EPOCH, times=max(1, epochs),
-            says=f"{self.says} at {{at}}{{within}}: {PART}, {{each}} per epoch",
+            at=at, phase=phase, ms=ms, work=self.name,
+            recurs=Recurrence.PER_EPOCH if times == epochs else Recurrence.PER_CALL,
+            times=times if made or calls.fits <= 1 else 0,
+            says=f"{self.says} at {{at}}{{within}}: {PART}, {milliseconds(ms / times)} {each}",
             remedies=(Remedy(self.action, CODE[self.code], edit_id=self.edit_id, changes=fewer),),
             **({"left": self.left} | more),
         )  # fmt: skip
@@ -138,7 +144,7 @@ def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Li
         slow.places,
         ("your line", lambda place: place.at),
         ("work", lambda place: place.work),
-        ("time per epoch", lambda place: ms(place.ms / calls.epochs)),
+        ("time per epoch", lambda place: ms(place.ms / (place.times or calls.epochs))),
         ("time", lambda place: ms(place.ms)),
         ("share of the run", lambda place: ratio(place.ms / phases.total_ms)),
     )
@@ -179,7 +185,7 @@ def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Itera
             work, left = OFTEN, calls.epochs / call.count
         elif batch_ms > steps.median_ms:  # without gradients, and yet longer than with them
             left = steps.median_ms / batch_ms
-        yield work.place(call.at, Phase.EVALUATION, call.ms, calls.epochs, left=left)
+        yield work.place(call.at, Phase.EVALUATION, call.ms, calls, call.count, left=left)
 
 
 def _called(calls: RunCalls) -> Iterator[RunPlace]:
@@ -187,17 +193,17 @@ def _called(calls: RunCalls) -> Iterator[RunPlace]:
     loops = [place.call for place in small_calls(calls, RunCall.PREDICT)]
     for call in _per_epoch(calls, RunCall.PREDICT):
         if call.at and call not in loops:
-            yield PREDICTION.place(call.at, Phase.PREDICTION, call.ms, calls.epochs)
+            yield PREDICTION.place(call.at, Phase.PREDICTION, call.ms, calls, call.count)
     for call in _per_epoch(calls, RunCall.SAVE):
         if call.at and not calls.within_epochs(call):
-            yield SAVING.place(call.at, Phase.SAVING, call.ms, calls.epochs)
+            yield SAVING.place(call.at, Phase.SAVING, call.ms, calls, call.count)
 
 
 def _waits(calls: RunCalls, steps: RunSteps | None) -> Iterator[RunPlace]:
     """Yield the wait for the first batch of each epoch; its median, since the first step of all also traces."""
     if steps and steps.at and steps.long and steps.long.first >= FEWEST_FIRST:
         waits_ms = min(steps.long.first_beyond_ms, steps.long.first * steps.long.first_median_ms)
-        yield FILLING.place(steps.at, Phase.BOUNDARIES, waits_ms, calls.epochs)
+        yield FILLING.place(steps.at, Phase.BOUNDARIES, waits_ms, calls, steps.long.first)
 
 
 def _sampled(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> Iterator[RunPlace]:
@@ -216,4 +222,4 @@ def _sampled(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> Iter
         usual_ms = (1.0 - (longest - second) / sum(times)) * group.ms if known else group.ms
         work = SAMPLED.get(group.work, OF_FIT if group.at in fits else OTHER)
         priced = work is not OF_FIT or calls.epochs >= MANY
-        yield work.place(group.at, group.phase, usual_ms, calls.epochs, within=in_function(group), priced=priced)
+        yield work.place(group.at, group.phase, usual_ms, calls, within=in_function(group), priced=priced)

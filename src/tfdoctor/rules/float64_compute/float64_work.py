@@ -58,8 +58,9 @@ class Float64Work:
         Raises:
             Unavailable: the program was not recorded.
         """
-        rows = tuple(row for row in operations.rows if row.precision == FLOAT64 and row.type != "Cast")
-        casts = tuple(row for row in operations.rows if _converts(row))
+        own = [row for row in operations.rows if not row.of_summary]  # tf.summary chooses its types itself
+        rows = tuple(row for row in own if row.precision == FLOAT64 and row.type != "Cast")
+        casts = tuple(row for row in own if _converts(row))
         if layer := _layer(rows, program):
             everywhere = program.settings.policy == FLOAT64
             return cls(rows, casts, Origin.FLOATX if everywhere else Origin.LAYER, layer.at)

@@ -245,7 +245,7 @@ class InputPython:
 
 STAYS = "Where Python has to stay"
 
-DRAW = "Where it draws without replacement, draw from a numpy.random.Generator"
+DRAW = "Where it draws some of many without replacement, draw them from a numpy.random.Generator"
 
 
 def _python_ms(stages: Sequence[StageTime]) -> float:

@@ -20,9 +20,9 @@ ms more, five small arrays 0.08 ms."""
 ALONE = 10
 """Stack samples in a line that is named without the others: with 10 its time is uncertain by a third."""
 
-CHOICE = "numpy.random.choice"
-"""Without replacement it permutes all n for k of them: 1.8 ms for 48 of 80,000, where a Generator takes 0.01 ms
-(NumPy 2.4 on an AMD EPYC, 2026-11-29)."""
+PERMUTING = ("numpy.random.choice", "numpy.random.permutation")
+"""Without replacement they permute all n, also for k of them: 1.8 ms for 48 of 80,000, where a Generator takes 0.01
+ms (NumPy 2.4 on an AMD EPYC, 2026-11-29)."""
 
 OPERATION = re.compile(r"tensorflow\.(?!python\.|(?:constant|convert_to_tensor)$)")
 """An operation of TensorFlow's API, but none that makes a tensor of an array: a tf.function does that, too."""
@@ -45,7 +45,7 @@ class Making:
     converting_ms: float
     at: Location | None
     by_model: bool = False  # the loop's own model decides what is in a batch: no pipeline can make it
-    draws: bool = False  # half of it is ``CHOICE``
+    draws: bool = False  # half of it is one of ``PERMUTING``
     operation: str = ""  # of TensorFlow's, called one by one, which make most batches: "tf.random.uniform"
 
     @classmethod
@@ -85,7 +85,7 @@ class Making:
             operations[maker.main_call] += maker.seen if OPERATION.match(maker.main_call) else 0
         mostly = 2 * operations.total() > seen.total() and bool(makers)
         operation = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1) if mostly else ""
-        draws = bool(lines) and lines[0][1] == CHOICE and 2 * lines[0][2] >= all_ms
+        draws = bool(lines) and lines[0][1] in PERMUTING and 2 * lines[0][2] >= all_ms
         at = lines[0][0] if lines else conversions.at if conversions else None
         return cls(times, lines, sum(array.ms for array in new), at, by_model, draws, operation)
 

@@ -4,7 +4,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.line_work import SlowCall
 from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.slow_calls import SPREAD, SlowCalls
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 
@@ -45,15 +45,19 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     examples: SingleCalls | None,
     phases: RunPhases | None,
     run: RunSteps | None,
+    operations: Operations | None,
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare the time of such calls with the step, and writes with how often they can be read."""
     writes = [line for line in slow.lines if line.kind is SlowCall.WRITE]
-    rest_ms = max(0.0, breakdown.step_ms - sum(line.ms for line in writes))
+    summaries = [row for row in operations.rows if row.of_summary] if operations else []
+    in_graph = _in_graph(summaries, slow.step_count)
+    rest_ms = max(0.0, breakdown.step_ms - sum(line.ms for line in (*writes, *in_graph)))
     often = min(MOST_STEPS, ceil(READ_MS / max(rest_ms, 1.0)))  # in so many steps one write is enough
     sampled = [line for line in slow.lines if often > 1 or line not in writes]
     many = examples.calls if examples else ()
-    lines = sorted((*sampled, *(one.line for one in many)), key=lambda line: -line.ms)
+    in_graph = in_graph if often > 1 else []
+    lines = sorted((*sampled, *(one.line for one in many), *in_graph), key=lambda line: -line.ms)
     seen, all_ms = sum(line.seen for line in lines), sum(line.ms for line in lines)
     share = breakdown.share(all_ms)
     measures = (
@@ -76,15 +80,39 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         summary=summary + all_calls,
         evidence=(
             *measures,
-            *((Measure(APART, ms(rest_ms), ms(READ_MS)),) if writes else ()),
+            *((Measure(APART, ms(rest_ms), ms(READ_MS)),) if writes or in_graph else ()),
             *_evidence(lines, many, slow.step_count),
         ),
-        remedies=tuple(replace(_instead(one.kind, often), at=one.at) for one, *_ in groups),
-        effects=tuple(_effects(sampled, [one.line for one in many], breakdown, single, body)),
+        remedies=tuple(
+            replace(_instead(one.kind, often, in_graph=one in in_graph), at=one.at) for one, *_ in groups
+        ),
+        effects=(
+            *_effects(sampled, [one.line for one in many], breakdown, single, body),
+            *(row.scaled(1.0 / often) for row in summaries if row.ms and in_graph),
+        ),
         run_effects=tuple(_beside(writes, often, phases, run)),
         about=OF_THE_RUN.get(first.kind),
         alike=len(groups) - 1,
     )
+
+
+def _in_graph(rows: Sequence[OperationTime], steps: int) -> list[TimedLine]:
+    """Return the lines of summaries in the graph of most steps; operations in branches are of their summary's."""
+    if max((row.calls for row in rows), default=0.0) < SPREAD:
+        return []
+    names = {row: row.name.partition("write_summary")[0] for row in rows}
+    at = {names[row]: row.at for row in rows if row.at}
+    groups: dict[Location, list[OperationTime]] = defaultdict(list)
+    for row in rows:
+        if line := row.at or at.get(names[row]):
+            groups[line].append(row)
+    return [
+        TimedLine.slow(
+            line, SlowCall.WRITE, round(steps * max(row.calls for row in group)), range(steps),
+            {Stage.DEVICE: sum(row.ms for row in group)},
+        )
+        for line, group in groups.items()
+    ]  # fmt: skip
 
 
 APART = "time from one write to the next, without the writing itself"
@@ -149,26 +177,27 @@ def _effects(
 def _beside(
     writes: Sequence[TimedLine], often: int, phases: RunPhases | None, run: RunSteps | None
 ) -> Iterator[RunEffect]:
-    """Yield what writing in fewer steps leaves of the time beside the steps, in the account of the run."""
-    at = {line.at for line in writes}
+    """Yield what writing in fewer steps leaves of the time in the account of the run.
+
+    Traced steps may take less than others. Of the time in steps, functions of TensorFlow are left out.
+    """
+    at, times = {line.at for line in writes}, defaultdict[Phase, float](float)
     for line in phases.lines if phases and phases.whole else ():
-        if line.at in at and line.phase is not Phase.STEPS:
-            yield RunEffect(
-                phase=line.phase,
-                of=ms(line.ms),
-                subject=location(line.at),
-                scales=1.0 / often,
-                recurs=Recurrence.PER_STEP,
-                times=run.count if run else 0,
-                bound=Bound.AT_MOST,
-            )
+        if line.at in at:
+            times[line.phase] += line.ms - (line.executes_ms if line.phase is Phase.STEPS else 0.0)
+    for phase, time_ms in times.items():
+        yield RunEffect(
+            phase=phase, of=ms(time_ms), subject=StepWork.SLOW_CALLS, scales=1.0 / often,
+            recurs=Recurrence.PER_STEP, times=run.count if run else 0, bound=Bound.AT_MOST,
+        )  # fmt: skip
 
 
-def _instead(kind: SlowCall | None, often: int) -> Remedy:
+def _instead(kind: SlowCall | None, often: int, *, in_graph: bool) -> Remedy:
     """Return what to do instead of a call; the sources are linked on the rule's page."""
     if kind is not SlowCall.WRITE:
         return INSTEAD[kind]
-    edit, code = "every-hundred-steps" if often == MOST_STEPS else "", CODE["write"].format(often)
+    edit = "every-hundred-steps" if often == MOST_STEPS and not in_graph else ""
+    code = CODE["write-in-graph" if in_graph else "write"].format(often)
     return Remedy(f"Write every {often} steps", code, edit_id=edit, changes="nothing is written in the other steps")
 
 

@@ -85,13 +85,16 @@ class OccasionalWork:
         return sum(line.ms for line in self.lines)
 
     def effects(self) -> Iterator[RunEffect]:
-        """Yield the time of each line, which is at least that of its work: samples begin after the usual step."""
+        """Yield the time of each line, which is at least that of its work: samples begin after the usual step.
+
+        How often it came is not known: other things make steps long as well.
+        """
         for line in self.lines:
             yield RunEffect(
                 phase=Phase.STEPS,
                 of=ms(line.ms),
                 subject=location(line.at),
                 recurs=Recurrence.PER_CALL,
-                times=self.long,
+                times=0,
                 bound=Bound.AT_MOST,
             )

@@ -9,7 +9,7 @@ from ..process.kept import io
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..process.stack import Line
 
@@ -47,7 +47,7 @@ def making(tree: ast.AST, line: int) -> list[Span] | None:
     if call is None:
         return None
     outliving = _outliving(tree, loop, call)
-    chosen, wanted = _sources(call, simple, outliving)
+    chosen, wanted = _sources(call, simple, outliving, _readings(tree, call))
     spans = [_span(statement) for statement in chosen]
     if isinstance(loop, ast.For) and _names(loop.target, ast.Store) & wanted:
         spans.append((loop.lineno, loop.iter.end_lineno or loop.lineno))
@@ -55,14 +55,15 @@ def making(tree: ast.AST, line: int) -> list[Span] | None:
 
 
 def _sources(
-    call: ast.stmt, simple: Iterable[ast.stmt], outliving: set[str]
+    call: ast.stmt, simple: Iterable[ast.stmt], outliving: set[str], readings: Mapping[str, set[str]]
 ) -> tuple[Sequence[ast.stmt], set[str]]:
-    """Return a statement with all that it depends on, and the names they read."""
+    """Return a statement with all that it depends on, and the names they read, also in functions of the file."""
     import ast
 
     chosen, wanted = [call], _names(call, ast.Load)
     grown = True
     while grown:
+        wanted = wanted.union(*(readings.get(name, ()) for name in wanted))
         more = [
             statement
             for statement in simple
@@ -72,6 +73,18 @@ def _sources(
         wanted = wanted.union(*(_names(statement, ast.Load) for statement in more))
         grown = bool(more)
     return chosen, wanted
+
+
+def _readings(tree: ast.AST, call: ast.stmt) -> dict[str, set[str]]:
+    """Return what the functions of a file read besides their own names, without those that a statement calls."""
+    import ast
+
+    trains = {name for node in ast.walk(call) if isinstance(node, ast.Call) for name in _root(node.func)}
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and one.name not in trains]
+    return {
+        one.name: _names(one, ast.Load) - _names(one, ast.Store) - {arg.arg for arg in one.args.args}
+        for one in functions
+    }
 
 
 def _outliving(tree: ast.AST, loop: ast.AST, call: ast.stmt) -> set[str]:
