@@ -2,6 +2,9 @@
 
 import pytest
 
+from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.optimizer_work import OptimizerWork
 from tfdoctor.facts.run.operation_types import CALLS, OPAQUE, RANDOM, READS, SHAPES, UPDATES
 
 WRITES = (
@@ -48,3 +51,10 @@ def test_python_is_opaque_and_no_graph() -> None:
 
 def test_a_shape_is_no_value() -> None:
     assert {"Shape", "ShapeN", "Rank", "Size"} == SHAPES
+
+
+@pytest.mark.parametrize("kind", ["ApplyMomentum", "ResourceApplyAdam", "SparseApplyFtrl", "AssignSubVariableOp"])
+def test_an_optimizers_whole_step_is_told_in_graphs_of_sessions_too(kind: str) -> None:
+    row = OperationTime(name="update", type=kind, ms=1.0)
+    work = OptimizerWork.measure(Operations((row,)))
+    assert bool(work.rows) is (kind != "AssignSubVariableOp")
