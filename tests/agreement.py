@@ -103,7 +103,7 @@ PAIRS = (
     ),
     Pair("device", (Breakdown, lambda b: b[Stage.DEVICE]), (Operations, lambda o: sum(row.ms for row in o.rows))),
     Pair("device", (Breakdown, lambda b: b[Stage.DEVICE]), (GpuUtilization, lambda g: g.busiest.kernel_ms)),
-    Pair("idle", (Breakdown, idle), (GpuUtilization, lambda g: g.idle_ms)),
+    Pair("idle", (Breakdown, idle), (GpuUtilization, lambda g: g.round_ms - g.busiest.busy_ms)),
     Pair("idle", (Breakdown, idle), (IdleGaps, lambda g: g.idle_ms)),
     Pair("idle", (IdleGaps, lambda g: g.idle_ms), (IdleGaps, lambda g: sum(g.causes.values()))),
     Pair("input wait", (Breakdown, lambda b: b[Stage.INPUT]), (IdleGaps, lambda g: g.causes[IdleCause.INPUT])),

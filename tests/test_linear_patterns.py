@@ -118,7 +118,7 @@ def seconds(pattern: re.Pattern[str], method: str, text: str) -> float:
 PATTERNS = patterns()
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.pattern[:50])
+@pytest.mark.parametrize("pattern", PATTERNS, ids=[f"{n} {one.pattern[:50]}" for n, one in enumerate(PATTERNS)])
 def test_no_pattern_takes_the_square_of_a_length(pattern: re.Pattern[str]) -> None:
     slow = {
         (method, text[:20]): took

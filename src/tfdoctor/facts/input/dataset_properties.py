@@ -27,7 +27,7 @@ REPEATABLE = frozenset(
 """Stateful types that give the same result for the same element; the operations within branches and loops are
 recorded separately."""
 
-READS = re.compile(r"\w*Dataset(?:V\d)?")
+READ_BY_DATASET = re.compile(r"\w*Dataset(?:V\d)?")
 """Types that make datasets: stateful to TensorFlow, although files give the same content each time."""
 
 PLAIN = frozenset(
@@ -176,7 +176,7 @@ def repeatable(dataset: Dataset) -> bool | None:
         return None
     if any(RANDOM.search(name) for name in dataset.types):
         return False
-    states = {name for name in dataset.stateful - REPEATABLE if not READS.fullmatch(name)}
+    states = {name for name in dataset.stateful - REPEATABLE if not READ_BY_DATASET.fullmatch(name)}
     return None if states else True
 
 
