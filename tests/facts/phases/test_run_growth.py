@@ -165,6 +165,21 @@ def test_few_counts_of_a_graph_are_exact(most: int, *, steady: bool) -> None:
     assert found(run, Grows.GRAPH).steady is steady
 
 
+def test_a_graph_grows_also_while_no_step_runs() -> None:
+    """Trap: while a loop over rows makes operations, no step is counted by which the graph could grow."""
+    run = Run()
+    with run.call(RunCall.FUNCTION, LOOP):
+        run.python(0.6, LOOP)
+    for number in range(40):
+        run.count(graph=500 + 100 * number)
+        run.python(0.6, LOOP)
+    for _ in range(3):
+        run.count(graph=4500)
+        run.steps(40, 15.0, LOOP)
+
+    assert found(run, Grows.GRAPH).steady
+
+
 def test_a_graph_that_is_made_once_does_not_grow() -> None:
     run = Run()
     for number in range(40):

@@ -119,7 +119,7 @@ def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
         seen = [at for at, value in enumerate(values) if value is not None]
         line = TrendLine.through(*_columns([(buckets[at].end, values[at]) for at in seen]))
         by_step = TrendLine.through(*_columns([(done[at], values[at]) for at in seen]), exact=True)
-        if line and by_step and what in ONLY_ADDED:
+        if line and by_step and by_step.steady and what in ONLY_ADDED:  # else it may grow before the steps
             line = replace(by_step, begin_s=line.begin_s, end_s=line.end_s)
         if line:
             yield Trend(**asdict(line), what=what)
