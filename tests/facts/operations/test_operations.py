@@ -50,6 +50,18 @@ def only(found: Operations) -> OperationTime:
 # Names
 
 
+def test_an_operation_that_python_runs_is_not_the_graphs_of_the_same_name() -> None:
+    """TensorFlow names both by their type: the casts of tf.summary and the first one of a compiled step."""
+    python = line("python", ("EagerLocalExecute: Cast", 60, 90))
+    graph = line("tf_Compute/1", executor(0, 50), ("Cast:Cast", 10, 30))
+    record = program(graph_operation("Cast", "Cast", at=HERE))
+    found = chart(trace([markers(1, 100), python, graph]), recording(record)).fact(Operations)
+    assert {(row.name, row.at is None) for row in found.rows} == {
+        ("Cast", False),
+        ("EagerLocalExecute: Cast", True),
+    }
+
+
 @pytest.mark.parametrize(
     ("ran", "kind"),
     [
