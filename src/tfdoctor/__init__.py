@@ -8,13 +8,13 @@ if TYPE_CHECKING:  # `typing` may be another one, see own_python
 
 __version__ = "0.2.0"
 
+# What is for use from Python, and where it is; the last is called by `%load_ext tfdoctor`.
 _API = {
     "Recorder": "tfdoctor.api",
     "Run": "tfdoctor.api",
     "record": "tfdoctor.api",
     "load_ipython_extension": "tfdoctor.api.magic",
 }
-"""What is for use from Python, and where it is; the last is called by `%load_ext tfdoctor`."""
 
 
 def __getattr__(name: str) -> "Any":  # noqa: ANN401  # a class or a function

@@ -12,8 +12,8 @@ from typing import NoReturn
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.limits import ROOM, why
 
+# `fleet` has such a process for each recording, and `mcp` for each call.
 COMMANDS = frozenset({"report", "diff", "history"})
-"""`fleet` has such a process for each recording, and `mcp` for each call."""
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 

@@ -13,26 +13,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Variables that only the script is to have. Those of files and terminals (PYTHONIOENCODING, PYTHONUTF8, …) are for
+# both, and PYTHONHOME too: this interpreter has started with it, and may need it.
 SETTINGS = (
     *("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT"),
     *("PYTHONDEBUG", "PYTHONDEVMODE", "PYTHONVERBOSE", "PYTHONPROFILEIMPORTTIME"),
     *("PYTHONMALLOC", "PYTHONMALLOCSTATS", "PYTHONTRACEMALLOC", "PYTHONASYNCIODEBUG"),
     *("PYTHONINTMAXSTRDIGITS", "PYTHONDUMPREFS"),
 )
-"""Variables that only the script is to have. Those of files and terminals (PYTHONIOENCODING, PYTHONUTF8, …) are for
-both, and PYTHONHOME too: this interpreter has started with it, and may need it."""
 
-PREFIX = "TFDOCTOR_"
-"""Before the name of a variable of the script's in our environment."""
-
-MARK = f"{PREFIX}PYTHON"
-"""A variable of our own environment: how tfdoctor was called (``sys.argv[0]``)."""
-
+PREFIX = "TFDOCTOR_"  # Before the name of a variable of the script's in our environment
+MARK = f"{PREFIX}PYTHON"  # A variable of our own environment: how tfdoctor was called (``sys.argv[0]``)
+# What our environment may have of these settings: modules in the working directory are not ours.
 OWN = ("PYTHONPATH", "PYTHONSAFEPATH")
-"""What our environment may have of these settings: modules in the working directory are not ours."""
-
+# The folder that tfdoctor is imported from.
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - same as below
-"""The folder that tfdoctor is imported from."""
 
 
 def own(variables: "Mapping[str, str]") -> dict[str, str]:

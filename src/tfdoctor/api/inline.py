@@ -10,11 +10,8 @@ from tfdoctor.diagnosis import Diagnosis
 
 PACKAGE = Path(__file__).parent.parent
 
-CELL = "In ["
-"""Start of the name of a cell: "In [3]", a line in it is "In [3]:12"."""
-
-HEIGHT_PX = 720
-"""The page scrolls inside its frame, whose height the user can change."""
+CELL = "In ["  # Start of the name of a cell: "In [3]", a line in it is "In [3]:12"
+HEIGHT_PX = 720  # The page scrolls inside its frame, whose height the user can change
 
 FRAME = (
     '<iframe title="tfdoctor" sandbox="allow-scripts" style="width: 100%; height: {height}px; '
@@ -26,8 +23,7 @@ FRAME = (
 Where a viewer takes the frame away, the text is left.
 """
 
-_carriers: set[str] = set()
-"""The cell whose report carries plotly.js for all reports of this kernel."""
+_carriers: set[str] = set()  # The cell whose report carries plotly.js for all reports of this kernel
 
 
 def frame(diagnosis: Diagnosis) -> str:

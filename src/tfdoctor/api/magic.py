@@ -15,6 +15,7 @@ HELP = """Record this cell, and show the report below it: where its time goes, a
 The cell runs as usual, with its outputs and errors. Then a line says how many steps were traced and where the
 recording is. After an error the report covers what came before it."""
 
+# The part of the help below the options.
 EXAMPLE = """Examples::
 
   %%tfdoctor
@@ -24,7 +25,6 @@ EXAMPLE = """Examples::
   model.fit(data)
 
 The variable `run` is then the result of `tfdoctor.record`: `run.report(["md"])` writes a report in Markdown."""
-"""The part of the help below the options."""
 
 
 def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401  # IPython's

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tfdoctor.recording.processes import Process, reported
 
-GRACE_S = 1.0
-"""How long processes may take to end that end because the command has: managers, trackers, workers."""
+GRACE_S = 1.0  # How long processes may take to end that end because the command has: managers, trackers, workers
 
 POLL_S = 0.1
 

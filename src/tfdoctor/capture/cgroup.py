@@ -5,14 +5,9 @@ from pathlib import Path
 
 SELF = Path("/proc/self")
 
-NO_LIMIT = 2.0**60
-"""Bytes: version 1 writes a number near 2**63 where there is no limit."""
-
-Mount = tuple[str, str]
-"""Where a cgroup hierarchy is mounted, and which of its folders is the root of the mount."""
-
-ReadLimit = Callable[[Path], float | None]
-"""Reads the limit that a folder of a hierarchy sets, if it sets one."""
+NO_LIMIT = 2.0**60  # Bytes: version 1 writes a number near 2**63 where there is no limit
+Mount = tuple[str, str]  # Where a cgroup hierarchy is mounted, and which of its folders is the root of the mount
+ReadLimit = Callable[[Path], float | None]  # Reads the limit that a folder of a hierarchy sets, if it sets one
 
 
 def cpu_quota() -> float | None:

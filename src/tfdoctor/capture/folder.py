@@ -14,8 +14,7 @@ from tfdoctor.recording.workers import WORKERS
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import NotEmptyError, OutputError
 
-MOST_LETTERS = 50
-"""Of a script's name in that of a folder, which has at most 255 bytes."""
+MOST_LETTERS = 50  # Of a script's name in that of a folder, which has at most 255 bytes
 
 
 @dataclass(frozen=True, slots=True)

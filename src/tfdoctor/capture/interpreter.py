@@ -9,14 +9,10 @@ from pathlib import Path
 from tfdoctor import own_python
 from tfdoctor.terms.errors import CaptureError
 
-PREFIX = sys.prefix
-"""The environment that tfdoctor is in."""
-
+PREFIX = sys.prefix  # The environment that tfdoctor is in
+# What pipx and `uv tool` leave in an environment that they made for one program.
 RECEIPTS = ("pipx_metadata.json", "uv-receipt.toml")
-"""What pipx and `uv tool` leave in an environment that they made for one program."""
-
-UVX = "archive-v0"
-"""The folder of uv's cache that has the environments of `uvx`, which puts them first on PATH."""
+UVX = "archive-v0"  # The folder of uv's cache that has the environments of `uvx`, which puts them first on PATH
 
 HAS_TENSORFLOW = "import sys, importlib.util; sys.exit(importlib.util.find_spec('tensorflow') is None)"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from tfdoctor.capture.cgroup import cpu_quota
 from tfdoctor.recording.manifest import HostMachine
 
+# CPU features that decide how fast a data type computes.
 FLAGS = (
     *("avx2", "avx_vnni", "avx512f", "avx512_bf16", "avx512_fp16", "avx512_vnni"),
     *("amx_bf16", "amx_fp16", "amx_tile", "amx_int8"),
 )
-"""CPU features that decide how fast a data type computes."""
 
 
 def host() -> HostMachine:

@@ -19,6 +19,8 @@ from tfdoctor.recording.manifest import CapturePlan, Clock, EndedProcess, Ending
 from tfdoctor.recording.processes import Process
 from tfdoctor.terms.replacement import replace_file
 
+# The recorded environment variables: those that change how TensorFlow runs. The layout of a job (TF_CONFIG, RANK …)
+# is recorded only as a worker's rank and the number of workers.
 ENVIRONMENT = [
     "CUDA_DEVICE_ORDER",
     "CUDA_LAUNCH_BLOCKING",
@@ -54,8 +56,6 @@ ENVIRONMENT = [
     "TF_XLA_FLAGS",
     "TPU_VISIBLE_CHIPS",
 ]
-"""The recorded environment variables: those that change how TensorFlow runs. The layout of a job (TF_CONFIG,
-RANK …) is recorded only as a worker's rank and the number of workers."""
 
 
 def begin(plan: Plan, command: Iterable[str], worker: WorkerRank | None = None) -> Manifest:

@@ -16,11 +16,10 @@ NO_HOOK = {
     ),
 }
 
+# Python did not exit by itself, so the agent could not write its data.
 ABRUPT = "the process ended abruptly (killed, or by os._exit or os.execv)"
-"""Python did not exit by itself, so the agent could not write its data."""
-
+# Signals by which somebody stops a run; any other signal means a fault in it.
 OUTSIDE = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-"""Signals by which somebody stops a run; any other signal means a fault in it."""
 
 NO_TENSORFLOW = {
     Kind.SCRIPT: "the script did not import TensorFlow: if another script trains, name that one",
@@ -30,8 +29,8 @@ NO_TENSORFLOW = {
 
 OTHERS = {"jax": "JAX", "torch": "PyTorch"}
 
+# How to record steps of other frameworks, as the end of a sentence.
 TRACES = {"jax": ": trace some of them with `jax.profiler.trace(FOLDER)`, which `tfdoctor report FOLDER` reads"}
-"""How to record steps of other frameworks, as the end of a sentence."""
 
 HIDING = ("tensorflow.py", "tensorflow/__init__.py")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from tfdoctor.capture.interpreter import interpreter
 from tfdoctor.terms.errors import CaptureError
 
-WATCH_S = 60.0
-"""Seconds of training without a visible step after which we suggest to trace by time (--for)."""
+WATCH_S = 60.0  # Seconds of training without a visible step after which we suggest to trace by time (--for)
 
 
 class Kind(StrEnum):

@@ -20,19 +20,14 @@ from tfdoctor.terms.text import Drawn, name
 
 UPDATE_S = 0.5
 
-LATE_S = 2.0
-"""Who has waited for so long wants to know for what."""
-
-UNSIZED = 80
-"""Assumed columns of a terminal that does not report its width."""
-
+LATE_S = 2.0  # Who has waited for so long wants to know for what
+UNSIZED = 80  # Assumed columns of a terminal that does not report its width
+# Terminals that have a title; others would print its text on the screen.
 TITLED = (*("xterm", "screen", "tmux", "rxvt", "alacritty"), *("foot", "kitty", "gnome", "konsole", "vte"))
-"""Terminals that have a title; others would print its text on the screen."""
 
 RECORDING = "recording"
 
-PUSH, POP = "\x1b[22;2t", "\x1b[23;2t"
-"""Push and pop the title, as in xterm."""
+PUSH, POP = "\x1b[22;2t", "\x1b[23;2t"  # Push and pop the title, as in xterm
 
 
 class Title:

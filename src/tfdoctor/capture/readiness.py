@@ -17,11 +17,11 @@ from tfdoctor.capture.sampler import Sampler
 from tfdoctor.capture.sampler.all_samplers import all_samplers
 from tfdoctor.capture.sampler.unavailable import SamplerUnavailable
 
-OLDEST = (2, 9)
-"""TensorFlow in whose processes the agent works."""
+OLDEST = (2, 9)  # TensorFlow in whose processes the agent works
 
 FRAMEWORKS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "keras", "tf_keras", "jax")
 
+# Asks the interpreter of the script for its packages, which takes a tenth of a second: none is imported.
 ASK = f"""
 import json, sys
 from importlib.metadata import PackageNotFoundError, version
@@ -33,12 +33,11 @@ for name in {FRAMEWORKS!r}:
         continue
 print(json.dumps({{"python": ".".join(map(str, sys.version_info[:3])), "packages": found}}))
 """
-"""Asks the interpreter of the script for its packages, which takes a tenth of a second: none is imported."""
 
 ASK_S = 30.0
 
+# The settings of NVIDIA's driver: ``RmProfilingAdminOnly: 1`` reserves its counters for root.
 DRIVER = Path("/proc/driver/nvidia/params")
-"""The settings of NVIDIA's driver: ``RmProfilingAdminOnly: 1`` reserves its counters for root."""
 
 SAMPLED = {
     "host": "host samples",

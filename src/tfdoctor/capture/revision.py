@@ -9,14 +9,10 @@ from pathlib import Path
 
 from tfdoctor.recording.manifest import Revision
 
-TIMEOUT_S = 5.0
-"""For one question to git: a large repository on a slow disk must not delay the run."""
-
+TIMEOUT_S = 5.0  # For one question to git: a large repository on a slow disk must not delay the run
+# Variables in which GitHub, GitLab, Azure and Jenkins name the commit of a job, where its image has none.
 OF_CI = ("GITHUB_SHA", "CI_COMMIT_SHA", "BUILD_SOURCEVERSION", "GIT_COMMIT")
-"""Variables in which GitHub, GitLab, Azure and Jenkins name the commit of a job, where its image has none."""
-
-HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-"""Of a commit, by SHA-1 or SHA-256."""
+HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")  # Of a commit, by SHA-1 or SHA-256
 
 
 def revision(folder: Path, script: Path | None, environment: Mapping[str, str]) -> Revision | None:

@@ -8,12 +8,11 @@ from typing import Self
 from tfdoctor.capture import cgroup
 from tfdoctor.recording.manifest import RunTimes
 
+# Ns. Linux slews the wall clock and the monotonic one together, so they part only where the first is set; NTP sets
+# it for 128 ms and more, and half a second of a run can be seen.
 SMALLEST_JUMP_NS = 500_000_000
-"""Ns. Linux slews the wall clock and the monotonic one together, so they part only where the first is set; NTP
-sets it for 128 ms and more, and half a second of a run can be seen."""
-
+# Ns. The clocks are read one after the other, some microseconds apart; no machine sleeps so shortly.
 SHORTEST_SLEEP_NS = 1_000_000
-"""Ns. The clocks are read one after the other, some microseconds apart; no machine sleeps so shortly."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,10 @@ from tfdoctor import own_python
 from tfdoctor.recording.manifest import Sampling
 from tfdoctor.recording.typed import Misfit, read
 
-CHECK_S = 1.0
-"""How often to check whether the run still exists, in case it ends without closing our input."""
-
-PATIENCE_S = 10.0
-"""How long a sampler may take to stop: a driver may hang."""
-
+CHECK_S = 1.0  # How often to check whether the run still exists, in case it ends without closing our input
+PATIENCE_S = 10.0  # How long a sampler may take to stop: a driver may hang
+# Forks and exits, so that the sampling process has another parent.
 NO_CHILD = "import os, sys; os.fork() or os.execv(sys.argv[1], sys.argv[1:])"
-"""Forks and exits, so that the sampling process has another parent."""
 
 
 class SamplerProcess:

@@ -15,21 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+# Signals of an error in our own code, after which nothing can go on.
 FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
-"""Signals of an error in our own code, after which nothing can go on."""
-
+# Signals to a job in the background, which stops at once, and of its children.
 JOB = (signal.SIGTTIN, signal.SIGTTOU, signal.SIGCHLD)
-"""Signals to a job in the background, which stops at once, and of its children."""
-
+# What a script may handle. Python ignores SIGPIPE and SIGXFSZ, and so do we.
 WATCHED = frozenset(signal.valid_signals()) - {*FAULTS, *JOB, signal.SIGKILL, signal.SIGSTOP}
-"""What a script may handle. Python ignores SIGPIPE and SIGXFSZ, and so do we."""
-
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""What ends tfdoctor while no script runs."""
-
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)  # What ends tfdoctor while no script runs
+# The kernel signals the processes of a group within microseconds; a program that signals each process of a job by
+# its number takes a little longer.
 SPREAD_S = 0.02
-"""The kernel signals the processes of a group within microseconds; a program that signals each process of a
-job by its number takes a little longer."""
 
 
 class Witness:

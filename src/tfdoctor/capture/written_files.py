@@ -6,14 +6,10 @@ from pathlib import Path
 
 from tfdoctor.recording.manifest import WrittenFiles
 
+# Files that are looked at, some 0.3 s on a local disk; in a larger folder the answer is unknown.
 MOST_ENTRIES = 50_000
-"""Files that are looked at, some 0.3 s on a local disk; in a larger folder the answer is unknown."""
-
-NAMES = 20
-"""Names that are kept."""
-
-NOT_SHOWN = frozenset((".git", "__pycache__"))
-"""Folders that programs keep for themselves."""
+NAMES = 20  # Names that are kept
+NOT_SHOWN = frozenset((".git", "__pycache__"))  # Folders that programs keep for themselves
 
 
 def written_since(folder: Path, unix_ns: int, recording: Path) -> WrittenFiles | None:

@@ -40,8 +40,8 @@ app = typer.Typer(
 )
 
 
+# The error typer raises for an invalid command line; its module differs between versions.
 USAGE: type[Exception] = typer.BadParameter.__bases__[0]
-"""The error typer raises for an invalid command line; its module differs between versions."""
 
 
 def main() -> None:

@@ -16,8 +16,7 @@ UNITS = {
 
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)", re.IGNORECASE)
 
-LEAST = 256 * 1024**2
-"""Bytes: Python and its libraries need as much before they read anything."""
+LEAST = 256 * 1024**2  # Bytes: Python and its libraries need as much before they read anything
 
 
 def parse_seconds(text: str) -> float:

@@ -9,8 +9,7 @@ from tfdoctor.terms.text import Drawn
 
 UPDATE_S = 0.2
 
-SETTLED = 10
-"""Things that must be done before the time that is left can be estimated."""
+SETTLED = 10  # Things that must be done before the time that is left can be estimated
 
 
 class Counter:

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from tfdoctor.fleet.prices import DevicePrices
     from tfdoctor.fleet.table import FleetTable
 
-SAVE_S = 60.0
-"""Rows and reports that belong at a URL are uploaded so often: a command that is killed loses no more."""
-
-TIMEOUT_S = 600.0
-"""For one recording: a gigabyte takes about a minute to read."""
+SAVE_S = 60.0  # Rows and reports that belong at a URL are uploaded so often: a command that is killed loses no more
+TIMEOUT_S = 600.0  # For one recording: a gigabyte takes about a minute to read
 
 
 @dataclass(frozen=True, slots=True)

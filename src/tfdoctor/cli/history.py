@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
     from tfdoctor.rulebook.config import Config
 
+# Runs before the newest commit that it is compared with: more of them narrow the interval by less than a tenth.
 LAST = 20
-"""Runs before the newest commit that it is compared with: more of them narrow the interval by less than a tenth."""
 
 
 @dataclass(frozen=True, slots=True)

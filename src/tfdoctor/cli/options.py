@@ -58,8 +58,8 @@ Scrub = Annotated[
     ),
 ]
 
+# US dollars per hour: cheaper than any machine, more than the largest clusters cost.
 LOWEST_PRICE, HIGHEST_PRICE = 0.01, 10_000_000.0
-"""US dollars per hour: cheaper than any machine, more than the largest clusters cost."""
 
 
 def _price(value: float | None) -> float | None:
@@ -113,8 +113,8 @@ def _of_a_kwh(value: float | None) -> float | None:
     return None if value is None else abs(value)  # -0.0 is 0, and "$-0.00" no price
 
 
+# Beyond any price in US dollars, and ten times the CO2 of a kWh from coal, which is about 1,000 g.
 HIGHEST_OF_A_KWH = 10_000.0
-"""Beyond any price in US dollars, and ten times the CO2 of a kWh from coal, which is about 1,000 g."""
 
 UsdPerKwh = Annotated[
     float | None,
@@ -172,8 +172,7 @@ def parse_formats(text: str, *, show: bool = False) -> list[str]:
     return names
 
 
-TRIAL_MINUTES = 10.0
-"""For all runs of a trial, unless --minutes says otherwise."""
+TRIAL_MINUTES = 10.0  # For all runs of a trial, unless --minutes says otherwise
 
 
 def must_be_files(formats: Sequence[str], out: Path | None) -> None:

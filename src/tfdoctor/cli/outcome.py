@@ -26,14 +26,10 @@ if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
     from tfdoctor.trace.xprof import Asked
 
-FOUND = 3
-"""Exit code when a budget, ``--fail-on`` or ``--fail-on-promise`` fails and nothing else went wrong."""
-
+FOUND = 3  # Exit code when a budget, ``--fail-on`` or ``--fail-on-promise`` fails and nothing else went wrong
+# Exit code when nothing fails, but a budget or ``--max-regression`` lies within the interval that was measured.
 UNDECIDED = 4
-"""Exit code when nothing fails, but a budget or ``--max-regression`` lies within the interval that was measured."""
-
-INTERRUPTED = 130
-"""Exit code of Ctrl-C, as a shell shows it."""
+INTERRUPTED = 130  # Exit code of Ctrl-C, as a shell shows it
 
 
 @dataclass(frozen=True, slots=True)

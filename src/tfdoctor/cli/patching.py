@@ -54,8 +54,7 @@ def not_written(why: str, target: str) -> None:
     say(f"no patch was written: {why}{f'; {target} stays as it is' if kept else ''}")
 
 
-PATCHES = (b"--- ", b"diff --git ")
-"""Start of a file that may be overwritten."""
+PATCHES = (b"--- ", b"diff --git ")  # Start of a file that may be overwritten
 
 
 def check_target(path: Path) -> None:

@@ -157,8 +157,8 @@ def _save(out: Path | None) -> None:
             UPLOADS.save(out)
 
 
+# The options that say what to trace.
 TRACING = {"steps": "--steps", "warmup": "--warmup", "seconds": "--for", "stop_after": "--stop-after"}
-"""The options that say what to trace."""
 
 
 def _must_not_trace(ctx: typer.Context) -> None:

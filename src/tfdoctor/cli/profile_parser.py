@@ -10,12 +10,8 @@ from typer.core import TyperCommand
 
 SEPARATOR, MODULE = "--", "-m"
 
-COMMAND = "tfdoctor.command"
-"""Entry of the context: the command is a program, not a script."""
-
-
-RECORDING = "tfdoctor.recording"
-"""Entry of the context: the first argument is a recording."""
+COMMAND = "tfdoctor.command"  # Entry of the context: the command is a program, not a script
+RECORDING = "tfdoctor.recording"  # Entry of the context: the first argument is a recording
 
 
 class ProfileCommand(TyperCommand):

@@ -10,11 +10,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Markdown, MarkdownElement, TableElement
 from rich.table import Table
 
-WIDEST = 100
-"""Columns of a page in the terminal."""
-
-NARROWEST = 25
-"""Fewest columns to wrap to: narrower lines would hold a word each."""
+WIDEST = 100  # Columns of a page in the terminal
+NARROWEST = 25  # Fewest columns to wrap to: narrower lines would hold a word each
 
 
 class _FoldingTable(TableElement):

@@ -12,8 +12,8 @@ from typing import Any
 
 from tfdoctor.terms.text import Drawn, harmless
 
+# Errors of a stream that nobody reads any more: of a pipe, of a terminal, and of one that was closed.
 GONE = (errno.EPIPE, errno.EIO, errno.EBADF)
-"""Errors of a stream that nobody reads any more: of a pipe, of a terminal, and of one that was closed."""
 
 
 class Unread:

@@ -69,8 +69,7 @@ def read(path: Path) -> Baseline:
     return _typed(content, path)
 
 
-REPORT = {"tfdoctor", "steps", "results"}
-"""Fields that a report has, and no baseline."""
+REPORT = {"tfdoctor", "steps", "results"}  # Fields that a report has, and no baseline
 
 
 def _of_report(report: Diagnosis) -> Baseline:

@@ -198,9 +198,8 @@ def _roofline(diagnosis: Diagnosis) -> Measured95:
     return Measured95(None, *ends, f"{unknown} ({why})" if why else unknown)
 
 
+# Share of the operations' time up to which those of unknown least time are not told: the step's interval is wider.
 SMALL_REST = 0.02
-"""Share of the operations' time up to which those of unknown least time are not told: the step's interval is
-wider."""
 
 
 def _memory(diagnosis: Diagnosis) -> Measured95:
@@ -258,6 +257,7 @@ def _missing(conditions: Conditions, name: str) -> str:
     return conditions.missing.get(name) or "the recording does not contain it"
 
 
+# What each budget is about, and its unit.
 FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float], Quantity]]] = MappingProxyType(
     {
         "step-ms": (_step, ms),
@@ -273,4 +273,3 @@ FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float],
         "memory-peak-gb": (_peak, nbytes),
     }
 )
-"""What each budget is about, and its unit."""

@@ -9,15 +9,12 @@ from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.terms.humanize import percent
 
-NOTICED = 0.01
-"""Share by which conditions must widen the interval to be named."""
-
+NOTICED = 0.01  # Share by which conditions must widen the interval to be named
+# Of a run's time that other programs may have taken: above it, the sampled shares are not exact enough.
 MOST_TAKEN = 0.9
-"""Of a run's time that other programs may have taken: above it, the sampled shares are not exact enough."""
-
+# Threads of other programs for each of the run's, as on a machine with a load of four per core. A thread that is
+# ready then waits at most four times as long as it runs, and one that sleeps waits for nobody.
 WAITING = 4.0
-"""Threads of other programs for each of the run's, as on a machine with a load of four per core. A thread that is
-ready then waits at most four times as long as it runs, and one that sleeps waits for nobody."""
 
 
 @dataclass(frozen=True, slots=True)

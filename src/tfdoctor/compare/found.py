@@ -15,14 +15,10 @@ from tfdoctor.report.entries import entries
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.verdict import Finding, Healthy
 
-ORDER = tuple(FindingState)
-"""New findings are shown first."""
-
+ORDER = tuple(FindingState)  # New findings are shown first
+# Share of the step by which a saving must change to be called worse or better, however certain the step is.
 SMALLEST = 0.02
-"""Share of the step by which a saving must change to be called worse or better, however certain the step is."""
-
-SMALLEST_OF_RUN = 0.02
-"""Likewise of the run, where a finding saves nothing of each step: a run is measured once."""
+SMALLEST_OF_RUN = 0.02  # Likewise of the run, where a finding saves nothing of each step: a run is measured once
 
 
 def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[FindingChange, ...]:

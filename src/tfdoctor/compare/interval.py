@@ -13,9 +13,9 @@ from tfdoctor.terms.student_t import student
 
 Runs = Sequence[ComparedSteps]
 
+# Relative change beyond the interval of the typical step from which long steps count: a fault that takes such a
+# share of the step is a finding.
 LONG_STEPS = 0.05
-"""Relative change beyond the interval of the typical step from which long steps count: a fault that takes such a
-share of the step is a finding."""
 
 
 @dataclass(frozen=True, slots=True)

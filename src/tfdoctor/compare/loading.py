@@ -11,8 +11,7 @@ from tfdoctor.stored.files import open_report, report_at
 from tfdoctor.stored.report import settled
 from tfdoctor.terms.errors import InputError
 
-Examine = Callable[[Recording, str], Diagnosis]
-"""Diagnoses a recording under a title."""
+Examine = Callable[[Recording, str], Diagnosis]  # Diagnoses a recording under a title
 
 
 def load(path: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:

@@ -8,14 +8,9 @@ from tfdoctor.compare.reports import step_of
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import Mover, MoverKind
 
-MOST = 20
-"""Movers that are kept: a comparison is read, and the reports of the two runs have all operations."""
-
-SMALLEST = 0.01
-"""Share of the step by which an operation or a stage must change."""
-
-Times = Mapping[str, float]
-"""Milliseconds per step by name."""
+MOST = 20  # Movers that are kept: a comparison is read, and the reports of the two runs have all operations
+SMALLEST = 0.01  # Share of the step by which an operation or a stage must change
+Times = Mapping[str, float]  # Milliseconds per step by name
 
 
 def movers(before: Diagnosis, after: Diagnosis, certain: float, *, in_ms: bool) -> tuple[Mover, ...]:

@@ -13,14 +13,10 @@ from tfdoctor.diagnosis import PARTS, Diagnosis
 from tfdoctor.diagnosis.comparison import PartChange
 from tfdoctor.terms.student_t import student
 
-SMALLEST = 0.01
-"""Share of the step by which a part must change, however even the steps are."""
-
-FEWEST_STEADY = 4
-"""Steady steps below which no part is called changed."""
-
+SMALLEST = 0.01  # Share of the step by which a part must change, however even the steps are
+FEWEST_STEADY = 4  # Steady steps below which no part is called changed
+# Share of the parts' change that is left of the whole step's, below which other parts make up for it.
 COMPENSATED = 0.5
-"""Share of the parts' change that is left of the whole step's, below which other parts make up for it."""
 
 
 def part_changes(before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms: bool) -> tuple[PartChange, ...]:

@@ -23,28 +23,17 @@ from tfdoctor.diagnosis.comparison import StepFigure
 
 Floats = npt.NDArray[np.float64]
 
-RESAMPLES = 2000
-"""Of the bootstrap: its standard error is then within 2 % of that of endless resampling."""
-
-FEWEST = 8
-"""Steps below which there is no interval: the blocks would be fewer than four."""
-
-SEED = 0
-"""Of the resampling: the same two reports give the same comparison."""
-
+RESAMPLES = 2000  # Of the bootstrap: its standard error is then within 2 % of that of endless resampling
+FEWEST = 8  # Steps below which there is no interval: the blocks would be fewer than four
+SEED = 0  # Of the resampling: the same two reports give the same comparison
+# Relative standard deviation of runs below which none is assumed, however even the steps are: as `tfdoctor try`
+# claims no smaller difference.
 LEAST_SPREAD = 0.005
-"""Relative standard deviation of runs below which none is assumed, however even the steps are: as `tfdoctor try`
-claims no smaller difference."""
-
-QUARTILES = 1.349
-"""Interquartile range of a normal distribution, in standard deviations: long steps do not count."""
-
+QUARTILES = 1.349  # Interquartile range of a normal distribution, in standard deviations: long steps do not count
+# Spread of runs for one of the stretches: with it, fewer than one in a hundred pairs of recordings of unchanged
+# scripts failed a gate of 5 % on a shared machine (benchmarks/regression.py).
 RUNS = 1.25
-"""Spread of runs for one of the stretches: with it, fewer than one in a hundred pairs of recordings of unchanged
-scripts failed a gate of 5 % on a shared machine (benchmarks/regression.py)."""
-
-STRETCHES = 6
-"""Parts of the traced steps whose medians are compared: of 60 steps each has 10."""
+STRETCHES = 6  # Parts of the traced steps whose medians are compared: of 60 steps each has 10
 
 
 def _of_stretches(series: Floats) -> Floats:
@@ -53,6 +42,7 @@ def _of_stretches(series: Floats) -> Floats:
     return np.asarray(np.median([part.mean(axis=1) for part in parts], axis=0))
 
 
+# How a figure is made of series of steps, one in each row.
 FIGURES: Mapping[StepFigure, Callable[[Floats], Floats]] = MappingProxyType(
     {
         StepFigure.TYPICAL: lambda series: np.asarray(np.median(series, axis=1)),
@@ -60,7 +50,6 @@ FIGURES: Mapping[StepFigure, Callable[[Floats], Floats]] = MappingProxyType(
         StepFigure.STRETCHES: _of_stretches,
     }
 )
-"""How a figure is made of series of steps, one in each row."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage
 
 MS_PER_S = 1000.0
 
+# Stages whose exposed time passes without kernels; a GPU waits for others in collectives with a kernel.
 IDLE_STAGES = frozenset({Stage.INPUT, Stage.TRANSFER, Stage.HOST, Stage.BETWEEN})
-"""Stages whose exposed time passes without kernels; a GPU waits for others in collectives with a kernel."""
 
 
 @dataclass(frozen=True, slots=True)

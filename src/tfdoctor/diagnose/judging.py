@@ -22,8 +22,8 @@ from tfdoctor.terms.verdict import (
     Stage,
 )
 
+# Share of the step. What saves less at most may save nothing, and a timer on a shared machine cannot tell.
 WORTH_A_BOUND = 0.03
-"""Share of the step. What saves less at most may save nothing, and a timer on a shared machine cannot tell."""
 
 
 def judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) -> list[Result]:

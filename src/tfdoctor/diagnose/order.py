@@ -25,6 +25,8 @@ class Clash:
     instead: bool = False
 
 
+# tf.keras.Model.compile documents what steps_per_execution and run_eagerly do to each other and to callbacks
+# (https://keras.io/api/models/model_training_apis/).
 CLASHES = (
     Clash("run-eagerly-off", "jit-compile", "XLA cannot compile a step that runs eagerly"),
     Clash("run-eagerly-off", "steps-per-execution", "an eager model executes its steps one at a time"),
@@ -40,8 +42,6 @@ CLASHES = (
         "per-batch callbacks then run once per several steps, which hides their cost and changes what they receive",
     ),
 )
-"""tf.keras.Model.compile documents what steps_per_execution and run_eagerly do to each other and to
-callbacks (https://keras.io/api/models/model_training_apis/)."""
 
 
 def order(chart: Chart, results: Iterable[Result]) -> Order | None:

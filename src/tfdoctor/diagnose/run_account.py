@@ -15,8 +15,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 
-SHOWN = 8
-"""Lines of a phase: the largest; what the others take together is small and no reader changes it."""
+SHOWN = 8  # Lines of a phase: the largest; what the others take together is small and no reader changes it
 
 MS_PER_S = 1000.0
 

@@ -19,11 +19,11 @@ from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Concern, Effect, Finding, Healthy, Recurrence, RunEffect, Severity
 
+# The phases that hold what a finding is about: tracing and the end of an epoch may make a step long.
 CONCERNED: Mapping[Concern, tuple[Phase, ...]] = {
     Concern.TYPICAL_STEP: (Phase.STEPS,),
     Concern.LONG_STEPS: (Phase.STEPS, Phase.TRACING, Phase.BOUNDARIES),
 }
-"""The phases that hold what a finding is about: tracing and the end of an epoch may make a step long."""
 
 
 @dataclass(frozen=True, slots=True)

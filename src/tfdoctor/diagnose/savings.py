@@ -11,17 +11,12 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage, StepWork
 
-WORTH_SAYING = 0.005
-"""Share of the step. A change that saves less is not worth the time to read about it."""
-
-ROUNDING = 1e-6
-"""Share of the step. A smaller difference is floating-point rounding, not the effect of a change."""
-
+WORTH_SAYING = 0.005  # Share of the step. A change that saves less is not worth the time to read about it.
+ROUNDING = 1e-6  # Share of the step. A smaller difference is floating-point rounding, not the effect of a change.
+# Share of what a whole stage may save that findings about its parts save: then they are what to change.
 EXPLAINED = 0.5
-"""Share of what a whole stage may save that findings about its parts save: then they are what to change."""
-
+# Subjects of effects on stages that only share cores, or the interpreter, with the work that is changed.
 RELIEVED = {"", StepWork.INTERPRETER}
-"""Subjects of effects on stages that only share cores, or the interpreter, with the work that is changed."""
 
 
 def together(chart: Chart, results: Iterable[Result]) -> Together | None:

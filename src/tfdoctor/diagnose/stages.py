@@ -149,6 +149,7 @@ def trusted(case: Case, diagnosis: Diagnosis) -> Diagnosis:
     return replace(diagnosis, trust=run.trust(case.chart, diagnosis.results))
 
 
+# In the order in which they are applied; each sees what those before it have added.
 STAGES: tuple[Callable[[Case, Diagnosis], Diagnosis], ...] = (
     checked,
     ordered,
@@ -161,4 +162,3 @@ STAGES: tuple[Callable[[Case, Diagnosis], Diagnosis], ...] = (
     accounted,
     trusted,
 )
-"""In the order in which they are applied; each sees what those before it have added."""

@@ -17,15 +17,11 @@ from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.verdict import Finding, NotApplicable, Outcome
 
+# Share of a part's time that few of the traced steps have, from which the typical traced step shows no fault in it;
+# and share of that which other steps have at least, if it is the run's.
 MOSTLY = 0.5
-"""Share of a part's time that few of the traced steps have, from which the typical traced step shows no fault in
-it; and share of that which other steps have at least, if it is the run's."""
-
-TIMES = 2
-"""Times the traced steps that the run's other steps are at least, to say that they lack something."""
-
-UNEVEN = 0.02
-"""Share of the step that a part takes beyond its median, below which steps differ for no reason."""
+TIMES = 2  # Times the traced steps that the run's other steps are at least, to say that they lack something
+UNEVEN = 0.02  # Share of the step that a part takes beyond its median, below which steps differ for no reason
 
 
 @dataclass(frozen=True, slots=True)

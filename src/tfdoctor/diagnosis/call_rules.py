@@ -15,11 +15,8 @@ from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Concern, Healthy, Remedy, Verdict
 
-SHOWN = 3
-"""Places with remedies of their own: those that lose most."""
-
-WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)
-"""Calls around a validation, which epoch-boundary checks."""
+SHOWN = 3  # Places with remedies of their own: those that lose most
+WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)  # Calls around a validation, which epoch-boundary checks
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ class Undecided(StrEnum):
     LONG_STEPS = "long-steps"  # all steps together differ from the typical step, but not for certain
 
 
+# Smallest difference that steps must show for "no difference" to say something: `tfdoctor try` has the same.
 WIDEST = 0.15
-"""Smallest difference that steps must show for "no difference" to say something: `tfdoctor try` has the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

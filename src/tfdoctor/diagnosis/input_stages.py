@@ -11,14 +11,11 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Cell, Healthy, Table
 
-MAPS = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")
-"""The stages that a ``.map()`` runs as."""
-
+MAPS = re.compile(r"(?:Parallel)?Map(?:V\d)?|MapAndBatch(?:V\d)?")  # The stages that a ``.map()`` runs as
+# The stages that read records from files.
 READERS = re.compile(r"TFRecord(?:V\d)?|TextLine|FixedLengthRecord(?:V\d)?")
-"""The stages that read records from files."""
-
+# Average number of busy threads up to which a stage is sequential: they overlap a little at hand-overs.
 ONE_THREAD = 1.2
-"""Average number of busy threads up to which a stage is sequential: they overlap a little at hand-overs."""
 
 
 def awaited(what: str) -> Precondition:

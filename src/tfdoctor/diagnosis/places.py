@@ -31,11 +31,8 @@ from tfdoctor.terms.verdict import (
     Verdict,
 )
 
-PART = "{ms} ({share} of the run)"
-"""The time of a place in the sentence about it."""
-
-SHOWN_ROWS = 8
-"""Rows of each table: the lines that take most of the time."""
+PART = "{ms} ({share} of the run)"  # The time of a place in the sentence about it
+SHOWN_ROWS = 8  # Rows of each table: the lines that take most of the time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,7 @@ from tfdoctor.terms.verdict import Healthy, NotApplicable, Verdict
 
 F = TypeVar("F")
 
-Precondition = Callable[..., Verdict | None]
-"""Its parameters are facts, which it is given by type, as ``check`` is."""
+Precondition = Callable[..., Verdict | None]  # Its parameters are facts, which it is given by type, as ``check`` is
 
 
 def whole_run(phases: RunPhases) -> NotApplicable | None:

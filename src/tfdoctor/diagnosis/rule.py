@@ -43,8 +43,8 @@ def share_limit(default: float, why: str) -> Any:  # noqa: ANN401 - as limit
     return limit(default, why, most=1.0)
 
 
+# Of a rule that does not say what is in the way of one.
 NO_EDIT = "this change has to be made by hand: the rule describes no edit"
-"""Of a rule that does not say what is in the way of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +58,19 @@ class Rule:
     needs: tuple[str, ...]
     check: Callable[..., Verdict]
     sick: Callable[[], Verdict] | None = None
+    # Of the user's own rule: the smallest run with the fault, and one without it.
     healthy: Callable[[], Verdict] | None = None
-    """Of the user's own rule: the smallest run with the fault, and one without it."""
+    # Functions of facts that decide the verdict before ``check`` where they return one.
     preconditions: tuple[Callable[..., Verdict | None], ...] = ()
-    """Functions of facts that decide the verdict before ``check`` where they return one."""
+    # An instance of the rule's dataclass ``Limits``; None when it has no thresholds of its own.
     limits: object | None = None
-    """An instance of the rule's dataclass ``Limits``; None when it has no thresholds of its own."""
-    own: bool = False
-    """Whether it is the user's own rule."""
+    own: bool = False  # Whether it is the user's own rule
+    # Whether it runs after all others and speaks only of the time that they leave unexplained.
     general: bool = False
-    """Whether it runs after all others and speaks only of the time that they leave unexplained."""
+    # The module of a rule's package that makes its edits, and those of other rules that the user's own rules may
+    # use; imported by ``edits``, as they bring libcst.
     edit_modules: tuple[str, ...] = ()
-    """The module of a rule's package that makes its edits, and those of other rules that the user's own rules may
-    use; imported by ``edits``, as they bring libcst."""
-    by_hand: str = NO_EDIT
-    """A clause that says what is in the way of an edit, for the remedies that have none."""
+    by_hand: str = NO_EDIT  # A clause that says what is in the way of an edit, for the remedies that have none
 
     @classmethod
     def from_module(cls, module: ModuleType) -> Self:

@@ -8,57 +8,36 @@ from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Bound, Recurrence
 
+# What a call takes besides its batches, in ms: Keras 3.15 on a CPU, one row of a small model, 31 to 45 ms and 42 to
+# 49 ms (60 calls of each were measured).
 FIXED_MS = {"predict": 35.0, "evaluate": 45.0}
-"""What a call takes besides its batches, in ms: Keras 3.15 on a CPU, one row of a small model, 31 to 45 ms and
-42 to 49 ms (60 calls of each were measured)."""
-
+# A call that takes up to so many times its fixed time computes little: machines differ by a factor of two.
 MOSTLY_FIXED = 3.0
-"""A call that takes up to so many times its fixed time computes little: machines differ by a factor of two."""
-
-MOST_FIXED = 10.0
-"""A call that takes more than so many times its fixed time spends less than a tenth on it."""
-
+MOST_FIXED = 10.0  # A call that takes more than so many times its fixed time spends less than a tenth on it
+# Stack samples of calls from which on they tell what is executed: with 20 a half is uncertain by 11 points.
 LEAST_SAMPLES = 20
-"""Stack samples of calls from which on they tell what is executed: with 20 a half is uncertain by 11 points."""
-
-LEAST_CALLS = 20
-"""Calls at one line that are a loop over examples or batches; ensembles and folds have fewer."""
-
-FEW_ROWS = 64
-"""Examples of a call that one or two usual batches hold."""
-
-SINGLE_ROWS = 4
-"""Examples of a batch that are single ones: a batch of 32 takes hardly longer."""
-
+LEAST_CALLS = 20  # Calls at one line that are a loop over examples or batches; ensembles and folds have fewer
+FEW_ROWS = 64  # Examples of a call that one or two usual batches hold
+SINGLE_ROWS = 4  # Examples of a batch that are single ones: a batch of 32 takes hardly longer
+# Longest call of predict_on_batch on single examples that mostly starts operations: 0.2 to 0.6 ms measured.
 ON_BATCH_MS = 5.0
-"""Longest call of predict_on_batch on single examples that mostly starts operations: 0.2 to 0.6 ms measured."""
-
+# Examples of a batch: what Keras takes by default, and one that starts operations 16 times less often.
 USUAL_ROWS, LARGE_ROWS = 32, 512
-"""Examples of a batch: what Keras takes by default, and one that starts operations 16 times less often."""
-
+# Longest batch of 32 and of single examples that mostly starts operations: 0.45 ms were measured per batch.
 SMALL_BATCH_MS, SINGLE_BATCH_MS = 1.5, 5.0
-"""Longest batch of 32 and of single examples that mostly starts operations: 0.45 ms were measured per batch."""
-
+# Longest batch of adapt that mostly starts operations: of Keras 3.15's layers, single examples took 0.08 to 1.3 ms
+# on two cores; longer ones are mostly other work, such as reading and decoding in the dataset.
 ADAPT_BATCH_MS = 3.0
-"""Longest batch of adapt that mostly starts operations: of Keras 3.15's layers, single examples took 0.08 to 1.3 ms
-on two cores; longer ones are mostly other work, such as reading and decoding in the dataset."""
-
-ADAPT_ROWS = 4096
-"""Examples of a batch that are advised for adapt."""
-
-LEAST_BATCHES = 200
-"""Batches of a call from which on their size matters."""
-
+ADAPT_ROWS = 4096  # Examples of a batch that are advised for adapt
+LEAST_BATCHES = 200  # Batches of a call from which on their size matters
+# Calls per training step that are one in each step: slow-call reports them, from the traced steps.
 ONE_PER_STEP = (0.9, 1.1)
-"""Calls per training step that are one in each step: slow-call reports them, from the traced steps."""
-
-CALL, BATCH = "call", "batch"
-"""What the time is spent per: the work of a place."""
+CALL, BATCH = "call", "batch"  # What the time is spent per: the work of a place
 
 PHASES = {RunCall.PREDICT: Phase.PREDICTION, RunCall.EVALUATE: Phase.EVALUATION, RunCall.ADAPT: Phase.PREPARING}
 
+# What some time is spent per, that time, and the share of it that larger calls or batches leave.
 Small = tuple[str, float, float, Bound] | None
-"""What some time is spent per, that time, and the share of it that larger calls or batches leave."""
 
 
 def small_calls(

@@ -10,17 +10,12 @@ from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Location
 
+# The parts of a step, in display order.
 PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknown")
-"""The parts of a step, in display order."""
-
-
-Parts = Annotated[Mapping[str, float], AllOf(PARTS)]
-"""Times by keys of PARTS, in ms; {} where they are unknown."""
-
-
+Parts = Annotated[Mapping[str, float], AllOf(PARTS)]  # Times by keys of PARTS, in ms; {} where they are unknown
+# Times the traced step, from which on the untraced one is said: tracing makes no step shorter, so few traced steps
+# stand for a run whose others are that much longer.
 UNTRACED_LONGER = 1.25
-"""Times the traced step, from which on the untraced one is said: tracing makes no step shorter, so few traced steps
-stand for a run whose others are that much longer."""
 
 
 def untraced_beside(traced_ms: float | None, untraced_ms: float | None) -> float | None:

@@ -49,8 +49,8 @@ class TrainingState(StrEnum):
     UNKNOWN = "unknown"
 
 
+# Results after which a variant is never called a saving.
 BROKEN = (TrainingState.DIFFERENT, TrainingState.NOT_FINITE)
-"""Results after which a variant is never called a saving."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

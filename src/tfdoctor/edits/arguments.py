@@ -5,8 +5,7 @@ import libcst as cst
 from tfdoctor.edits.module import SyntaxTree, last_name, named, positional
 from tfdoctor.edits.splice import Declined, Splice, insert
 
-KEYWORD_ONLY = 99
-"""More positional arguments than any call has."""
+KEYWORD_ONLY = 99  # More positional arguments than any call has
 
 
 def setting(

@@ -7,14 +7,14 @@ import libcst as cst
 from tfdoctor.edits.module import SyntaxTree, dotted, last_name, named, positional
 from tfdoctor.edits.values import BoundValue, Values
 
+# NumPy's functions that make an array, and the place of its size among their arguments.
 SIZES = {
     "choice": 1, "empty": 0, "full": 0, "integers": 2, "normal": 2, "ones": 0, "randint": 2, "rand": 0, "randn": 0,
     "random": 0, "standard_normal": 0, "uniform": 2, "zeros": 0,
 }  # fmt: skip
-"""NumPy's functions that make an array, and the place of its size among their arguments."""
 
+# Functions and methods whose result has the rows of what they get.
 SAME = frozenset(["array", "asarray", "constant", "convert_to_tensor", "float32", "copy", "astype"])
-"""Functions and methods whose result has the rows of what they get."""
 
 GENERATORS = frozenset(["RandomState", "default_rng"])
 

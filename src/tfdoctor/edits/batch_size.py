@@ -8,8 +8,8 @@ from tfdoctor.edits import whole_numbers
 from tfdoctor.edits.module import SyntaxTree, last_name, named
 from tfdoctor.edits.splice import Declined, Splice
 
+# How many positional arguments stand before the size, by the method.
 POSITIONS = {"batch": 0, "padded_batch": 0, "ragged_batch": 0, "fit": 2}
-"""How many positional arguments stand before the size, by the method."""
 
 KEYWORD = "batch_size"
 

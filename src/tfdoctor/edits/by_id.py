@@ -26,8 +26,8 @@ from tfdoctor.edits.weights import assign_weights
 from tfdoctor.edits.whole_numbers import must_be_the_only_file
 from tfdoctor.recording.program import ProgramRecord
 
+# Takes a file, a line (from 1, or 0 for unknown) and the rule's example; returns splices or raises Declined.
 Kind = Callable[[SyntaxTree, int, str], list[Splice]]
-"""Takes a file, a line (from 1, or 0 for unknown) and the rule's example; returns splices or raises Declined."""
 
 
 def first_of(*kinds: Kind) -> Kind:
@@ -68,6 +68,7 @@ KINDS: dict[str, Kind] = {
     "predict-on-batch": predict_on_batch,
 }
 
+# Take the program record, a file and the rule's example; raise Declined where the record excludes the edit.
 CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {
     "steps-per-execution": must_fill_epochs,
     "run-eagerly-off": must_be_traceable,
@@ -78,4 +79,3 @@ CHECKS: dict[str, Callable[[ProgramRecord, SyntaxTree, str], None]] = {
     "sliding-windows": must_be_of_numbers,
     "own-length": must_have_open_lengths,
 }
-"""Take the program record, a file and the rule's example; raise Declined where the record excludes the edit."""

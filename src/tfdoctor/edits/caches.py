@@ -23,18 +23,15 @@ from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.rebound import assigned, rebound, target
 from tfdoctor.edits.splice import Declined, Splice
 
+# After these the elements differ in each epoch, and a cache would freeze them.
 RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resample"])
-"""After these the elements differ in each epoch, and a cache would freeze them."""
-
-MOVES = frozenset(["shuffle", "repeat"])
-"""Stages that may stand behind the cache of single elements instead."""
-
+MOVES = frozenset(["shuffle", "repeat"])  # Stages that may stand behind the cache of single elements instead
+# Stages that pass on each element, so that a shuffle or a repetition may move behind them.
 PASSING = frozenset(["map", "filter", "with_options", "prefetch"])
-"""Stages that pass on each element, so that a shuffle or a repetition may move behind them."""
 
 MAPPED = re.compile(r"^dataset = dataset\.map\((\w+)")
+# The stage to cache in the rule's example: a mapped function, or the call of a library.
 MADE = re.compile(r"^dataset = (\w+)\(\.\.\.\)")
-"""The stage to cache in the rule's example: a mapped function, or the call of a library."""
 
 
 _ATTRIBUTES = re.compile(r"\.(class_names|file_paths)\b")

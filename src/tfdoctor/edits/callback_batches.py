@@ -9,22 +9,21 @@ from tfdoctor.edits.module import SyntaxTree, is_docstring, last_name, root_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
 
-EPOCHS = 10
-"""Epochs from one call to the next that does its work."""
+EPOCHS = 10  # Epochs from one call to the next that does its work
 
 BY_EPOCH = frozenset(["on_epoch_begin", "on_epoch_end"])
 
 METHODS = frozenset(["on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end"])
 
+# Methods that read a model, or write down what was read, besides those that only log.
 LOOKS = frozenset(
     ["add_histogram", "add_scalar", "append", "as_default", "astype", "copy", "dump", "dumps", "evaluate", "get",
      "get_weights", "imwrite", "keys", "plot", "predict", "predict_on_batch", "record", "reshape", "save",
      "save_weights", "savefig", "test_on_batch", "writerow"]
 )  # fmt: skip
-"""Methods that read a model, or write down what was read, besides those that only log."""
 
+# Modules whose functions leave variables alone, but for those of WRITES.
 MODULES = frozenset(["csv", "json", "logging", "math", "numpy", "os", "tensorflow", "time"])
-"""Modules whose functions leave variables alone, but for those of WRITES."""
 
 WRITES = ("assign", "scatter", "seed", "set_", "shuffle", "update")
 

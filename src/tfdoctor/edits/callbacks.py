@@ -22,8 +22,7 @@ None: with any arguments (https://keras.io/api/callbacks/).
 
 _MODULES = ("keras.callbacks", "tf_keras.callbacks", "tensorflow.keras.callbacks")
 
-_PLACE = 5
-"""Of ``callbacks`` among the positional arguments: fit(x, y, batch_size, epochs, verbose, ...)."""
+_PLACE = 5  # Of ``callbacks`` among the positional arguments: fit(x, y, batch_size, epochs, verbose, ...)
 
 
 def must_see_epochs_only(module: SyntaxTree) -> None:

@@ -14,11 +14,9 @@ from tfdoctor.edits.module import SyntaxTree, last_name, named, positional
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.values import Values, given
 
+# Rows that fit into one batch wherever predict() takes 32 at a time (its default) beside a training step.
 MOST_ROWS = 128
-"""Rows that fit into one batch wherever predict() takes 32 at a time (its default) beside a training step."""
-
-DEFAULT_ROWS = "32"
-"""The batch size of fit() and predict() without one."""
+DEFAULT_ROWS = "32"  # The batch size of fit() and predict() without one
 
 _TRAINED_OTHERWISE = re.compile(
     r"\buse_ema\b|\bsteps_per_execution\b|\.history\b|\bdef (?:fit|predict|train_on_batch)\b"

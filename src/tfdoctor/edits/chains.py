@@ -8,6 +8,7 @@ import libcst as cst
 from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
+# Methods of tf.data.Dataset that return a dataset, without prefetch.
 TRANSFORMATIONS = frozenset(
     [
         "apply",
@@ -39,8 +40,8 @@ TRANSFORMATIONS = frozenset(
         "with_options",
     ]
 )
-"""Methods of tf.data.Dataset that return a dataset, without prefetch."""
 
+# Static methods of tf.data.Dataset that return a dataset.
 MAKERS = frozenset(
     [
         "choose_from_datasets",
@@ -55,7 +56,6 @@ MAKERS = frozenset(
         "zip",
     ]
 )
-"""Static methods of tf.data.Dataset that return a dataset."""
 
 
 def only_call(module: SyntaxTree, line: int, methods: Iterable[str]) -> cst.Call:

@@ -9,17 +9,17 @@ from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined
 from tfdoctor.edits.values import Values
 
+# Functions of TensorFlow that compute each element alone (one_hot adds a dimension at the end).
 ELEMENTWISE = frozenset(
     ["abs", "add", "cast", "clip_by_value", "cos", "divide", "equal", "exp", "greater", "less", "log", "log1p",
      "maximum", "minimum", "multiply", "one_hot", "round", "sigmoid", "sign", "sin", "sqrt", "square", "subtract",
      "tanh"]
 )  # fmt: skip
-"""Functions of TensorFlow that compute each element alone (one_hot adds a dimension at the end)."""
 
 _OTHER_FEATURES = re.compile(r"\b(VarLen|Ragged|Sparse|FixedLenSequence)Feature\b")
 
+# Functions that make a list of columns of a line of text, and of many lines.
 COLUMNS = frozenset(["tensorflow.io.decode_csv", "tensorflow.compat.v1.decode_csv"])
-"""Functions that make a list of columns of a line of text, and of many lines."""
 
 _SYNTAX = (
     cst.BaseNumber, cst.SimpleString, cst.Name, cst.Attribute, cst.Call, cst.BinaryOperation, cst.UnaryOperation,

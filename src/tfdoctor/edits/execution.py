@@ -13,6 +13,7 @@ from tfdoctor.recording.program import ProgramRecord
 
 FUNCTION = "tensorflow.function"
 
+# Arguments of a model's compile().
 COMPILED_WITH = frozenset(
     [
         "jit_compile",
@@ -25,7 +26,6 @@ COMPILED_WITH = frozenset(
         "weighted_metrics",
     ]
 )
-"""Arguments of a model's compile()."""
 
 _STEPS = re.compile(r"steps_per_execution=(\d+)")
 _NOT_COMPILED = re.compile(r"\b(py_function|numpy_function|tf\.print)\b")

@@ -4,12 +4,12 @@ from tfdoctor.edits.splice import Declined
 
 ONCE = "and a graph runs Python only once, when it is traced"
 
+# Built-in functions that only arrange what they get.
 BUILTINS = frozenset(["enumerate", "list", "range", "reversed", "super", "tuple", "zip"])
-"""Built-in functions that only arrange what they get."""
-
+# Built-in functions that need the value or the length of what they get.
 NEED_VALUES = frozenset(["bool", "float", "int", "len", "max", "min", "round", "sorted", "str"])
-"""Built-in functions that need the value or the length of what they get."""
 
+# Methods of tapes, optimizers, metrics, variables and Keras models that work in a graph.
 METHODS = frozenset(
     [
         "add_loss",
@@ -33,8 +33,8 @@ METHODS = frozenset(
         "watch",
     ]
 )
-"""Methods of tapes, optimizers, metrics, variables and Keras models that work in a graph."""
 
+# Parts of TensorFlow with effects outside of the graph, or that make something at each call.
 DENIED = (
     "tensorflow.Variable",
     "tensorflow.compat",
@@ -59,22 +59,15 @@ DENIED = (
     "tensorflow.train",
     "keras.ops.convert_to_numpy",
 )
-"""Parts of TensorFlow with effects outside of the graph, or that make something at each call."""
 
+# Classes of TensorFlow whose objects may be made in a step.
 MADE_IN_STEP = frozenset(["GradientTape", "IndexedSlices", "TensorShape", "TensorArray"])
-"""Classes of TensorFlow whose objects may be made in a step."""
-
-KERAS_CALLS = ("activations", "losses", "ops")
-"""Modules of Keras whose functions and classes have no variables."""
-
+KERAS_CALLS = ("activations", "losses", "ops")  # Modules of Keras whose functions and classes have no variables
+# Ends of the names of Keras' attributes that are lists.
 LISTS = ("variables", "weights", "losses", "metrics", "layers")
-"""Ends of the names of Keras' attributes that are lists."""
-
+# Methods of layers and models that Keras calls in a step.
 CALLED_BY_KERAS = frozenset(["call", "compute_loss", "compute_mask", "compute_metrics", "test_step", "train_step"])
-"""Methods of layers and models that Keras calls in a step."""
-
-BEFORE_STEPS = frozenset(["__init__", "build", "compile"])
-"""Methods that run before the first step."""
+BEFORE_STEPS = frozenset(["__init__", "build", "compile"])  # Methods that run before the first step
 
 
 def must_be_allowed(origin: str, line: str) -> None:

@@ -10,24 +10,23 @@ from tfdoctor.edits.names import is_label
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
 
-STEPS = 100
-"""As in the examples of the rules."""
+STEPS = 100  # As in the examples of the rules
 
+# Functions and methods that only write what they get: print, logging, tf.summary, tqdm, files.
 LOGS = frozenset(
     ["critical", "debug", "error", "flush", "histogram", "image", "info", "print", "scalar", "set_description",
      "set_postfix", "set_postfix_str", "text", "warning", "write"]
 )  # fmt: skip
-"""Functions and methods that only write what they get: print, logging, tf.summary, tqdm, files."""
 
+# Functions and methods without an effect.
 READS = frozenset(
     ["abs", "dict", "enumerate", "float", "format", "int", "item", "items", "join", "len", "list", "max", "mean",
      "min", "norm", "numpy", "perf_counter", "range", "result", "round", "std", "str", "sum", "time", "tolist",
      "tuple", "values", "zip"]
 )  # fmt: skip
-"""Functions and methods without an effect."""
 
+# Functions to which a history may be given after training, besides those of LOGS.
 SHOWS = frozenset(["dump", "dumps", "len", "plot", "savefig", "savetxt"])
-"""Functions to which a history may be given after training, besides those of LOGS."""
 
 _READ_ONLY_MODULES = frozenset(["numpy", "math", "time"])
 

@@ -32,8 +32,8 @@ def must_keep_order(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
         raise Declined(_ORDER)
 
 
+# Windows that are copied into one array: a million of 100 numbers of four bytes take 400 MB.
 MOST_WINDOWS = 1_000_000
-"""Windows that are copied into one array: a million of 100 numbers of four bytes take 400 MB."""
 
 
 def must_be_of_numbers(program: ProgramRecord, _: SyntaxTree, __: str) -> None:

@@ -2,6 +2,7 @@
 
 import libcst as cst
 
+# Syntax without a meaning of its own.
 PUNCTUATION = (
     cst.BaseParenthesizableWhitespace,
     cst.TrailingWhitespace,
@@ -20,8 +21,7 @@ PUNCTUATION = (
     cst.RightCurlyBrace,
 )
 
-"""Syntax without a meaning of its own."""
-
+# Syntax without an effect of its own; its parts are checked.
 PLAIN = (
     cst.BaseNumber,
     cst.SimpleString,
@@ -52,4 +52,3 @@ PLAIN = (
     cst.Expr,
     cst.Del,
 )
-"""Syntax without an effect of its own; its parts are checked."""

@@ -8,8 +8,7 @@ from tfdoctor.edits.chains import MAKERS, TRANSFORMATIONS
 from tfdoctor.edits.module import last_name
 from tfdoctor.edits.names import BoundValue, Names, part_of
 
-PASSED_ON = frozenset(["tqdm", "trange", "Progbar"])
-"""Wrappers of a loop's iterable that pass on its elements."""
+PASSED_ON = frozenset(["tqdm", "trange", "Progbar"])  # Wrappers of a loop's iterable that pass on its elements
 
 
 class Tensors(Names):

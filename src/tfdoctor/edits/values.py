@@ -10,17 +10,17 @@ from tfdoctor.edits.tensors import Tensors
 
 __all__ = ["BoundValue", "Values", "given"]
 
+# Classes and functions of Keras that make a model.
 MODELS = frozenset(["Functional", "Model", "Sequential", "clone_model", "load_model"])
-"""Classes and functions of Keras that make a model."""
 
+# Methods that change a list, a dictionary or an array in place.
 MUTATORS = frozenset(
     ["append", "clear", "extend", "fill", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort",
      "update"]
 )  # fmt: skip
-"""Methods that change a list, a dictionary or an array in place."""
 
+# Attributes that Keras keeps in a variable, which a graph reads anew in each step.
 RATES = frozenset(["learning_rate", "lr"])
-"""Attributes that Keras keeps in a variable, which a graph reads anew in each step."""
 
 
 class Values(Tensors):

@@ -16,8 +16,8 @@ from tfdoctor.edits.module import SyntaxTree, is_docstring
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.values import Values
 
+# Of a mixture in a loop: both lists of weights, the loop over their numbers, and ``set_weights``.
 LOOP_STATEMENTS = 4
-"""Of a mixture in a loop: both lists of weights, the loop over their numbers, and ``set_weights``."""
 
 
 @dataclass(frozen=True, slots=True)

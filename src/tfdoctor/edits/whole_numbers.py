@@ -10,8 +10,8 @@ from tfdoctor.edits.names import is_label
 from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.recording.program import ProgramRecord
 
+# Returns the argument of a call that is to be changed; None of a call that has none.
 NumberOf = Callable[[cst.Call], cst.BaseExpression | None]
-"""Returns the argument of a call that is to be changed; None of a call that has none."""
 
 
 def replaced(

@@ -11,11 +11,11 @@ from tfdoctor.edits.names import Names
 from tfdoctor.edits.splice import Declined, Splice
 
 CONVOLUTIONS = ("Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose")
+# By Keras' layer, the argument that is its width; it is also the first one.
 KEYWORDS = {
     **dict.fromkeys((*CONVOLUTIONS, "SeparableConv1D", "SeparableConv2D"), "filters"),
     **dict.fromkeys(("Dense", "LSTM", "GRU", "SimpleRNN"), "units"),
 }
-"""By Keras' layer, the argument that is its width; it is also the first one."""
 
 
 def width(module: SyntaxTree, line: int, widths: tuple[int, int], others: Sequence[str]) -> list[Splice]:

@@ -21,32 +21,22 @@ from tfdoctor.trace.names import EVENTS_DROPPED
 
 FEW_STEPS = FEWEST_STEPS
 
-UNEVEN = 0.25
-"""Half of the steps differ by more than this share of the median: the figures are of a mixture."""
-
-LEFT_OUT = 0.5
-"""Share of the traced time in outlier steps: above it the steady steps no longer represent the run."""
-
-NEARLY_ALL = 0.8
-"""Share of the traced time in outlier steps from which the figures describe hardly any of the run."""
-
-SLOWED = 0.10
-"""Profiling made the steps this much slower than those before it: short operations are overstated."""
-
+UNEVEN = 0.25  # Half of the steps differ by more than this share of the median: the figures are of a mixture
+LEFT_OUT = 0.5  # Share of the traced time in outlier steps: above it the steady steps no longer represent the run
+NEARLY_ALL = 0.8  # Share of the traced time in outlier steps from which the figures describe hardly any of the run
+SLOWED = 0.10  # Profiling made the steps this much slower than those before it: short operations are overstated
+# Steps below this, in ms, may be mostly the profiler's cost where none was timed without it: of JAX 0.11.2 on an
+# NVIDIA H100 (2026-11-22), steps of 0.17 and 0.63 ms took 0.8 and 0.9 ms when traced; of 3.4 ms 3.9, of 3.9 ms 4.1.
 SHORT_MS = 1.0
-"""Steps below this, in ms, may be mostly the profiler's cost where none was timed without it: of JAX 0.11.2 on
-an NVIDIA H100 (2026-11-22), steps of 0.17 and 0.63 ms took 0.8 and 0.9 ms when traced; of 3.4 ms 3.9, of 3.9 ms
-4.1."""
-
+# Share of the run, in waiting for child processes, from which a run that does not train is about them.
 MATTERS = 0.1
-"""Share of the run, in waiting for child processes, from which a run that does not train is about them."""
 
 CONFIRM = "confirm with a timer before you change anything"
 
+# The limits from which a measured doubt lowers the trust in a report.
 LIMITS: Mapping[str, float] = MappingProxyType(
     {"steps": FEW_STEPS, "uneven": UNEVEN, "slowed": SLOWED, "busy_cores": BUSY_CORES}
 )
-"""The limits from which a measured doubt lowers the trust in a report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,8 @@ from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
 from tfdoctor.fleet.worker import FORK_SERVERS, task
 from tfdoctor.terms.errors import InputError
 
-CONNECT_S = 10
-"""A scheduler that does not answer for so long is not there."""
-
-
-Tell = Callable[[str], None]
-"""Shows a sentence to the user."""
+CONNECT_S = 10  # A scheduler that does not answer for so long is not there
+Tell = Callable[[str], None]  # Shows a sentence to the user
 
 
 def this_machine() -> int:

@@ -15,8 +15,8 @@ from tfdoctor.fleet.table import FleetTable, known_sizes
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.rulebook.config import Config
 
+# Failures that another attempt does not change, as long as the files do not change.
 FINAL = ("", Failure.UNREADABLE.value)
-"""Failures that another attempt does not change, as long as the files do not change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,11 +25,9 @@ from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.humanize import milliseconds, quantity
 from tfdoctor.terms.units import nbytes
 
+# Memory that reading a trace takes at most, per byte of it, and what Python and its libraries take.
 BYTES_PER_BYTE, BASE_BYTES = 6, 200_000_000
-"""Memory that reading a trace takes at most, per byte of it, and what Python and its libraries take."""
-
-FORK = multiprocessing.get_context("fork")
-"""Safe here: the server has one thread."""
+FORK = multiprocessing.get_context("fork")  # Safe here: the server has one thread
 
 
 def main() -> None:

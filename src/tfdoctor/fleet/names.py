@@ -11,11 +11,9 @@ from tfdoctor.recording.collection import RUN
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.stored.files import NAMES
 
+# A folder that is named by a date or a number, and not by its program.
 DATED = re.compile(r"(attempt|exp|experiment|run|trial|try|v|version)?[-_]?\d[\d_.:T-]*", re.IGNORECASE)
-"""A folder that is named by a date or a number, and not by its program."""
-
-PARTS = 2
-"""Folders in the name of a job."""
+PARTS = 2  # Folders in the name of a job
 
 NS_PER_S = 1e9
 MS_PER_HOUR = 3_600_000.0

@@ -20,23 +20,13 @@ from tfdoctor.remote.filesystem import Action, Remote, is_url, opened
 from tfdoctor.stored.files import NAMES
 from tfdoctor.terms.errors import InputError
 
-MAGIC = re.compile(r"[*?\\[]")
-"""What makes a path a pattern."""
-
-MARKS = frozenset((MANIFEST, PROGRAM, SAMPLES))
-"""Files whose folder is a recording."""
-
-REPORTS = (".json", ".json.gz")
-"""How a place ends that means reports instead of recordings."""
-
-RUNS_OF = "/plugins/profile"
-"""Where TensorBoard keeps run folders, below a log directory."""
-
-INNER = (WORKERS, PROCESSES)
-"""Folders inside a recording that hold those of single processes."""
-
+MAGIC = re.compile(r"[*?\\[]")  # What makes a path a pattern
+MARKS = frozenset((MANIFEST, PROGRAM, SAMPLES))  # Files whose folder is a recording
+REPORTS = (".json", ".json.gz")  # How a place ends that means reports instead of recordings
+RUNS_OF = "/plugins/profile"  # Where TensorBoard keeps run folders, below a log directory
+INNER = (WORKERS, PROCESSES)  # Folders inside a recording that hold those of single processes
+# What filesystems say of a file that changes with its content.
 CHANGES = ("ETag", "etag", "generation", "content_md5", "mtime", "LastModified", "last_modified")
-"""What filesystems say of a file that changes with its content."""
 
 
 @dataclass(frozen=True, slots=True)

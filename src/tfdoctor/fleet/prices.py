@@ -6,8 +6,7 @@ from typing import Self
 
 from tfdoctor.terms.errors import ConfigError
 
-LOWEST, HIGHEST = 0.0001, 100_000.0
-"""US dollars per hour: less than a virtual core, more than any device."""
+LOWEST, HIGHEST = 0.0001, 100_000.0  # US dollars per hour: less than a virtual core, more than any device
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from tfdoctor.terms.replacement import replace_file, replaced, unwritten
 
 ROWS, PARQUET, PAGES = "runs.jsonl", "runs.parquet", "reports"
 
-NAME = 16
-"""Hexadecimal digits of a digest in the name of a page: two of a million recordings share none."""
+NAME = 16  # Hexadecimal digits of a digest in the name of a page: two of a million recordings share none
 
 TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
 
@@ -38,6 +37,7 @@ FINDING = pa.struct(
 
 OWN_PAGE = re.compile(rf"[0-9a-f]{{{NAME}}}\.html")
 
+# The columns of the Parquet file; docs/reference/fleet.md describes them.
 SCHEMA = pa.schema(
     {
         **dict.fromkeys(("place", "key", "stamp"), TEXT),
@@ -63,7 +63,6 @@ SCHEMA = pa.schema(
         **dict.fromkeys(("wasted_usd_per_hour", "wasted_usd"), REAL),
     }
 )
-"""The columns of the Parquet file; docs/reference/fleet.md describes them."""
 
 
 class FleetTable:

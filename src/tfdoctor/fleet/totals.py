@@ -19,8 +19,8 @@ from tfdoctor.fleet import names
 from tfdoctor.fleet.prices import DevicePrices
 from tfdoctor.terms.verdict import Bound
 
+# Share of the runs that must have a known length to rank all by device-hours: others would come last unseen.
 MOST = 0.9
-"""Share of the runs that must have a known length to rank all by device-hours: others would come last unseen."""
 
 
 def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, str], left: int = 0) -> FleetReport:

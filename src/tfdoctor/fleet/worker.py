@@ -15,8 +15,8 @@ from tfdoctor import __version__, own_python
 from tfdoctor.diagnosis.fleet_report import Failure
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
 
+# For one recording, on machines with more workers than memory for them: enough for a trace of 150 MB.
 LEAST_BYTES = 1_000_000_000
-"""For one recording, on machines with more workers than memory for them: enough for a trace of 150 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,7 @@ class ForkServers:
             server.process.kill()
 
 
-FORK_SERVERS = ForkServers()
-"""Those of this worker."""
+FORK_SERVERS = ForkServers()  # Those of this worker
 
 
 def task(job: RecordingJob) -> ExaminedRecording:

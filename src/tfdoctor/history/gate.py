@@ -21,17 +21,10 @@ from tfdoctor.diagnosis.history_report import ChangePoint, RegressionCheck
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.student_t import student
 
-FEWEST = 5
-"""Runs below which nothing is decided: of 4, the spread is as good as unknown."""
-
-NORMAL = 1.4826
-"""Standard deviation of a normal distribution for its median absolute deviation."""
-
-EFFICIENCY = 0.37
-"""Of the median absolute deviation, relative to the standard deviation of normal noise."""
-
-OF_MEDIAN = 1.57
-"""Variance of the median of normal noise, relative to that of the mean: pi / 2."""
+FEWEST = 5  # Runs below which nothing is decided: of 4, the spread is as good as unknown
+NORMAL = 1.4826  # Standard deviation of a normal distribution for its median absolute deviation
+EFFICIENCY = 0.37  # Of the median absolute deviation, relative to the standard deviation of normal noise
+OF_MEDIAN = 1.57  # Variance of the median of normal noise, relative to that of the mean: pi / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +60,8 @@ def reference(changes: Sequence[ChangePoint], starts: Sequence[int], window: tup
     return UsualRuns(begin, end, why)
 
 
+# Relative difference up to which a level counts as the former one: medians of few runs of 2 % noise differ so.
 SAME_LEVEL = 0.02
-"""Relative difference up to which a level counts as the former one: medians of few runs of 2 % noise differ so."""
 
 SINCE_CHANGE = "since the level changed"
 SINCE_ACCEPTED = "since the accepted change"

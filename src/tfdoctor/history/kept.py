@@ -13,8 +13,7 @@ from tfdoctor.terms.replacement import replace_file, unwritten
 
 SCHEMA = 1
 
-NAME = "tfdoctor-history.json"
-"""Of the file, in the current folder."""
+NAME = "tfdoctor-history.json"  # Of the file, in the current folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,9 +139,9 @@ def _accepted_near(at: int, runs: Sequence[HistoryRun], accepted: Sequence[Accep
     return None
 
 
+# Runs by which a change point may lie beside the commit that made the change, where that is little more than the
+# noise.
 NEAR = 2
-"""Runs by which a change point may lie beside the commit that made the change, where that is little more than the
-noise."""
 
 
 def is_of(commit: str, run: HistoryRun) -> bool:
@@ -211,5 +211,4 @@ def _notes(read: Sequence[ReadRun]) -> Iterator[str]:
                 yield f"with {at}, {name} changed from {before[name]} to {value}"
 
 
-SHORT = 9
-"""Characters of a commit's hash that are shown: git's own number in a large repository."""
+SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository

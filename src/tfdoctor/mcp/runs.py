@@ -24,11 +24,8 @@ from tfdoctor.stored.report import settled
 from tfdoctor.terms.errors import ConfigError, InputError
 from tfdoctor.terms.text import name
 
-MOST_RUNS = 50
-"""Recordings in a list, the newest first: more would fill a model's context."""
-
-DEEP = 6
-"""Folders below a served one in which recordings are looked for."""
+MOST_RUNS = 50  # Recordings in a list, the newest first: more would fill a model's context
+DEEP = 6  # Folders below a served one in which recordings are looked for
 
 CUT = "\n… cut here.\n"
 

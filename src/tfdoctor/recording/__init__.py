@@ -34,12 +34,11 @@ class Recording:
     program: ProgramRecord | None
     samples: tuple[MachineSample, ...]
     notes: tuple[str, ...]
+    # The recordings of all workers, chief first, if there are several; this recording is then the chief's.
     workers: tuple[Path, ...] = ()
-    """The recordings of all workers, chief first, if there are several; this recording is then the chief's."""
-    damage: tuple[str, ...] = ()
-    """The notes that say what could not be read."""
+    damage: tuple[str, ...] = ()  # The notes that say what could not be read
+    # What the process that is shown did in its whole life; None where that was not recorded.
     run: RunLog | None = None
-    """What the process that is shown did in its whole life; None where that was not recorded."""
 
     @classmethod
     def open(cls, path: str | Path) -> Self:

@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 
 from tfdoctor.recording.field_types import Amount, Count, Exact, Positive
 
-LoopPlace = tuple[str, int]
-"""A line of the user's source: its file and number."""
-
-LongUntraced = tuple[int, float]
-"""The number of a step outside of the window, and its duration in ms."""
+LoopPlace = tuple[str, int]  # A line of the user's source: its file and number
+LongUntraced = tuple[int, float]  # The number of a step outside of the window, and its duration in ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +62,13 @@ class Candidate:
     at: LoopPlace | None = None
 
 
+# Times the median traced step from which untraced ones were slowed by something else: 1.19 is common on a machine
+# that other programs use as well.
 SLOWED = 1.25
-"""Times the median traced step from which untraced ones were slowed by something else: 1.19 is common on a
-machine that other programs use as well."""
-
-
+# Untraced passes over the data that show how one begins: the first of the run begins slowly for other reasons.
 FEWEST_PASSES = 2
-"""Untraced passes over the data that show how one begins: the first of the run begins slowly for other reasons."""
-
+# Times the median from which an untraced step is told by its number, and how many of them at most.
 LONG_TOLD, MOST_TOLD = 2.0, 40
-"""Times the median from which an untraced step is told by its number, and how many of them at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +158,7 @@ class ZeroRate:
     at: LoopPlace | None = None
 
 
-TimedType = tuple[str, int, float]
-"""A type of operations, their number and their time in ms."""
+TimedType = tuple[str, int, float]  # A type of operations, their number and their time in ms
 
 
 @dataclass(frozen=True, slots=True)

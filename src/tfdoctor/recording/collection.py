@@ -10,14 +10,12 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.workers import WORKERS
 
+# Folders between a log directory and its runs: logs/fit/<time>/plugins/profile/<run>. Recordings lie as deep.
 DEPTH = 2
-"""Folders between a log directory and its runs: logs/fit/<time>/plugins/profile/<run>. Recordings lie as deep."""
-
+# How profilers name a run folder, by the machine's own time.
 RUN = re.compile(r"(\d{4})_(\d\d)_(\d\d)_(\d\d)_(\d\d)_(\d\d)")
-"""How profilers name a run folder, by the machine's own time."""
-
+# The manifest of a recording, and those of its workers where it has no other.
 MARKS = (MANIFEST, f"{WORKERS}/*/{MANIFEST}")
-"""The manifest of a recording, and those of its workers where it has no other."""
 
 
 def newest(path: Path, notes: Notes) -> Path:

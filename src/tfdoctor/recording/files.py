@@ -15,21 +15,16 @@ from tfdoctor.recording.typed import Misfit, read
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import MOST_ROWS_BYTES, NotReadableError, content, opened, text, unpacked
 
-Json = dict[str, Any]
-"""A JSON object of a file, before it is read into a dataclass."""
+Json = dict[str, Any]  # A JSON object of a file, before it is read into a dataclass
 
 T = TypeVar("T")
 
 MANIFEST, PROGRAM, SAMPLES, AGENT = ("tfdoctor.json", "program.json.gz", "samples.jsonl", "agent.json")
 TRACES = "*.xplane.pb"
-MOST_PROGRAM_BYTES = 256 * 2**20
-"""Of a program, unpacked: ResNet50's 37,789 operations in 863 graphs have 12 MB."""
-
+MOST_PROGRAM_BYTES = 256 * 2**20  # Of a program, unpacked: ResNet50's 37,789 operations in 863 graphs have 12 MB
+# The version of the format of `program.json.gz` that is read: see SCHEMA of the agent's program.py.
 PROGRAM_SCHEMA = 1
-"""The version of the format of `program.json.gz` that is read: see SCHEMA of the agent's program.py."""
-
-RUNS = "plugins/profile/*"
-"""Where TensorBoard finds traces: one folder for each run, with one file for each host."""
+RUNS = "plugins/profile/*"  # Where TensorBoard finds traces: one folder for each run, with one file for each host
 
 
 def json_object(path: Path, notes: Notes) -> Json | None:

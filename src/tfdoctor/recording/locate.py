@@ -24,10 +24,8 @@ class RecordingFiles:
     manifest: Path | None = None
     program: Path | None = None
     samples: Path | None = None
-    agent: AgentState | None = None
-    """The agent's state that is not in the manifest because tfdoctor was killed."""
-    process: Path | None = None
-    """The folder with what the process did in its whole life."""
+    agent: AgentState | None = None  # The agent's state that is not in the manifest because tfdoctor was killed
+    process: Path | None = None  # The folder with what the process did in its whole life
 
     @classmethod
     def find(cls, path: Path, notes: Notes) -> Self:

@@ -24,8 +24,7 @@ from tfdoctor.recording.typed import Misfit, read
 
 SCHEMA = 1
 
-OLD_KEYS = {"guest_errors": "agent_errors"}
-"""Former keys (before 22 November 2026) and their present names."""
+OLD_KEYS = {"guest_errors": "agent_errors"}  # Former keys (before 22 November 2026) and their present names
 
 
 class MissingPart(StrEnum):
@@ -38,11 +37,8 @@ class MissingPart(StrEnum):
     GRAPHS = "graphs"
 
 
-BY_COST = "cost"
-"""The reason of a window that had cost the run as much as it may."""
-
-NOT_TRACED = (MissingPart.TRACE, MissingPart.STEPS)
-"""Without one of these, the recording has no traced step."""
+BY_COST = "cost"  # The reason of a window that had cost the run as much as it may
+NOT_TRACED = (MissingPart.TRACE, MissingPart.STEPS)  # Without one of these, the recording has no traced step
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +151,7 @@ class WrittenFiles:
     names: tuple[str, ...] = ()
 
 
-SCRIPT = ".py"
-"""How the word of a command ends that names a training script."""
+SCRIPT = ".py"  # How the word of a command ends that names a training script
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 from tfdoctor.terms.text import legible
 
-NAMED = 3
-"""How many damaged values a note names."""
+NAMED = 3  # How many damaged values a note names
 
 
 @dataclass(slots=True)

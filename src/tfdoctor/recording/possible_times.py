@@ -8,8 +8,8 @@ from tfdoctor.recording.run_log import RUN_LOG, RunLog
 
 NS_PER_MS = 1e6
 
+# Times may be so many times what they are a part of, and so much more: they are told when a sample is taken.
 SLACK, SLACK_MS = 1.5, 5000.0
-"""Times may be so many times what they are a part of, and so much more: they are told when a sample is taken."""
 
 
 def possible(log: RunLog | None, manifest: Manifest | None, notes: Notes) -> RunLog | None:

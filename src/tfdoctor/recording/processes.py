@@ -16,8 +16,7 @@ from tfdoctor.terms.files import is_below
 
 PROCESSES = "processes"
 
-RUN_FILES = (RUN_LOG, RUN_NOW)
-"""The account of a process, from its start on."""
+RUN_FILES = (RUN_LOG, RUN_NOW)  # The account of a process, from its start on
 
 
 @dataclass(frozen=True, slots=True)

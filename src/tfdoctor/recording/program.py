@@ -10,26 +10,15 @@ from typing import Annotated, Generic, TypeVar
 
 from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Amount, Bounds, Constant, Count, Exact
 
-DIGITS = 8
-"""Of the hash of a line; the agent writes as many."""
-
-SourceLine = tuple[str, int]
-"""A file of the user and a line number in it."""
-
+DIGITS = 8  # Of the hash of a line; the agent writes as many
+SourceLine = tuple[str, int]  # A file of the user and a line number in it
+# A line: in the record a SourceLine, as which `typed` reads it, in facts a location that reports show.
 At = TypeVar("At")
-"""A line: in the record a SourceLine, as which `typed` reads it, in facts a location that reports show."""
-
+# dtype and shape; None in a shape is an unknown dimension, None as the shape an unknown rank.
 TensorType = tuple[str, tuple[int | None, ...] | None]
-"""dtype and shape; None in a shape is an unknown dimension, None as the shape an unknown rank."""
-
-Setting = bool | int | float | str
-"""A value of an option of tf.data."""
-
-Number = Annotated[int, LOOSE, Bounds(least=0)]
-"""An integer that the user passed to fit, perhaps of numpy."""
-
-Size = Annotated[int, LOOSE, Bounds(least=1)]
-"""An integer that may not be zero, perhaps of numpy."""
+Setting = bool | int | float | str  # A value of an option of tf.data
+Number = Annotated[int, LOOSE, Bounds(least=0)]  # An integer that the user passed to fit, perhaps of numpy
+Size = Annotated[int, LOOSE, Bounds(least=1)]  # An integer that may not be zero, perhaps of numpy
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +163,8 @@ class DatasetParameters:
     cycle_length: int | None = None  # files that an interleave reads from; -1 is AUTOTUNE
 
 
+# File systems across a network, by the type of their mount (proc_pid_mountinfo(5)). What hands a folder of the host
+# to a container or a virtual machine (9p, virtiofs, overlay) is none: what lies beneath is not known.
 NETWORKS = {
     "nfs": "NFS", "nfs4": "NFS", "cifs": "SMB", "smb3": "SMB", "lustre": "Lustre", "ceph": "CephFS",
     "fuse.ceph": "CephFS", "fuse.ceph-fuse": "CephFS", "glusterfs": "GlusterFS", "fuse.glusterfs": "GlusterFS",
@@ -182,8 +173,6 @@ NETWORKS = {
     "fuse.goofys": "goofys", "fuse.blobfuse": "BlobFuse", "fuse.blobfuse2": "BlobFuse",
     "fuse.rclone": "rclone", "fuse.sshfs": "SSHFS",
 }  # fmt: skip
-"""File systems across a network, by the type of their mount (proc_pid_mountinfo(5)). What hands a folder of the
-host to a container or a virtual machine (9p, virtiofs, overlay) is none: what lies beneath is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,10 @@ from typing import Any
 from tfdoctor.recording.field_types import Bounds
 from tfdoctor.terms.text import as_read, name
 
-DIGITS = 19
-"""Digits of the greatest number of 64 bits."""
-
-NOT_FINITE = ("inf", "-inf", "nan")
-"""How a constant is written for which JSON has no number."""
-
+DIGITS = 19  # Digits of the greatest number of 64 bits
+NOT_FINITE = ("inf", "-inf", "nan")  # How a constant is written for which JSON has no number
+# Converts a JSON value; the list collects the places of values that were left out.
 Reader = Callable[[object, list[str]], Any]
-"""Converts a JSON value; the list collects the places of values that were left out."""
 
 
 class Misfit(Exception):  # noqa: N818 - damage in a file, caught where the file is read

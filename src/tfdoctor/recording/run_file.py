@@ -27,6 +27,7 @@ from tfdoctor.recording.typed import Misfit, read
 
 KIND, DROPPED = "kind", "dropped"
 
+# The dataclass of each kind of line.
 KINDS: dict[str, type] = {
     "process": RunProcess,
     "call": CallPlace,
@@ -40,7 +41,6 @@ KINDS: dict[str, type] = {
     "framework": RunFramework,
     "end": ProcessEnd,
 }
-"""The dataclass of each kind of line."""
 
 T = TypeVar("T")
 

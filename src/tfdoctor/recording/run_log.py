@@ -18,8 +18,7 @@ RUN_LOG, RUN_NOW = "run.jsonl", "run-now.json"
 
 TENSORFLOW = "tensorflow"
 
-Line = tuple[str, int]
-"""A line of the user's source: its file and number."""
+Line = tuple[str, int]  # A line of the user's source: its file and number
 
 
 @dataclass(frozen=True, slots=True)

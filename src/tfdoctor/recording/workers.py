@@ -10,8 +10,7 @@ from tfdoctor.terms.files import is_below
 
 WORKERS = "workers"
 
-NAMED = 8
-"""How many workers a note names; the report lists all."""
+NAMED = 8  # How many workers a note names; the report lists all
 
 
 def of(path: Path) -> tuple[Path, ...]:

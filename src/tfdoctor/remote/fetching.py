@@ -18,20 +18,15 @@ from tfdoctor.terms.errors import InputError
 
 TRIALS = "trials.json"
 
+# Of one file: a server may send without end, and larger traces need more memory than most machines have.
 MOST_BYTES = 8 * 2**30
-"""Of one file: a server may send without end, and larger traces need more memory than most machines have."""
-
+# A server may also never come to an end of a small file: seconds for its start, and bytes in each after that.
 PATIENCE_S, SLOWEST = 60.0, 10_000
-"""A server may also never come to an end of a small file: seconds for its start, and bytes in each after that."""
 
 OF_RECORDING = frozenset((MANIFEST, PROGRAM, SAMPLES, AGENT, TRIALS, *RUN_FILES))
 TRACE = ".xplane.pb"
-FILES = (TRACE, ".json", ".html", ".htm", ".pb", ".gz")
-"""How the names of files end that are read by themselves."""
-
-
-_COPIES: dict[Path, str] = {}
-"""The URLs of the copies that this command has made."""
+FILES = (TRACE, ".json", ".html", ".htm", ".pb", ".gz")  # How the names of files end that are read by themselves
+_COPIES: dict[Path, str] = {}  # The URLs of the copies that this command has made
 
 
 def is_copy(path: Path) -> bool:

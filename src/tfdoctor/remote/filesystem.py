@@ -9,20 +9,17 @@ from typing import Any, NamedTuple, TypeVar
 
 from tfdoctor.terms.errors import InputError
 
+# At least two letters before "://": one is a drive of Windows.
 URL = re.compile(r"[a-z][a-z0-9+.-]+://.*", re.DOTALL | re.IGNORECASE)
-"""At least two letters before "://": one is a drive of Windows."""
-
+# The optional dependencies of a scheme.
 EXTRAS = {"gs": "gcs", "gcs": "gcs", "s3": "s3", "s3a": "s3", "az": "azure", "abfs": "azure", "abfss": "azure"}
-"""The optional dependencies of a scheme."""
+ATTEMPTS = 3  # A connection that is cut in the middle is tried again; the packages for buckets do so by themselves
 
-ATTEMPTS = 3
-"""A connection that is cut in the middle is tried again; the packages for buckets do so by themselves."""
-
+# What errors of the connection mean, and what to do; those of a filesystem's package have them as their cause.
 CAUSES: Mapping[type[BaseException], tuple[str, str]] = {
     ConnectionRefusedError: ("the server refuses the connection", "check the port, and that the server runs"),
     socket.gaierror: ("the host is unknown", "check the name of the host, and the connection to the network"),
 }
-"""What errors of the connection mean, and what to do; those of a filesystem's package have them as their cause."""
 
 T = TypeVar("T")
 

@@ -160,5 +160,4 @@ def _upload(file: Path, url: str) -> None:
     place.attempt(Action.WRITE, put)
 
 
-UPLOADS = Uploads()
-"""Those of the command that runs."""
+UPLOADS = Uploads()  # Those of the command that runs

@@ -14,8 +14,8 @@ import numpy as np
 
 BUNDLE = "plotly.js.gz"
 
+# RFC 1924's, with ``,`` for ``<``: so the text can neither close nor open an element.
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
-"""RFC 1924's, with ``,`` for ``<``: so the text can neither close nor open an element."""
 
 
 @cache

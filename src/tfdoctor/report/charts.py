@@ -19,26 +19,13 @@ from tfdoctor.report.tiles import TreemapTile, tiles
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, milliseconds, number
 
-STEPS_SHOWN = 400
-"""More bars than that are thinner than a pixel on a phone."""
-
-TALLEST_OUTLIER = 2.5
-"""Times the median: taller bars are cut there and say their time, or the others would be flat."""
-
-GAPS_UP_TO = 100
-"""Bars; between more of them gaps would be thinner than a pixel and flicker."""
-
-LABELLED_OUTLIERS = 4
-"""More of them would write over each other on a phone; all have their time on hovering."""
-
-TIMES_SIDE_BY_SIDE = 6
-"""Times that fit above the steps in a row on a phone, each about 60 of 350 pixels wide."""
-
-_LABEL = 26
-"""Characters of a stage name in the chart: what fits on a phone."""
-
-_TILE = 16
-"""Characters of a line in a tile of the treemap."""
+STEPS_SHOWN = 400  # More bars than that are thinner than a pixel on a phone
+TALLEST_OUTLIER = 2.5  # Times the median: taller bars are cut there and say their time, or the others would be flat
+GAPS_UP_TO = 100  # Bars; between more of them gaps would be thinner than a pixel and flicker
+LABELLED_OUTLIERS = 4  # More of them would write over each other on a phone; all have their time on hovering
+TIMES_SIDE_BY_SIDE = 6  # Times that fit above the steps in a row on a phone, each about 60 of 350 pixels wide
+_LABEL = 26  # Characters of a stage name in the chart: what fits on a phone
+_TILE = 16  # Characters of a line in a tile of the treemap
 
 _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder": "normal"}
 

@@ -10,8 +10,8 @@ from tfdoctor.terms.kinds import DeviceKind, EnergySource
 from tfdoctor.terms.units import grams_co2, watts
 from tfdoctor.terms.verdict import Bound
 
+# What a counter counts, and whose it is.
 COUNTED = {EnergySource.GPU: ("GPU board", "NVML"), EnergySource.CPU: ("CPU package", "RAPL")}
-"""What a counter counts, and whose it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from tfdoctor.diagnosis import Diagnosis, Relationship, Result
 from tfdoctor.terms.verdict import Effect, Finding
 
-MOST = 0.5
-"""Share of a stage's ceiling that its causes must save: below it, most of its time has another cause."""
+MOST = 0.5  # Share of a stage's ceiling that its causes must save: below it, most of its time has another cause
 
 
 @dataclass(frozen=True, slots=True)

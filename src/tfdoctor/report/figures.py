@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 from tfdoctor.report.tables import Grid
 
+# What plotly takes for a little HTML or LaTeX.
 MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
-"""What plotly takes for a little HTML or LaTeX."""
 
 
 @dataclass(frozen=True, slots=True)

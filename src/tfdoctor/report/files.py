@@ -9,8 +9,8 @@ from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.replacement import replace_file, unwritten
 from tfdoctor.terms.text import uncommanding, uncommanding_json
 
+# What jobs print, by the ends of the names of files: no line of it is to command a CI runner.
 UNCOMMANDING = {".md": uncommanding, ".json": uncommanding_json, ".sarif": uncommanding_json}
-"""What jobs print, by the ends of the names of files: no line of it is to command a CI runner."""
 
 
 def write(diagnosis: Diagnosis, folder: Path, names: Iterable[str], prefix: str = "") -> tuple[Path, ...]:

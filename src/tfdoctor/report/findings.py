@@ -256,8 +256,8 @@ def _changes(result: Result, finding: Finding, where: str) -> Iterator[ChangeEnt
             yield ChangeEntry(action, text.block(edit.after), at, before, elsewhere)
 
 
+# Of the finding of a general rule.
 ONLY_TAKES = "A change saves at most this time: it may spare a part of it alone."
-"""Of the finding of a general rule."""
 
 
 def _how(result: Result, finding: Finding) -> str:

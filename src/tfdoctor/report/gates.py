@@ -10,11 +10,9 @@ from tfdoctor.terms.humanize import UNKNOWN, counted, location, quantity, quanti
 
 KNOWN = "known (in the baseline)"
 
+# In place of an interval: of what is measured once, and of a figure of which a part is unknown.
 ONE_FIGURE, BOUNDS = "one figure", "between these for certain"
-"""In place of an interval: of what is measured once, and of a figure of which a part is unknown."""
-
-NAMED = 5
-"""Findings that are gone and named; the JSON report has all."""
+NAMED = 5  # Findings that are gone and named; the JSON report has all
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from tfdoctor.terms.humanize import counted, milliseconds, time_span
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import Cell
 
-NAMED = 4
-"""Hosts that a cell names; the JSON report has all."""
+NAMED = 4  # Hosts that a cell names; the JSON report has all
 
 
 @dataclass(frozen=True, slots=True)

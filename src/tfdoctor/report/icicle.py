@@ -16,11 +16,8 @@ from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, location, milliseconds, share
 
-NO_LINE = "no line of the program"
-"""The label of time in which no line of the user's ran."""
-
-LEAST = 0.002
-"""Share of the run below which a line has no box: it would be two pixels wide."""
+NO_LINE = "no line of the program"  # The label of time in which no line of the user's ran
+LEAST = 0.002  # Share of the run below which a line has no box: it would be two pixels wide
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,7 @@ class BarSegment:
         return self.fraction < LITTLE
 
 
-LITTLE = 0.01
-"""Share of the step."""
+LITTLE = 0.01  # Share of the step
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +217,8 @@ _COUNTING = {
     DeviceKind.GPU: "Union over the streams of each GPU; copies do not count as kernels",
     DeviceKind.TPU: "Busiest core; waiting for asynchronous copies does not count as compute",
 }
+# What the figures cover where the trace has no steps.
 _WITHOUT_STEPS = {DeviceKind.GPU: "in the whole trace", DeviceKind.TPU: "per program run"}
-"""What the figures cover where the trace has no steps."""
 
 
 def _device_time(diagnosis: Diagnosis) -> DeviceTime | None:
@@ -263,8 +262,7 @@ def _subject(diagnosis: Diagnosis) -> tuple[tuple[str, str], ...]:
     return tuple(entry for entry in entries if first.get(entry[0].casefold()) is entry)
 
 
-FIRST = ("tensorflow", "keras")
-"""The versions that stand before the others, which are in the order of their names."""
+FIRST = ("tensorflow", "keras")  # The versions that stand before the others, which are in the order of their names
 
 
 def _versions(framework: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from tfdoctor.terms.kinds import Phase
 
+# After Okabe and Ito, darkened until each reaches 3:1 against the light and the dark page.
 PART_COLOURS = MappingProxyType(
     {
         "input": "#d55e00",
@@ -16,8 +17,8 @@ PART_COLOURS = MappingProxyType(
         "unknown": "#69717c",
     }
 )
-"""After Okabe and Ito, darkened until each reaches 3:1 against the light and the dark page."""
 
+# As those of the parts: training steps as computing, preparing data as waiting for input.
 PHASE_COLOURS = MappingProxyType(
     {
         Phase.START: "#7f8791",
@@ -37,19 +38,15 @@ PHASE_COLOURS = MappingProxyType(
         Phase.UNNAMED: "#69717c",
     }
 )
-"""As those of the parts: training steps as computing, preparing data as waiting for input."""
 
 CRITICAL_STAGE = PART_COLOURS["input"]
 OTHER_STAGE = PART_COLOURS["between"]
 LIGHT_PAGE = "#ffffff"
 DARK_PAGE = "#14171c"
 
+# One hue from light to dark: reads the same for every kind of colour vision.
 SHARE_SCALE = ((0.0, "#7fb2d6"), (0.35, "#3d8fc4"), (1.0, "#0b4a75"))
-"""One hue from light to dark: reads the same for every kind of colour vision."""
-
-
-EVEN = 0.179
-"""Luminance at which black and white have the same contrast, 4.58."""
+EVEN = 0.179  # Luminance at which black and white have the same contrast, 4.58
 
 
 def ink(colour: str) -> str:

@@ -13,11 +13,10 @@ from tfdoctor.terms.humanize import NEAR
 from tfdoctor.terms.text import sentence
 from tfdoctor.terms.verdict import Finding, PlaceKind, Severity
 
+# How paths outside of any repository begin: absolute ones, a home folder, notebook cells, addresses, Windows.
 ELSEWHERE = re.compile(r"[/~]|In \[\d+\]|.*(://|\\)", re.DOTALL)
-"""How paths outside of any repository begin: absolute ones, a home folder, notebook cells, addresses, Windows."""
-
+# Folders whose files no commit holds, and the way out of the repository.
 INSTALLED = {"site-packages", "dist-packages", ".."}
-"""Folders whose files no commit holds, and the way out of the repository."""
 
 
 @dataclass(frozen=True, slots=True)

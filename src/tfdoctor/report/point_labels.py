@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+# Pixels of the axes in the narrowest window in which points have labels (LABELS_FROM in report.js).
 WIDTH, HEIGHT = 500.0, 270.0
-"""Pixels of the axes in the narrowest window in which points have labels (LABELS_FROM in report.js)."""
-
+# Pixels of a character of 11 px, of a line, and between a point and its label.
 CHARACTER, LINE, GAP = 6.5, 13.0, 2.0
-"""Pixels of a character of 11 px, of a line, and between a point and its label."""
-
-MOST = 8
-"""Labels: more say no more, and hide the points."""
+MOST = 8  # Labels: more say no more, and hide the points
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,10 @@ from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, milliseconds, percent, share
 from tfdoctor.terms.verdict import Stage
 
-REACHED = "of what this hardware allows"
-"""The heading of the distance from the hardware's rates."""
-
+REACHED = "of what this hardware allows"  # The heading of the distance from the hardware's rates
+# The end of the caption where there are such.
 INPUT = " Stages of the input work beside the rest of the step, which waits for the slowest alone."
-"""The end of the caption where there are such."""
-
-FASTEST = 0.995
-"""Share of this run's highest rate from which an operation is the fastest."""
+FASTEST = 0.995  # Share of this run's highest rate from which an operation is the fastest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,15 +22,9 @@ from tfdoctor.terms.humanize import milliseconds, quantity
 from tfdoctor.terms.units import bandwidth, flop_rate, ms, ratio
 from tfdoctor.terms.verdict import Cell
 
-SHOWN = 40
-"""Operations that are drawn: the heaviest."""
-
-FEWEST = 2
-"""Operations below which there is nothing to compare."""
-
-
-LABEL = 36
-"""Characters of a line of a label: the longest usual names of operations."""
+SHOWN = 40  # Operations that are drawn: the heaviest
+FEWEST = 2  # Operations below which there is nothing to compare
+LABEL = 36  # Characters of a line of a label: the longest usual names of operations
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable, Severity
 
+# Names of the parts of a step in the bar, the charts and the tables.
 PART_LABELS = {
     "input": "input wait",
     "transfer": "transfers",
@@ -36,8 +37,8 @@ PART_LABELS = {
     "between": "between steps",
     "unknown": "unaccounted for",
 }
-"""Names of the parts of a step in the bar, the charts and the tables."""
 
+# The largest part of a step in the verdict: "including 12 ms <...>".
 _LARGEST = {
     "input": "waiting for input",
     "transfer": "copying between host and device",
@@ -47,7 +48,6 @@ _LARGEST = {
     "between": "between steps",
     "unknown": "unaccounted for",
 }
-"""The largest part of a step in the verdict: "including 12 ms <...>"."""
 
 _SOURCES = {
     StepSource.KERAS_FIT: "the Keras training loop",
@@ -66,9 +66,9 @@ _SOURCES = {
 }
 
 
-FEW = 2
-"""Traced steps up to which none is called typical."""
+FEW = 2  # Traced steps up to which none is called typical
 
+# What a part of a step without a finding is: "6.9 ms of each step are <...> without a finding".
 _UNEXPLAINED = {
     "input": "spent waiting for input",
     "transfer": "spent on copies between host and device",
@@ -78,7 +78,6 @@ _UNEXPLAINED = {
     "between": "time between steps",
     "unknown": "time of an unknown part",
 }
-"""What a part of a step without a finding is: "6.9 ms of each step are <...> without a finding"."""
 
 
 def verdict(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -267,8 +266,7 @@ def _step_time(steps: StepsSummary, outside_ms: float | None) -> str:
     return f"{which} {milliseconds(outside_ms or steps.shown_ms)}{beside}"
 
 
-FAR = 1.25
-"""Times the median: a mean above it shows that outliers take much of the run."""
+FAR = 1.25  # Times the median: a mean above it shows that outliers take much of the run
 
 
 def is_mixed(steps: StepsSummary) -> bool:

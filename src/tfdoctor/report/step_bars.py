@@ -10,8 +10,7 @@ from tfdoctor.terms.verdict import Bound
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
-LEAST = 0.004
-"""Share of the longest bar below which a part would be invisible."""
+LEAST = 0.004  # Share of the longest bar below which a part would be invisible
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,8 @@ def steps_grid(rows: Sequence[StepRow]) -> Grid:
     )
 
 
+# The columns of the profile, with the kind of each.
 PROFILE = {"what": "text", "where": "place", "per step": "number", "share": "number", REACHED: "text"}
-"""The columns of the profile, with the kind of each."""
 
 
 def profile_grid(lines: Iterable[ProfileLine]) -> Grid:

@@ -12,11 +12,8 @@ from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
 from tfdoctor.report.prose import coded, to_html
 from tfdoctor.terms.text import unbroken
 
-ROWS = 100
-"""Rows of a table that a page contains; the JSON in it has all."""
-
-UNFOLDED_ROWS = 10
-"""Rows of a table that a page shows at once."""
+ROWS = 100  # Rows of a table that a page contains; the JSON in it has all
+UNFOLDED_ROWS = 10  # Rows of a table that a page shows at once
 
 _IN_SCRIPT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 

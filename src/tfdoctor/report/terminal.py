@@ -31,24 +31,17 @@ from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.text import harmless, shorten
 
-WIDEST = 100
-"""Lines longer than this are hard to read, however wide the window."""
+WIDEST = 100  # Lines longer than this are hard to read, however wide the window
 
 NARROWEST = 40
-COLORLESS = ("dumb", "unknown")
-"""Terminals that show escape codes as characters."""
+COLORLESS = ("dumb", "unknown")  # Terminals that show escape codes as characters
 
 HOSTS = 8
 PROFILE_ROWS = 5
 OFF = 8
-FIXES = 5
-"""The rest is in the files."""
-
-TRIAL_COLUMNS = 4
-"""The change, promised, measured, trains the same? The step is in the files."""
-
-PART_COLUMNS = 4
-"""Experiment, line, recorded, measured."""
+FIXES = 5  # The rest is in the files
+TRIAL_COLUMNS = 4  # The change, promised, measured, trains the same? The step is in the files
+PART_COLUMNS = 4  # Experiment, line, recorded, measured
 
 _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"}
 

@@ -6,14 +6,9 @@ from itertools import groupby, zip_longest
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.text import shorten
 
-LINES = 8
-"""Lines of a change."""
-
-WIDEST = 160
-"""Characters of a line; longer ones are cut around what differs."""
-
-BEFORE = 50
-"""Characters of a long line before the part that differs."""
+LINES = 8  # Lines of a change
+WIDEST = 160  # Characters of a line; longer ones are cut around what differs
+BEFORE = 50  # Characters of a long line before the part that differs
 
 CUT = " … "
 

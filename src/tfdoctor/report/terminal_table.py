@@ -7,14 +7,10 @@ from rich.text import Text
 
 from tfdoctor.report.terminal_words import held
 
-GAP = 2
-"""Characters between two columns."""
-
+GAP = 2  # Characters between two columns
+# Share of the width from which on a word is broken, so that one long name leaves room for other columns.
 LONG_WORD = 0.65
-"""Share of the width from which on a word is broken, so that one long name leaves room for other columns."""
-
-BROKEN_WORD = 1 / 3
-"""Share of the width that such a word asks for."""
+BROKEN_WORD = 1 / 3  # Share of the width that such a word asks for
 
 
 def fitted(

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from tfdoctor.terms.text import unbroken
 
+# Stands for a space that ends no line: to rich, which wraps at any space, it is a letter.
 HELD = "\N{OBJECT REPLACEMENT CHARACTER}"
-"""Stands for a space that ends no line: to rich, which wraps at any space, it is a letter."""
 
 
 def held(text: Text) -> Text:

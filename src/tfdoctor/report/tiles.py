@@ -8,8 +8,7 @@ from tfdoctor.diagnosis import OperationRow
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, share
 
-TILES_SHOWN = 100
-"""Smaller operations share a tile per layer: nobody can read them, and the table has all."""
+TILES_SHOWN = 100  # Smaller operations share a tile per layer: nobody can read them, and the table has all
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,12 @@ from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 
-WIDTH = 1000
-"""Units of the width of a lane."""
+WIDTH = 1000  # Units of the width of a lane
 
 HEIGHT = 14
 
-MOST_TICKS = 5
-"""Labels of the axis that fit beside each other on a phone."""
-
-LAST_TICK = 0.85
-"""Share of the axis beyond which a label would leave a phone's screen."""
+MOST_TICKS = 5  # Labels of the axis that fit beside each other on a phone
+LAST_TICK = 0.85  # Share of the axis beyond which a label would leave a phone's screen
 
 
 @dataclass(frozen=True, slots=True)

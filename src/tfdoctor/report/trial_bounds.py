@@ -9,8 +9,8 @@ from tfdoctor.report.trial_words import is_broken
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.verdict import Bound
 
+# What the report says that one change saves, or all of them.
 Prediction = Saving | RunSaving | Together | RunTogether
-"""What the report says that one change saves, or all of them."""
 
 
 def more_than_predicted(row: Trial, together: Together | None) -> str:

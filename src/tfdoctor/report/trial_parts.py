@@ -20,12 +20,12 @@ EXPERIMENTS = (
     "saving: it is the most that a change of the part can save."
 )
 
+# What is told of parts of which a program has one.
 WHAT = {
     Part.INPUT: "Input always ready",
     Part.METRICS: "Without the metrics of compile",
     Part.SUMMARIES: "Without summaries",
 }
-"""What is told of parts of which a program has one."""
 
 
 def grid(parts: Sequence[PartTrial]) -> Grid | None:

@@ -9,12 +9,10 @@ from tfdoctor.report.run.words import is_known
 from tfdoctor.report.trial_words import interval, number
 from tfdoctor.terms.verdict import Bound
 
-LOWEST = -0.5
-"""Least end of the scale: a variant that takes several times as long would hide what the others save."""
+LOWEST = -0.5  # Least end of the scale: a variant that takes several times as long would hide what the others save
 
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
-MOST_TICKS = 6
-"""Labels that fit beside each other on a phone."""
+MOST_TICKS = 6  # Labels that fit beside each other on a phone
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,23 +18,17 @@ from tfdoctor.terms.verdict import Bound
 
 MINUS = "\N{MINUS SIGN}"
 
-NARROW = 0.04
-"""Width of an interval, in shares of the step, below which full percents hide how narrow it is."""
-
-SMALL = 0.01
-"""Ends of an interval below it need a decimal: in full percents they would be zero."""
-
+NARROW = 0.04  # Width of an interval, in shares of the step, below which full percents hide how narrow it is
+SMALL = 0.01  # Ends of an interval below it need a decimal: in full percents they would be zero
+# Rounds from which on it is their spread that makes an interval wide: with three, Student's t alone doubles it.
 ENOUGH_ROUNDS = 4
-"""Rounds from which on it is their spread that makes an interval wide: with three, Student's t alone doubles it."""
 
 NOT_THE_SAME = "it does not train the same"
 
 HOLDS, HOLDS_AT_MOST = "promise within the interval", "upper bound not exceeded"
+# What is said of a promise that the interval does not contradict.
 ABOVE = "above the upper bound, which is within the interval"
-"""What is said of a promise that the interval does not contradict."""
-
-LEAST = 0.001
-"""Relative difference of losses below which the figure says nothing."""
+LEAST = 0.001  # Relative difference of losses below which the figure says nothing
 
 
 def saved(measured: Measured | None, training: TrainingMatch | None = None) -> str:

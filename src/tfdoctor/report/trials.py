@@ -39,13 +39,12 @@ from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, energy, factor, milliseconds, share
 from tfdoctor.terms.verdict import Bound, Finding
 
-BUSY = 0.1
-"""Share of the cores in other programs' hands above which the report says so."""
+BUSY = 0.1  # Share of the cores in other programs' hands above which the report says so
 
 PAIR = 2
 
+# Results of which the losses are shown beside those as it is.
 COMPARED = (TrainingState.LOSSES, TrainingState.REORDERED)
-"""Results of which the losses are shown beside those as it is."""
 
 COLUMNS = ("change", "promised", "measured", "trains the same?", "step")
 

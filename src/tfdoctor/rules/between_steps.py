@@ -19,8 +19,7 @@ PRECONDITIONS = (timed_steps,)
 BY_HAND = "whether training needs what a callback does at each batch is not in the file"
 
 
-RARELY = 0.99
-"""Share of the time that is spared where work runs every 100 steps."""
+RARELY = 0.99  # Share of the time that is spared where work runs every 100 steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +110,8 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     )
 
 
+# What to do about work that takes longer in later steps.
 NEW_ONLY = Remedy("If the work grows with the step number, write or compute only what is new in each step")
-"""What to do about work that takes longer in later steps."""
 
 SAVES = "Saving takes this time; the account of the run has it"
 

@@ -11,14 +11,11 @@ SINCE = "0.2.0"
 PRECONDITIONS = (pipeline_ran,)
 BY_HAND = "the arrays have to become tensors first, where the file makes them"
 
+# Kinds of datasets between the rows and their batch that look at no value.
 PASSING = frozenset(("Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard"))
-"""Kinds of datasets between the rows and their batch that look at no value."""
-
+# What a batch takes for each column with tf.gather: 0.29 ms for 20 of them, on two busy cores of an EPYC.
 GATHER_MS = 0.02
-"""What a batch takes for each column with tf.gather: 0.29 ms for 20 of them, on two busy cores of an EPYC."""
-
-TEXT_BYTES = 16
-"""What is copied of a text: it is moved, not read."""
+TEXT_BYTES = 16  # What is copied of a text: it is moved, not read
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ TOPIC = Topic.SCALE
 SINCE = "0.1.0"
 BY_HAND = "the machine is not chosen in the file"
 
-SECONDS_PER_HOUR = 3600
-"""For a rate per second and a price per hour."""
+SECONDS_PER_HOUR = 3600  # For a rate per second and a price per hour
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ __doc__, CODE = page(__file__)
 TOPIC, SINCE, PRECONDITIONS = Topic.EXECUTION, "0.2.0", (figures_per_step,)
 BY_HAND = "whether the operation may move into the pipeline is not in the file"
 
-PYTHON = frozenset(["PyFunc", "PyFuncStateless", "EagerPyFunc"])
-"""Types of operations that call Python."""
+PYTHON = frozenset(["PyFunc", "PyFuncStateless", "EagerPyFunc"])  # Types of operations that call Python
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,8 +82,7 @@ def _own_share(slow: SlowCalls | None, lines: HostLines | None) -> float:
     return own_ms / (own_ms + called_ms)
 
 
-OTHER = (LineWork.READING, LineWork.PYTHON)
-"""Work that no graph holds."""
+OTHER = (LineWork.READING, LineWork.PYTHON)  # Work that no graph holds
 
 OUTSIDE = (
     "; code between them that reads values of tensors (float(), int(), .numpy(), NumPy) has to stay outside of the "

@@ -83,8 +83,7 @@ def _why_needed(frozen: FrozenWork, passes: float, takes: str, memory: HostMemor
     return ""
 
 
-DISPATCHING = "dispatching frozen layers"
-"""The name of the host's part for the step model."""
+DISPATCHING = "dispatching frozen layers"  # The name of the host's part for the step model
 
 UNKNOWN_PASSES = "the number of passes over the data is unknown; let the run finish"
 

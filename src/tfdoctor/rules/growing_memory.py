@@ -52,11 +52,8 @@ class Limits:
     )
 
 
-MODELS = frozenset(["Functional", "Model", "Sequential"])
-"""Types of live objects that are models of Keras."""
-
-TENSORS = frozenset(["EagerTensor", "Tensor"])
-"""Types of live objects that are tensors."""
+MODELS = frozenset(["Functional", "Model", "Sequential"])  # Types of live objects that are models of Keras
+TENSORS = frozenset(["EagerTensor", "Tensor"])  # Types of live objects that are tensors
 
 
 def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is no leak

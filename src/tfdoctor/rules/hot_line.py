@@ -12,11 +12,9 @@ __doc__, CODE = page(__file__)
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 BY_HAND = "it shows where the time goes, but no change that saves it"
-GENERAL = True
-"""Speaks only of time that no specific rule explains."""
-
+GENERAL = True  # Speaks only of time that no specific rule explains
+# Kinds of work that a specific finding may be about.
 NAMED = {LineWork.READING: StepWork.READING_RESULTS, LineWork.ENTERING: StepWork.STEP_ENTRY}
-"""Kinds of work that a specific finding may be about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +29,7 @@ class Limits:
     )
 
 
-Hot = tuple[Stage, TimedLine]
-"""A line in a part of the step that no specific finding explains."""
+Hot = tuple[Stage, TimedLine]  # A line in a part of the step that no specific finding explains
 
 
 def check(
@@ -162,6 +159,7 @@ def _change(line: TimedLine) -> str:
 
 DRAWN = "Draw the random numbers of many steps at once"
 
+# What to do about a line, by the kind of its work.
 CHANGES = {
     LineWork.READING: "Read the value every 100 steps, or once per epoch",
     LineWork.CONVERTING: "Make tensors of the arrays once, before the loop",
@@ -169,4 +167,3 @@ CHANGES = {
     LineWork.OPERATIONS: "Run this inside a tf.function, or once before the loop",
     LineWork.PYTHON: "Run this every 100 steps, once before the loop, or for the whole batch at once",
 }
-"""What to do about a line, by the kind of its work."""

@@ -8,8 +8,7 @@ __doc__, CODE = page(__file__)
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 BY_HAND = "it shows where the time goes, but no change that saves it"
-GENERAL = True
-"""Speaks only of time that no specific rule explains."""
+GENERAL = True  # Speaks only of time that no specific rule explains
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ __doc__, CODE = page(__file__)
 TOPIC, SINCE, PRECONDITIONS = Topic.EXECUTION, "0.1.0", (figures_per_step,)
 BY_HAND = "the threads that launch kernels are set in the environment, not in the file"
 
-MOSTLY = 0.5
-"""Share of the compute time in XLA's instructions from which the step counts as compiled."""
+MOSTLY = 0.5  # Share of the compute time in XLA's instructions from which the step counts as compiled
 
 COMPILE = "model.compile(optimizer, loss, jit_compile=True)  # or @tf.function(jit_compile=True)"
 STEPS = "model.compile(optimizer, loss, steps_per_execution=16)"

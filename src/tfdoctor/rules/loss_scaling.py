@@ -16,8 +16,8 @@ NO_OPTIMIZER = (
 )
 
 MAY_SCALE = "the graph checks for infinities: the script may scale the loss without a LossScaleOptimizer"
+# Operations by which a script that scales the loss checks for overflow.
 FINITE = ("IsFinite", "IsInf", "IsNan", "CheckNumerics")
-"""Operations by which a script that scales the loss checks for overflow."""
 
 
 def check(program: Program) -> Verdict:

@@ -14,11 +14,8 @@ PRECONDITIONS = (
 BY_HAND = "it changes the model, so its accuracy has to be compared"
 
 GRADIENTS = frozenset(("MaxPoolGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax", "MaxPool3DGrad"))
-XLA_GRADIENT = "select-and-scatter"
-"""What XLA calls the gradient of max pooling."""
-
-ONEDNN = re.compile("(^|:)_Mkl[^:]*$")
-"""Kernels of oneDNN, by the type at the end of their name."""
+XLA_GRADIENT = "select-and-scatter"  # What XLA calls the gradient of max pooling
+ONEDNN = re.compile("(^|:)_Mkl[^:]*$")  # Kernels of oneDNN, by the type at the end of their name
 
 
 @dataclass(frozen=True, slots=True)

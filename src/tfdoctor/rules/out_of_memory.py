@@ -12,9 +12,10 @@ SINCE = "0.2.0"
 
 BY_HAND = "a smaller batch or other data change the training"
 
+# How runs end that had enough memory.
 ENDED = {EndKind.EXIT: "by itself", EndKind.EXCEPTION: "by an exception", EndKind.INTERRUPT: "by an interrupt"}
-"""How runs end that had enough memory."""
 
+# Phases as the object of "during"; the others are called by their names.
 DURING = {
     Phase.START: "the start",
     Phase.STEPS: "the training steps",
@@ -23,26 +24,18 @@ DURING = {
     Phase.END: "the end of the run",
     Phase.UNNAMED: "a part of the run without a name",
 }
-"""Phases as the object of "during"; the others are called by their names."""
 
+# Bytes of an element, by the names of NumPy and of TensorFlow's messages.
 WIDTHS = {"double": 8, "float64": 8, "int64": 8, "complex64": 8, "float": 4, "float32": 4, "int32": 4, "half": 2,
           "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}  # fmt: skip
-"""Bytes of an element, by the names of NumPy and of TensorFlow's messages."""
-
+# Share of the last level of memory that grew in the run from which on growth is a reason, beside the tensor.
 GREW = 0.3
-"""Share of the last level of memory that grew in the run from which on growth is a reason, beside the tensor."""
-
+# Functions that make a row of zeros and a one for each class number.
 ONE_HOT = frozenset(["to_categorical", "one_hot", "get_dummies", "OneHotEncoder"])
-"""Functions that make a row of zeros and a one for each class number."""
-
-CLASSES = 100
-"""Classes from which on one-hot rows in float32 take most of the memory of usual examples."""
-
-MODELS = 3
-"""Models from which on what the earlier ones left may be the reason."""
-
+CLASSES = 100  # Classes from which on one-hot rows in float32 take most of the memory of usual examples
+MODELS = 3  # Models from which on what the earlier ones left may be the reason
+# First dimension of a tensor up to which it may be a batch; larger ones are examples or features.
 LARGEST_BATCH = 65_536
-"""First dimension of a tensor up to which it may be a batch; larger ones are examples or features."""
 
 
 def check(

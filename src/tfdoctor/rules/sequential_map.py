@@ -7,8 +7,7 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 PRECONDITIONS = (pipeline_ran,)
 
-AUTOTUNE = -1
-"""tf.data.AUTOTUNE."""
+AUTOTUNE = -1  # tf.data.AUTOTUNE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,9 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 BY_HAND = "the option is set where the file does not show it"
 
+# What a ``.batch()`` runs as if nothing is fused with it and one thread produces it.
 BATCH = re.compile(r"Batch(?:V\d)?")
-"""What a ``.batch()`` runs as if nothing is fused with it and one thread produces it."""
-
-SPLIT = 1 << 20
-"""Bytes of a batch from which on TensorFlow copies it on all threads (``CopyBatch`` in its source)."""
+SPLIT = 1 << 20  # Bytes of a batch from which on TensorFlow copies it on all threads (``CopyBatch`` in its source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ BY_HAND = "which vectorized form computes the same depends on the data, not only
 
 NOT_TOLD = "another framework than TensorFlow trains, and what of the script's own work prepares data is not known"
 
-SHOWN = 3
-"""Places with a remedy of their own: those that take most of the time."""
+SHOWN = 3  # Places with a remedy of their own: those that take most of the time
 
 PLACE = f"{{at}}{{within}}: {PART}"
 
@@ -26,6 +25,7 @@ class Limits:
     least_ms: float = limit(1000.0, "Shortest time in ms of such a loop; below a second nobody waits for it")
 
 
+# Of each kind of work that need not take so long; what is not here is necessary, or not known well enough.
 ADVICE = {
     CalledWork.ROWS: (
         "Rows of a table are read one by one",
@@ -63,13 +63,11 @@ ADVICE = {
         Remedy("Compute with whole arrays, or prepare once and keep the result in a file", CODE["arrays"]),
     ),
 }
-"""Of each kind of work that need not take so long; what is not here is necessary, or not known well enough."""
 
+# For adapt on batches of few examples: each batch costs the same few operations.
 IN_LARGE_BATCHES = Remedy("Adapt the layer to large batches, or to the array itself", CODE["large-batches"])
-"""For adapt on batches of few examples: each batch costs the same few operations."""
-
+# What helps whatever the work is: it is the same in each run.
 KEPT = Remedy("Prepare once, and keep the result in a file", CODE["kept"])
-"""What helps whatever the work is: it is the same in each run."""
 
 
 def check(phases: RunPhases, calls: RunCalls | None, limits: Limits = Limits()) -> Verdict:

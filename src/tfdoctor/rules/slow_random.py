@@ -6,24 +6,24 @@ TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 BY_HAND = "other random numbers change what the model learns from"
 
+# Draws that only another method avoids. Uniform numbers take 0.4 of their time on a CPU (see REMAINING).
 NORMAL = frozenset(("RandomStandardNormal", "StatelessRandomNormal", "StatelessRandomNormalV2"))
-"""Draws that only another method avoids. Uniform numbers take 0.4 of their time on a CPU (see REMAINING)."""
-
+# Draws that normal numbers of the same mean and variance replace where the mean is large.
 POISSON = frozenset(("RandomPoisson", "RandomPoissonV2", "StatelessRandomPoisson"))
-"""Draws that normal numbers of the same mean and variance replace where the mean is large."""
 
+# Time of the replacement relative to these, on a CPU: a million uniform, normal and truncated normal numbers took
+# 7.3, 18.4 and 39.5 ms, stateless ones 6.8, 21.7 and 40.4 ms (AMD EPYC, two cores, TensorFlow 2.21, 2026-11-21); a
+# million Poisson numbers of a mean of 5 and of 50 took 275 and 205 ms, their normal approximation 21 ms (Intel
+# Xeon, two shared cores, TensorFlow 2.21, 2026-11-22, least of nine).
 REMAINING = {
     "TruncatedNormal": 0.18, "StatelessTruncatedNormal": 0.18, "StatelessTruncatedNormalV2": 0.18,
     **dict.fromkeys(POISSON, 0.1),
 }  # fmt: skip
-"""Time of the replacement relative to these, on a CPU: a million uniform, normal and truncated normal numbers took
-7.3, 18.4 and 39.5 ms, stateless ones 6.8, 21.7 and 40.4 ms (AMD EPYC, two cores, TensorFlow 2.21, 2026-11-21); a
-million Poisson numbers of a mean of 5 and of 50 took 275 and 205 ms, their normal approximation 21 ms (Intel Xeon,
-two shared cores, TensorFlow 2.21, 2026-11-22, least of nine)."""
 
+# Draws of categories, which no uniform noise can replace.
 CHOICES = frozenset(("Multinomial", "StatelessMultinomial"))
-"""Draws of categories, which no uniform noise can replace."""
 
+# Expensive distributions without a measured ratio: how much time remains is unknown.
 OTHERS = frozenset(
     (
         "ParameterizedTruncatedNormal", "StatelessParameterizedTruncatedNormal", "RandomGamma",
@@ -31,7 +31,6 @@ OTHERS = frozenset(
         "StatelessRandomBinomial",
     )
 )  # fmt: skip
-"""Expensive distributions without a measured ratio: how much time remains is unknown."""
 
 PRECONDITIONS = (
     found(

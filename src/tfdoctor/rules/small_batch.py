@@ -14,15 +14,14 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 BY_HAND = "a larger batch changes the training, so the learning rate has to be adjusted"
 
+# Steps in one call, as the remedy proposes (a twentieth of the overhead is left), and the fewest worth it.
 STEPS_PER_CALL, FEWEST_PER_CALL = 20, 5
-"""Steps in one call, as the remedy proposes (a twentieth of the overhead is left), and the fewest worth it."""
 
 TOO_FEW = "one or two traced steps do not show whether that repeats; trace more steps (--steps 20)"
 
 NOTHING_LEFT = "one call holds several steps already, and a larger batch may not fit into the device's memory"
 
-ENOUGH = 64
-"""Examples in a batch, as the remedy for a small one proposes: twice the default of Keras' fit."""
+ENOUGH = 64  # Examples in a batch, as the remedy for a small one proposes: twice the default of Keras' fit
 
 EAGER = "the step runs eagerly: compile it first to see the effect of the batch size"
 INPUT = "the job waits for its input: a larger batch would only wait longer"
@@ -62,8 +61,8 @@ class Limits:
     )
 
 
+# A part of the step that does not depend on the batch size: its stage, the effect's subject, ms per step.
 Part = tuple[Stage, str, float]
-"""A part of the step that does not depend on the batch size: its stage, the effect's subject, ms per step."""
 
 
 def check(  # noqa: PLR0911, PLR0913, PLR0917 - the overhead, and all facts that look like it but are not

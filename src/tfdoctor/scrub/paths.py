@@ -3,31 +3,25 @@
 import re
 from collections.abc import Iterable
 
+# The start of an absolute path, but not the slashes of an address (gs://).
 START = r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]+|/(?!/))"
-"""The start of an absolute path, but not the slashes of an address (gs://)."""
-
-ENDS = r"\\/\s'\"<>|:;,()\[\]{}"
-"""Characters that end a part of a path within a sentence."""
-
+ENDS = r"\\/\s'\"<>|:;,()\[\]{}"  # Characters that end a part of a path within a sentence
+# The parent of home folders, at any mount; where another path may start, the search ends, so that its time is
+# proportional to the text's length.
 HOMES = rf"{START}(?:[^{ENDS}]*(?:[\w.~-]/|[^{ENDS}]\\)[\\/]*)*?(?:home|homes|Users)[\\/]+"
-"""The parent of home folders, at any mount; where another path may start, the search ends, so that its time is
-proportional to the text's length."""
 
 HOME = re.compile(rf"{HOMES}(?P<name>[^{ENDS}]+)")
 
 ROOTS_HOME = re.compile(rf"(?<![\w.~/-])/root(?=[{ENDS}]|$)")
 
+# A home folder at the start of a path, in which the user's name may have spaces.
 PATH_HOME = re.compile(r"(?:[A-Za-z]:|/mnt/[a-z])?[\\/](?:home|Users)[\\/]([^\\/:;'\"]+)(?:[\\/]|$)")
-"""A home folder at the start of a path, in which the user's name may have spaces."""
-
+# A path from the root, or from a home.
 ABSOLUTE = re.compile(r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]|/(?!/)|~[\w-]*[\\/])[^\s'\"<>|]*")
-"""A path from the root, or from a home."""
-
+# The rest of such a path names packages, which may have the name of a user.
 PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
-"""The rest of such a path names packages, which may have the name of a user."""
-
+# Suffixes of scripts, which lie directly in /home in containers: they are not users.
 SCRIPTS = (".ipynb", ".py", ".sh")
-"""Suffixes of scripts, which lie directly in /home in containers: they are not users."""
 
 
 def of_path(path: str) -> list[str]:

@@ -14,6 +14,7 @@ from tfdoctor.recording.notes import Notes
 from tfdoctor.scrub import paths
 from tfdoctor.scrub.texts import texts
 
+# Standard accounts of system, notebook and cloud images, which name nobody.
 NOBODY = frozenset(
     (
         *("admin", "app", "azureuser", "colab", "debian", "docker", "ec2-user", "agent", "jovyan"),
@@ -21,10 +22,9 @@ NOBODY = frozenset(
         "vscode",
     )
 )
-"""Standard accounts of system, notebook and cloud images, which name nobody."""
 
+# Host names that identify no machine.
 NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noqa: S104 - not bound to
-"""Host names that identify no machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from dataclasses import replace
 from tfdoctor.diagnosis import Diagnosis, Edit, Result
 from tfdoctor.terms.verdict import Errored, Finding
 
-LEFT_OUT = "# Your source lines are removed (--scrub)."
-"""Precedes the example that a report shows instead."""
+LEFT_OUT = "# Your source lines are removed (--scrub)."  # Precedes the example that a report shows instead
 
 NO_TRACEBACK = "Traceback removed (--scrub): it quotes source lines."
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from tfdoctor.scrub.paths import ABSOLUTE, ENDS, HOME, HOMES, PACKAGES, ROOTS_HOME, SCRIPTS
 from tfdoctor.scrub.secrets import NOBODY, Secrets
 
-IDENTIFYING_LETTERS = 4
-"""Shorter names are often words, units or abbreviations as well: map, max, gpu, ms."""
+IDENTIFYING_LETTERS = 4  # Shorter names are often words, units or abbreviations as well: map, max, gpu, ms
 
 
 class Words:

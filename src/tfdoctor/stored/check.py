@@ -13,11 +13,11 @@ from types import MappingProxyType
 from tfdoctor.terms.json_form import Json
 from tfdoctor.terms.text import shorten
 
-LONGEST = 40
-"""Characters of a value that a sentence shows."""
+LONGEST = 40  # Characters of a value that a sentence shows
 
 Check = Callable[[Json], bool]
 
+# The types of JSON, as sentences name them.
 KINDS: Mapping[str, tuple[str, Check]] = MappingProxyType(
     {
         "null": ("null", lambda value: value is None),
@@ -29,7 +29,6 @@ KINDS: Mapping[str, tuple[str, Check]] = MappingProxyType(
         "object": ("an object", lambda value: isinstance(value, Mapping)),
     }
 )
-"""The types of JSON, as sentences name them."""
 
 LIMITS: Mapping[str, tuple[str, Callable[[Json, Json], bool]]] = MappingProxyType(
     {

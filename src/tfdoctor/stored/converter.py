@@ -15,6 +15,7 @@ from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Cell, Evidence, Location, Measure, Severity, Table
 
+# How numbers and texts are read.
 SCALARS: Mapping[type, Callable[[Json], object]] = MappingProxyType(
     {
         float: expect_number,
@@ -23,7 +24,6 @@ SCALARS: Mapping[type, Callable[[Json], object]] = MappingProxyType(
         str: lambda value: expect(value, str, "a text"),
     }
 )
-"""How numbers and texts are read."""
 
 
 def plain() -> Converter:
@@ -165,8 +165,7 @@ def _word(value: Json, kind: type[Enum]) -> Enum:
         raise ValueError(f"expected one of {', '.join(map(str, words_of(kind)))}") from None
 
 
-FORMER = {"epochs' boundaries": Phase.BOUNDARIES}
-"""The names of phases in reports up to 0.2.0."""
+FORMER = {"epochs' boundaries": Phase.BOUNDARIES}  # The names of phases in reports up to 0.2.0
 
 
 def _phase(value: Json) -> Phase:

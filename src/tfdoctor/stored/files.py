@@ -17,8 +17,8 @@ from tfdoctor.terms.files import content, is_below, unpacked
 
 COMPRESSED = ".json.gz"
 
+# Ends of the names of reports; a page is refused by a sentence that says what to name instead.
 SUFFIXES = (".json", COMPRESSED, ".html", ".htm")
-"""Ends of the names of reports; a page is refused by a sentence that says what to name instead."""
 
 
 def is_report(path: Path) -> bool:
@@ -26,11 +26,9 @@ def is_report(path: Path) -> bool:
     return path.is_file() and path.name.lower().endswith(SUFFIXES)
 
 
-NAMES = ("report.json", "report.json.gz")
-"""Names of the report in a folder of its own."""
-
+NAMES = ("report.json", "report.json.gz")  # Names of the report in a folder of its own
+# What is in a folder with a recording, or above several.
 RECORDED = (MANIFEST, PROGRAM, AGENT, "*/" + MANIFEST, "*/*/" + MANIFEST, "**/*.xplane.pb")
-"""What is in a folder with a recording, or above several."""
 
 
 def report_at(path: Path) -> Path | None:

@@ -73,11 +73,8 @@ def _structured(content: Mapping[str, Json], rules: Iterable[Rule]) -> Diagnosis
         raise NoReportError(f"{where.removeprefix('.')}: {what}") from error
 
 
-EXACT = ("patch", "replacements")
-"""Fields with parts of the user's files, which no reader sees as they are."""
-
-DEEPEST = 40
-"""Values within values; those of a report have 12."""
+EXACT = ("patch", "replacements")  # Fields with parts of the user's files, which no reader sees as they are
+DEEPEST = 40  # Values within values; those of a report have 12
 
 
 def legible(value: Json, depth: int = 0) -> Any:  # noqa: ANN401 - the same JSON value

@@ -13,16 +13,14 @@ from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Out
 
 Object = dict[str, Json]
 
+# Fields of a verdict that stand beside the result's own; the others are what savings are computed from.
 SHOWN = ("summary", "evidence", "remedies")
-"""Fields of a verdict that stand beside the result's own; the others are what savings are computed from."""
-
-UNSAID = "the report does not say why"
-"""Of an edit that is in no patch, in reports of version 0.1.0."""
+UNSAID = "the report does not say why"  # Of an edit that is in no patch, in reports of version 0.1.0
 
 COMPUTED = {"saving": Saving | None, "run": RunSaving | None, "takes": Takes | None, "measured": Measured | None}
 
+# Likewise, left out where there is none: few machines show counters.
 MEASURED_BY_SOME = {"energy": EnergySaving | None}
-"""Likewise, left out where there is none: few machines show counters."""
 
 """What the models and trials say of a finding."""
 

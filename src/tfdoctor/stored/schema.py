@@ -29,14 +29,10 @@ from tfdoctor.terms.verdict import Finding, Healthy, Place, Remedy, Severity
 
 Schema = dict[str, Json]
 
-SCHEMA = 1
-"""Fields are only ever added; a field that changes its meaning makes it 2."""
-
-LIFTED = ("breakdown_ms", "untraced_breakdown_ms")
-"""Fields of the steps that stand beside them in a report."""
-
+SCHEMA = 1  # Fields are only ever added; a field that changes its meaning makes it 2
+LIFTED = ("breakdown_ms", "untraced_breakdown_ms")  # Fields of the steps that stand beside them in a report
+# Fields that a result has in every report.
 FIRST_FIELDS = ("rule", "topic", "outcome", "summary", "reason", "evidence", "remedies")
-"""Fields that a result has in every report."""
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -70,6 +66,7 @@ def schema(*, reads: bool = False) -> Schema:
     return {"$schema": DIALECT, "title": "tfdoctor report", **report, "$defs": of.known}
 
 
+# A finding with those that show the same fault: `report.entries` makes it of the results.
 ENTRY: Schema = {
     "type": "object",
     "properties": {
@@ -79,7 +76,6 @@ ENTRY: Schema = {
     },
     "required": ["rule", "symptoms", "same", "included_in", "in_together"],
 }
-"""A finding with those that show the same fault: `report.entries` makes it of the results."""
 
 
 class Schemas:

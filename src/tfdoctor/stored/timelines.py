@@ -36,8 +36,8 @@ def _row(bar: TimelineBar, name: int, rules: int) -> list[float]:
     return [start, duration, part, name, bar.pieces, rules]
 
 
+# The places in a row that are numbers of entries of lists; earlier reports have no rules.
 PLACES = ((2, "parts"), (3, "names"), (5, "rules"))
-"""The places in a row that are numbers of entries of lists; earlier reports have no rules."""
 
 
 def faults(value: Mapping[str, Json]) -> Iterator[JsonFault]:

@@ -13,18 +13,12 @@ from pathlib import Path
 
 from tfdoctor.terms.limits import MB, ROOM
 
-MOST_BYTES = 64 * MB
-"""Of a file that one JSON object fills, also unpacked: a report has 1 MB, a manifest 0.1 MB."""
-
+MOST_BYTES = 64 * MB  # Of a file that one JSON object fills, also unpacked: a report has 1 MB, a manifest 0.1 MB
+# Of a file with a line for each sample: one of 300 bytes every 200 ms for a week is 900 MB.
 MOST_ROWS_BYTES = 1024 * MB
-"""Of a file with a line for each sample: one of 300 bytes every 200 ms for a week is 900 MB."""
-
-
+# Of a block as `stat` counts them, and how far a file system packs a file at most.
 BLOCK_BYTES, PACKED_BY_DISK = 512, 8
-"""Of a block as `stat` counts them, and how far a file system packs a file at most."""
-
-PACKED_BY_GZIP = 25
-"""How much more room a packed file gets: programs shrink to a twentieth."""
+PACKED_BY_GZIP = 25  # How much more room a packed file gets: programs shrink to a twentieth
 
 
 class NotReadableError(OSError):

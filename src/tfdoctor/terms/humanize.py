@@ -18,8 +18,7 @@ _MICROSECONDS_BELOW_MS = 0.01
 _LEAST_MS = 0.0001
 _LEAST_PERCENT = 0.1
 _DECIMALS_BELOW_PERCENT = 9.95
-_EXACT_BELOW = 1e15
-"""Beyond it a float no longer counts one by one."""
+_EXACT_BELOW = 1e15  # Beyond it a float no longer counts one by one
 
 
 def quantity(value: Quantity) -> str:
@@ -29,13 +28,13 @@ def quantity(value: Quantity) -> str:
     return _AS_TEXT[value.unit](value.value)
 
 
+# Units that take a prefix, as they are written.
 _WRITTEN = {
     Unit.BYTES: "B",
     Unit.BYTES_PER_SECOND: "B/s",
     Unit.FLOP_PER_SECOND: "FLOP/s",
     Unit.FLOP_PER_DOLLAR: "FLOP/$",
 }
-"""Units that take a prefix, as they are written."""
 
 _JOULES_PER_WH = 3600.0
 
@@ -132,12 +131,12 @@ def duration(value_ms: float | None) -> str:
 _HUNDREDTHS_FROM_S, _TENTHS_BELOW_S, _MINUTES_FROM_S = 0.0995, 99.95, 599.5
 _DAY, _HOUR, _MINUTE = 86400, 3600, 60
 
+# From how many seconds on a time has these two units.
 _LONG: tuple[tuple[float, int, str, int, str], ...] = (
     (2 * _DAY - _HOUR / 2, _DAY, "d", _HOUR, "h"),
     (_HOUR - 0.5, _HOUR, "h", _MINUTE, "min"),
     (_MINUTES_FROM_S, _MINUTE, "min", 1, "s"),
 )
-"""From how many seconds on a time has these two units."""
 
 
 def _in_two(seconds: float, large: tuple[int, str], small: tuple[int, str]) -> str:
@@ -155,8 +154,8 @@ def about_duration(value_ms: float) -> str:
     return duration(round(seconds / digits) * digits * _THOUSAND)
 
 
+# Below how many seconds an estimate is rounded to how many.
 _ROUGH = ((100 * _MINUTE, _MINUTE), (10 * _HOUR, 10 * _MINUTE))
-"""Below how many seconds an estimate is rounded to how many."""
 
 
 def percent(value: float | None) -> str:
@@ -221,13 +220,13 @@ def location(place: Location | None) -> str:
     return f"{text.name(place.path)}:{place.line}" if place else ""
 
 
+# What a place is, where it is no line of the finding's own.
 NEAR = {
     PlaceKind.LINE: "",
     PlaceKind.TRAINING_CALL: "training call",
     PlaceKind.SCRIPT: "script",
     PlaceKind.TRACE: "trace",
 }
-"""What a place is, where it is no line of the finding's own."""
 
 
 def place(shown: Place | None) -> str:
@@ -255,6 +254,7 @@ def cell(value: Cell) -> str:
             return location(value)
 
 
+# How the other units are written.
 _AS_TEXT: Mapping[Unit, Callable[[float], str]] = {
     Unit.MILLISECONDS: milliseconds,
     Unit.RATIO: percent,
@@ -265,7 +265,6 @@ _AS_TEXT: Mapping[Unit, Callable[[float], str]] = {
     Unit.WATTS: lambda value: _amount_of(value, "W"),
     Unit.GRAMS_CO2: lambda value: _amount_of(value, "g CO2"),
 }
-"""How the other units are written."""
 
 
 def _scaled(value: float, unit: str) -> str:

@@ -11,11 +11,8 @@ from typing import Annotated, Any, Protocol
 
 from tfdoctor.terms.units import Quantity, ms
 
-DIGITS = 9
-"""Significant digits: beyond them floats differ between machines and say nothing."""
-
-Json = Any
-"""A value that JSON has."""
+DIGITS = 9  # Significant digits: beyond them floats differ between machines and say nothing
+Json = Any  # A value that JSON has
 
 
 def number(value: float | None) -> float | None:
@@ -221,23 +218,18 @@ class AsText:
         return {"type": "string"}
 
 
+# The longest time that a report can have, 30,000 years: code that multiplies times stays far from infinity.
 LONGEST_MS = 1e15
-"""The longest time that a report can have, 30,000 years: code that multiplies times stays far from infinity."""
-
+# The largest other number: 30 years of the fastest computers, in floating-point operations, are a tenth of it.
 LARGEST = 1e24
-"""The largest other number: 30 years of the fastest computers, in floating-point operations, are a tenth of it."""
-
-LEAST = 1 / LARGEST
-"""The smallest number that differs from 0."""
-
-MOST = 2**53
-"""The largest whole number: JSON's readers in other languages keep no larger one exactly."""
-
+LEAST = 1 / LARGEST  # The smallest number that differs from 0
+MOST = 2**53  # The largest whole number: JSON's readers in other languages keep no larger one exactly
+# Of a number that may be unknown.
 NUMBER: Mapping[str, Json] = {"type": ["number", "null"], **Within(-LARGEST, LARGEST).schema}
-"""Of a number that may be unknown."""
 
 MILLISECONDS: Mapping[str, Json] = {"type": ["number", "null"], **Within(-LONGEST_MS, LONGEST_MS).schema}
 
+# An address that can stand in Markdown, as ``--link`` takes it; or "".
 WebAddress = Annotated[
     str,
     OfPattern(
@@ -245,13 +237,12 @@ WebAddress = Annotated[
         "a web address: https://...",
     ),
 ]
-"""An address that can stand in Markdown, as ``--link`` takes it; or ""."""
 
 Ms = Annotated[float, Within(-LONGEST_MS, LONGEST_MS)]
 Share = Annotated[float, Within(0, LARGEST)]
-Amount = Annotated[float, Within(0, LARGEST)]
-"""Of what cannot be negative, such as bytes and FLOPs."""
+Amount = Annotated[float, Within(0, LARGEST)]  # Of what cannot be negative, such as bytes and FLOPs
 
+# When something was; "" is unknown.
 Moment = Annotated[
     str,
     OfPattern(
@@ -259,20 +250,15 @@ Moment = Annotated[
         "a moment as ISO 8601 writes it: 2026-11-28T12:50:31Z",
     ),
 ]
-"""When something was; "" is unknown."""
 
-Signed = Annotated[int, Within(-MOST, MOST)]
-"""A whole number that may be negative, which others are not."""
-
-Milliseconds = Annotated[Quantity, _Milliseconds()]
-"""A duration, whose field's name says the unit."""
+Signed = Annotated[int, Within(-MOST, MOST)]  # A whole number that may be negative, which others are not
+Milliseconds = Annotated[Quantity, _Milliseconds()]  # A duration, whose field's name says the unit
 
 Positive = Annotated[float, _Positive()]
 MaybePositive = Annotated[float | None, _Positive(none=True)]
 
 SameUnit = Annotated[Quantity, OneUnit()]
-MaybeSameUnit = Annotated[Quantity | None, OneUnit()]
-"""Quantities of a type that share one unit."""
+MaybeSameUnit = Annotated[Quantity | None, OneUnit()]  # Quantities of a type that share one unit
 
 
 def expect(value: Json, kind: type, what: str) -> Any:  # noqa: ANN401 - of the kind

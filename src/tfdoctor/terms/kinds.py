@@ -18,8 +18,8 @@ class EnergySource(StrEnum):
     CPU = "CPU"  # packages of the processor, with all programs
 
 
+# Times the untraced step, from which on tracing slows a step: less is within the spread of steps.
 TRACED_LONGER = 1.05
-"""Times the untraced step, from which on tracing slows a step: less is within the spread of steps."""
 
 
 class StepSource(StrEnum):

@@ -10,17 +10,11 @@ import signal
 
 MB = 2**20
 
-BASE_BYTES = 1024 * MB
-"""Of memory: Python and its libraries, and what is made of a small recording."""
-
-BYTES_PER_BYTE = 8
-"""Of memory for each byte of a file: a trace takes 6 at most (benchmarks/reading.py)."""
-
+BASE_BYTES = 1024 * MB  # Of memory: Python and its libraries, and what is made of a small recording
+BYTES_PER_BYTE = 8  # Of memory for each byte of a file: a trace takes 6 at most (benchmarks/reading.py)
+# Of time on a core. A trace of 100 MB takes 10 s where nothing else runs, and a stored report 0.1 s.
 BASE_S, S_PER_FILE, S_PER_BYTE = 120.0, 0.1, 2.0 / MB
-"""Of time on a core. A trace of 100 MB takes 10 s where nothing else runs, and a stored report 0.1 s."""
-
-HIGHEST = 2**62
-"""What every kernel takes as a limit."""
+HIGHEST = 2**62  # What every kernel takes as a limit
 
 
 TOO_MUCH_MEMORY = "Reading takes more memory than any file of its size needs: the recording is damaged."
@@ -48,8 +42,7 @@ class Room:
             _limit(resource.RLIMIT_CPU, int(_of(resource.RLIMIT_CPU) + seconds))
 
 
-ROOM = Room()
-"""That of this process."""
+ROOM = Room()  # That of this process
 
 
 def lift() -> None:

@@ -13,11 +13,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Self
 
+# What is written by hand, in this order.
 SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
-"""What is written by hand, in this order."""
-
+# The sections of the file that are not: code by name, then what is generated.
 CODE, ABOUT, LIMITS, EXAMPLE = "Code", "About", "Limits", "Example"
-"""The sections of the file that are not: code by name, then what is generated."""
 
 BLOCK = re.compile(r"^```python (\S+)\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 

@@ -9,11 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-READABLE = 0o644
-"""Mode of a new file: a report is to be read."""
-
-NAME = 50
-"""Characters of a file's name in that of the temporary one, which is longer."""
+READABLE = 0o644  # Mode of a new file: a report is to be read
+NAME = 50  # Characters of a file's name in that of the temporary one, which is longer
 
 
 @contextmanager

@@ -3,45 +3,34 @@
 import re
 import unicodedata
 
-NAME_LIMIT = 160
-"""Longer names are shortened in the middle: C++ symbols reach 10 kB, and their ends matter most."""
-
-PROSE_LIMIT = 1200
-"""Characters of a sentence of a rule, including names."""
-
-BLOCK_LIMIT = 20_000
-"""Characters of a snippet or a traceback."""
-
-PROGRAMS = frozenset({"tfdoctor", "xprof", "nvidia"})
-"""Names in lowercase, even at the start of a sentence."""
-
+NAME_LIMIT = 160  # Longer names are shortened in the middle: C++ symbols reach 10 kB, and their ends matter most
+PROSE_LIMIT = 1200  # Characters of a sentence of a rule, including names
+BLOCK_LIMIT = 20_000  # Characters of a snippet or a traceback
+PROGRAMS = frozenset({"tfdoctor", "xprof", "nvidia"})  # Names in lowercase, even at the start of a sentence
+# Characters of a text of a recording that are read: no pattern meets a longer one, and no number in it has more
+# digits than Python converts.
 LONGEST = 4096
-"""Characters of a text of a recording that are read: no pattern meets a longer one, and no number in it has more
-digits than Python converts."""
 
 _LINE_BREAKS = re.compile(r"(?<!\s)\s*[\r\n\t\v\f\x85\u2028\u2029]\s*")
+# Between two words, none of them a number: a number stays with its unit and its interval.
 _GAP = re.compile(r"(?<=[^\d\s]) (?=[^\d\s(%±])")
-"""Between two words, none of them a number: a number stays with its unit and its interval."""
+_JOINT = re.compile(r"(?<=\w)[./_](?=[A-Za-z])(?!py\b)")  # Between two parts of a name or of a path
 
-_JOINT = re.compile(r"(?<=\w)[./_](?=[A-Za-z])(?!py\b)")
-"""Between two parts of a name or of a path."""
-
+# Characters that command a terminal, reorder or hide text, or are no character; not the ends of lines.
 _HIDDEN = re.compile(
     "\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""Characters that command a terminal, reorder or hide text, or are no character; not the ends of lines."""
 
 _COLOR = r"\x1b\[[\d;]{0,40}m"
 _HIDDEN_BUT_COLORS = re.compile(rf"(?!{_COLOR})(?:{_HIDDEN.pattern})")
 
 _MARKS = r"(?<=#)#(?=\w*\[)"
+# What CI runners obey in a line of output: GitHub's ``::error::`` at its start, and anywhere in it ``##[group]`` as
+# well as ``##vso[`` (Azure) and ``##teamcity[``. GitLab's sections begin with a control character.
 _COMMANDS = re.compile(rf"^(?:[^\S\n]|{_COLOR})*:(?=:)|{_MARKS}", re.MULTILINE)
-"""What CI runners obey in a line of output: GitHub's ``::error::`` at its start, and anywhere in it ``##[group]``
-as well as ``##vso[`` (Azure) and ``##teamcity[``. GitLab's sections begin with a control character."""
-
+# Unicode categories: controls, direction marks, unassigned, private, surrogates, separators.
 _INVISIBLE = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
-"""Unicode categories: controls, direction marks, unassigned, private, surrogates, separators."""
 
 
 def name(text: str, limit: int = NAME_LIMIT) -> str:

@@ -28,8 +28,7 @@ class Severity(IntEnum):
         return cls.WARNING if share >= WARNING else cls.NOTE
 
 
-CRITICAL, WARNING = 0.20, 0.05
-"""Shares of the step time that a finding must save to be critical, or a warning."""
+CRITICAL, WARNING = 0.20, 0.05  # Shares of the step time that a finding must save to be critical, or a warning
 
 
 class Stage(StrEnum):
@@ -349,8 +348,5 @@ class Remark:
     remedies: tuple[Remedy, ...] = ()
 
 
-Verdict = Finding | Healthy | NotApplicable
-"""The possible results of a rule."""
-
-Outcome = Verdict | Remark | Errored
-"""What the engine records."""
+Verdict = Finding | Healthy | NotApplicable  # The possible results of a rule
+Outcome = Verdict | Remark | Errored  # What the engine records

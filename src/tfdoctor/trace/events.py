@@ -12,8 +12,7 @@ from tfdoctor.trace.stat_values import StatNames, StatReader
 from tfdoctor.trace.stats import EventStats
 from tfdoctor.trace.wire import field_numbers
 
-CHUNK = 2**15
-"""Events that are decoded at once: their columns fit into the processor's cache."""
+CHUNK = 2**15  # Events that are decoded at once: their columns fit into the processor's cache
 
 
 class EventColumns(NamedTuple):

@@ -15,29 +15,23 @@ from numpy.typing import NDArray
 Places = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
-VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
-"""Wire types. Groups, 3 and 4, are deprecated."""
+VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5  # Wire types. Groups, 3 and 4, are deprecated.
 
 WORD = 8
-LONGEST = 10
-"""Bytes of a word, and of a varint."""
-
-FIRST_OF_TWO = 0x80
-"""The smallest first byte of a varint of more than one."""
-
-ENDLESS = 2**48
-"""A length beyond the end of any message."""
+LONGEST = 10  # Bytes of a word, and of a varint
+FIRST_OF_TWO = 0x80  # The smallest first byte of a varint of more than one
+ENDLESS = 2**48  # A length beyond the end of any message
 
 CONTINUED = np.uint64(0x8080808080808080)
+# The first bit of each byte of a word says whether the varint goes on; the others are its value.
 PAYLOAD = np.uint64(0x7F7F7F7F7F7F7F7F)
-"""The first bit of each byte of a word says whether the varint goes on; the others are its value."""
 
+# Three steps that join groups of 7, 14 and 28 bits: those that stay, those that move down, and how far.
 FOLDS = (
     (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00), np.uint64(1)),
     (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000), np.uint64(2)),
     (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000), np.uint64(4)),
 )
-"""Three steps that join groups of 7, 14 and 28 bits: those that stay, those that move down, and how far."""
 
 
 class DamagedError(Exception):

@@ -16,14 +16,10 @@ from tfdoctor.trace.texts import clean
 METADATA = "/host:metadata"
 PROTO = "Hlo Proto"
 
+# The program's fingerprint at the end of "jit_train_step(12190760917235803885)".
 PROGRAM = re.compile(r"\((\d+)\)$")
-"""The program's fingerprint at the end of "jit_train_step(12190760917235803885)"."""
-
-DEEPEST = 50
-"""Calls within calls that are followed: a fusion in a condition in a loop has three."""
-
-HOST_SPACE = 5
-"""The number of the host's memory space in layouts: S(5)."""
+DEEPEST = 50  # Calls within calls that are followed: a fusion in a condition in a loop has three
+HOST_SPACE = 5  # The number of the host's memory space in layouts: S(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +46,8 @@ class HloProgram:
     computations: dict[int, tuple[Instruction, ...]]
     donates: bool  # buffers of inputs are reused for outputs, as by weight updates
     files: tuple[str, ...] = ()  # Python files with the functions that it was traced from
+    # The instructions of each computation in the order in which they run; empty where not recorded.
     schedule: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """The instructions of each computation in the order in which they run; empty where not recorded."""
 
     def instructions(self) -> Iterator[Instruction]:
         """Yield the instructions of all computations."""

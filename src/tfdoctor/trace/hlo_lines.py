@@ -9,8 +9,8 @@ from typing import Any
 
 from tfdoctor.trace.texts import clean
 
+# Parts of the paths of files that are not the user's.
 INSTALLED = ("site-packages/", "dist-packages/", "<frozen ", "/lib/python3")
-"""Parts of the paths of files that are not the user's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,9 @@ from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
 
-MATMUL_OPERANDS = 2
-"""The first operands of a dot or a convolution are its factors."""
-
+MATMUL_OPERANDS = 2  # The first operands of a dot or a convolution are its factors
+# The beginning of the targets of matmuls: __cublas$gemm, __cublas$lt$matmul, __cublas$lt$matmul$f8.
 CUBLAS = "__cublas$"
-"""The beginning of the targets of matmuls: __cublas$gemm, __cublas$lt$matmul, __cublas$lt$matmul$f8."""
 
 
 class Pass(StrEnum):
@@ -27,6 +25,7 @@ class Pass(StrEnum):
     FILTER = "gradient of the filter"
 
 
+# The targets of convolutions (xla/service/gpu/cublas_cudnn.cc).
 CUDNN = {
     "__cudnn$convForward": Pass.FORWARD,
     "__cudnn$convForwardGraph": Pass.FORWARD,
@@ -34,7 +33,6 @@ CUDNN = {
     "__cudnn$convBackwardInput": Pass.INPUT,
     "__cudnn$convBackwardFilter": Pass.FILTER,
 }
-"""The targets of convolutions (xla/service/gpu/cublas_cudnn.cc)."""
 
 
 @dataclass(frozen=True, slots=True)

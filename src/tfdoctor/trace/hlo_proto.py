@@ -16,8 +16,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-HLO = "xla/service/hlo.proto"
-"""The file that describes HloProto, by the name that its importers use."""
+HLO = "xla/service/hlo.proto"  # The file that describes HloProto, by the name that its importers use
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,12 @@ from tfdoctor.trace.stat_values import StatNames
 from tfdoctor.trace.texts import clean
 from tfdoctor.trace.wire import Message
 
+# Times beyond, 13 days, are damaged and are clipped, so that differences of starts and ends fit int64.
 LIMIT_PS = 2**60
-"""Times beyond, 13 days, are damaged and are clipped, so that differences of starts and ends fit int64."""
-
+# Events without a duration, at which a thread of a pool begins (1) and ends (-1) a task.
 TASK = {f"{NOISE}StartRegion": 1, f"{NOISE}StopRegion": -1}
-"""Events without a duration, at which a thread of a pool begins (1) and ends (-1) a task."""
-
-INTRA_OP = "_Eigen/"
-"""Part of the names of intra-op threads, which share the work of an operation (2.9 to 2.21)."""
-
-TOGETHER = 2_000_000
-"""About how many events are sorted at once: what that needs in between is 200 bytes for each."""
+INTRA_OP = "_Eigen/"  # Part of the names of intra-op threads, which share the work of an operation (2.9 to 2.21)
+TOGETHER = 2_000_000  # About how many events are sorted at once: what that needs in between is 200 bytes for each
 
 Column = NDArray[np.int64]
 

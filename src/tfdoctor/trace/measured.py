@@ -7,8 +7,7 @@ import numpy as np
 from tfdoctor.trace.model import Line, Plane, Trace
 from tfdoctor.trace.names import END_OF_WINDOW, SAMPLED
 
-TWICE = 2
-"""The agent says when the measured steps end, and once more if it has let the profiler run on."""
+TWICE = 2  # The agent says when the measured steps end, and once more if it has let the profiler run on
 
 
 def measured(trace: Trace) -> Trace:

@@ -15,11 +15,10 @@ from tfdoctor.trace.wire import Message
 HOST = "/host:CPU"
 GPU = "/device:GPU"
 TPU = "/device:TPU"
+# How the names of events begin that have no iter_num: those of thread pools (half of all events) and tf.data.
 OUTSIDE_LOOPS = (NOISE, ITERATOR)
-"""How the names of events begin that have no iter_num: those of thread pools (half of all events) and tf.data."""
-
+# Lines that TensorFlow 2.3 and 2.4 derived from others and saved too. (A TPU has its own line "Steps".)
 DERIVED = ("Steps", "TensorFlow Ops", "TensorFlow Name Scope")
-"""Lines that TensorFlow 2.3 and 2.4 derived from others and saved too. (A TPU has its own line "Steps".)"""
 
 
 def repair(space: Message) -> None:

@@ -14,8 +14,7 @@ from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats
 from tfdoctor.trace.texts import Texts, clean
 from tfdoctor.trace.wire import field_numbers
 
-LIMIT = 2.0**64
-"""Quantities beyond are damaged and are left out."""
+LIMIT = 2.0**64  # Quantities beyond are damaged and are left out
 
 FORMS = {
     "double_value": REAL,

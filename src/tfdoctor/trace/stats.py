@@ -7,14 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-Value = int | float | str | bytes
-"""The value of a stat. Iterator and producer ids are unsigned, modulo 2**64."""
-
+Value = int | float | str | bytes  # The value of a stat. Iterator and producer ids are unsigned, modulo 2**64.
+# How the 64 bits of a value are to be read; those of a text are its position in a table.
 REAL, UNSIGNED, SIGNED, TEXT = range(4)
-"""How the 64 bits of a value are to be read; those of a text are its position in a table."""
-
-MOST = 2.0**62
-"""Larger reals do not fit into an int64."""
+MOST = 2.0**62  # Larger reals do not fit into an int64
 
 Events = NDArray[np.int64]
 
@@ -29,8 +25,8 @@ class EventStats:
     form: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))  # (m,)
     bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))  # (m,)
     texts: Sequence[str | bytes] = ()
+    # What was asked for before: facts ask for the same few names, of each of thousands of lines.
     _integers: dict[str, tuple[Events, NDArray[np.int64]]] = field(default_factory=dict)
-    """What was asked for before: facts ask for the same few names, of each of thousands of lines."""
 
     def of(self, event: int) -> Mapping[str, Value]:
         """Return the stats of one event."""

@@ -2,9 +2,9 @@
 
 from tfdoctor.terms.text import cut
 
+# Characters to remove from names: control characters (TensorFlow 2.4 wrote names that begin with NUL), and those
+# that change the direction of text on a terminal.
 HIDDEN = dict.fromkeys([*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
-"""Characters to remove from names: control characters (TensorFlow 2.4 wrote names that begin with NUL), and
-those that change the direction of text on a terminal."""
 
 
 def clean(text: str) -> str:

@@ -20,13 +20,11 @@ from google.protobuf.runtime_version import VersionError
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import NotReadableError, content
 
-Message = Any
-"""A message of xplane_pb2, which has no type stubs."""
+Message = Any  # A message of xplane_pb2, which has no type stubs
 
 GZIP = b"\x1f\x8b"
 
-XPLANE = "tsl/profiler/protobuf/xplane_pb2.py"
-"""Where TensorFlow keeps the module (2.4 to 2.21)."""
+XPLANE = "tsl/profiler/protobuf/xplane_pb2.py"  # Where TensorFlow keeps the module (2.4 to 2.21)
 
 
 def parse(path: Path) -> Message:

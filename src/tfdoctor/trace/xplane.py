@@ -16,13 +16,12 @@ from tfdoctor.trace.stats import Value
 from tfdoctor.trace.texts import clean
 from tfdoctor.trace.wire import Message, damaged, parse_without_events
 
-LIMIT = 2**64
-"""Quantities beyond are damaged and are left out."""
+LIMIT = 2**64  # Quantities beyond are damaged and are left out
 
 LIMIT_DAYS = LIMIT_PS // 10**12 // (24 * 60 * 60)
 
+# Three years: a line that starts later counts time from 1970, not from the start of the profile.
 ABSOLUTE_NS = 10**17
-"""Three years: a line that starts later counts time from 1970, not from the start of the profile."""
 
 
 def read(path: Path) -> Trace:

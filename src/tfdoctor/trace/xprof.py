@@ -17,19 +17,13 @@ from typing import IO, Self
 from tfdoctor import own_python
 from tfdoctor.trace.xprof_opinion import Answer, Opinion, opinion
 
-LARGEST_BYTES = 32_000_000
-"""Of a trace: xprof reads 10 to 16 MB per second, with twenty times the memory."""
-
-BYTES_PER_BYTE = 40
-"""Limit of xprof's address space per byte of trace; it needs about 20 times the file."""
-
-BASE_BYTES = 4_000_000_000
-"""Limit of the address space for xprof's library and threads."""
+LARGEST_BYTES = 32_000_000  # Of a trace: xprof reads 10 to 16 MB per second, with twenty times the memory
+BYTES_PER_BYTE = 40  # Limit of xprof's address space per byte of trace; it needs about 20 times the file
+BASE_BYTES = 4_000_000_000  # Limit of the address space for xprof's library and threads
 
 CHILD = Path(__file__).with_name("xprof_child.py")
 
-TIMEOUT_S = 120.0
-"""xprof reads 10 to 16 MB of trace per second; a longer wait is not worth its opinion."""
+TIMEOUT_S = 120.0  # xprof reads 10 to 16 MB of trace per second; a longer wait is not worth its opinion
 
 
 def ask(path: Path, *, timeout_s: float) -> Opinion:

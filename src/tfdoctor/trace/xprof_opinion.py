@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-WAIT_INPUT, HOST_TO_DEVICE = "110", "80"
-"""xprof's event types that count as input (steps_db.proto), as JSON keys."""
-
-Answer = Mapping[str, Any]
-"""The output of the child: {"tables": the tool's tables, "steps": OpStats' steps in ps}."""
+WAIT_INPUT, HOST_TO_DEVICE = "110", "80"  # xprof's event types that count as input (steps_db.proto), as JSON keys
+Answer = Mapping[str, Any]  # The output of the child: {"tables": the tool's tables, "steps": OpStats' steps in ps}
 
 
 class InputVerdict(StrEnum):

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 
 from tfdoctor.terms.humanize import counted
 
-SPARE = 1.25
-"""Of an estimated time, as advice: variants and machines become slower."""
-
+SPARE = 1.25  # Of an estimated time, as advice: variants and machines become slower
+# Weight of the last run in how long a run usually takes: variants and machines become slower and faster.
 RECENT = 0.3
-"""Weight of the last run in how long a run usually takes: variants and machines become slower and faster."""
 
 
 @dataclass(slots=True)

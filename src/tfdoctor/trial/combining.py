@@ -13,14 +13,10 @@ from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.schedule import LEAST_ROUNDS, MOST_SPOILED
 from tfdoctor.trial.variants import Variant
 
-MOST_ROUNDS = 6
-"""Rounds of two sets, while the one with the change seems to be faster and that is not sure."""
-
+MOST_ROUNDS = 6  # Rounds of two sets, while the one with the change seems to be faster and that is not sure
+# Makes one variant of several; None where they do not go together.
 Join = Callable[[Sequence[Variant]], Variant | None]
-"""Makes one variant of several; None where they do not go together."""
-
-Pairs = frozenset[frozenset[str]]
-"""Rules whose findings exclude each other."""
+Pairs = frozenset[frozenset[str]]  # Rules whose findings exclude each other
 
 
 def rivals(order: Order | None) -> Pairs:

@@ -8,8 +8,7 @@ from tfdoctor.terms.text import prose
 from tfdoctor.trial.rounds import AROUND
 from tfdoctor.trial.schedule import LEAST_ROUNDS
 
-SHOWN = 3
-"""Names of written files in the sentence."""
+SHOWN = 3  # Names of written files in the sentence
 
 
 def warning(why: str, folder: Path, variants: int, minutes: float, written: WrittenFiles | None) -> str:

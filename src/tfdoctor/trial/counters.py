@@ -14,8 +14,7 @@ from tfdoctor.recording.notes import Notes
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.trial.times import TrialTimes
 
-PERIOD_MS = 250
-"""Of the samplers' own ticks: each reads its counters at the first one after a second."""
+PERIOD_MS = 250  # Of the samplers' own ticks: each reads its counters at the first one after a second
 
 MS_PER_S = 1000.0
 

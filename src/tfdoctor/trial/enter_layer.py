@@ -23,24 +23,17 @@ from pathlib import Path
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_BIND, MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV = 0x1000, 0x4000, 1 << 18, 2, 4
 MS_RDONLY, MS_NOEXEC, MS_REMOUNT = 1, 8, 32
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-"""Values of linux/sched.h, sys/mount.h and linux/prctl.h."""
-
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # Values of linux/sched.h, sys/mount.h and linux/prctl.h
+# Folders of devices and of the kernel, which the program sees without a layer.
 AS_THEY_ARE = ("/dev", "/proc", "/sys", "/run")
-"""Folders of devices and of the kernel, which the program sees without a layer."""
-
+# The one folder below those that gets a layer.
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where programs share memory, and some keep files
-"""The one folder below those that gets a layer."""
-
+# Size in bytes up to which a file outside of any overlay is copied into the layer; a larger one is read-only.
 COPIED = 2**24
-"""Size in bytes up to which a file outside of any overlay is copied into the layer; a larger one is read-only."""
-
+# How often an entry of a folder is looked for that other programs remove and make again. Ten looks were seen to be
+# too few beside a program that does nothing else.
 LOOKS = 100
-"""How often an entry of a folder is looked for that other programs remove and make again. Ten looks were seen to be
-too few beside a program that does nothing else."""
-
-NO_LAYER = 78
-"""Exit code: the kernel does not allow it (EX_CONFIG of sysexits.h)."""
+NO_LAYER = 78  # Exit code: the kernel does not allow it (EX_CONFIG of sysexits.h)
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 

@@ -16,19 +16,14 @@ from tfdoctor.recording.program import ProgramRecord, RecordedDataset, SourceLin
 from tfdoctor.terms.verdict import Finding, Remedy
 from tfdoctor.trial.variants import NotTried, Variant
 
-FACTORS = (2, 4)
-"""How much larger the batches are that are tried."""
-
+FACTORS = (2, 4)  # How much larger the batches are that are tried
+# The rules that advise a larger batch for the sake of the step.
 BATCH_RULES = ("small-batch", "small-replica-batch")
-"""The rules that advise a larger batch for the sake of the step."""
 
 WIDTH_RULE = "unaligned-dimension"
 
-ARRAYS = "arrays"
-"""The kind of input for which Keras makes the batches."""
-
-Splices = tuple[tuple[str, tuple[Splice, ...]], ...]
-"""By the name of a file in reports, what is replaced in it."""
+ARRAYS = "arrays"  # The kind of input for which Keras makes the batches
+Splices = tuple[tuple[str, tuple[Splice, ...]], ...]  # By the name of a file in reports, what is replaced in it
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,8 @@ from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.running import Runner, layer_possible
 from tfdoctor.trial.variants import NotTried, Variant, distinct
 
-FOR_CHANGES = 2 / 3
-"""Share of the time that changes have where large parts follow that no change is known for."""
-
-OFF = 3
-"""Exit code when a promise was off by more than the limit."""
+FOR_CHANGES = 2 / 3  # Share of the time that changes have where large parts follow that no change is known for
+OFF = 3  # Exit code when a promise was off by more than the limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

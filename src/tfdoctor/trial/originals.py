@@ -7,8 +7,7 @@ from typing import Self
 
 from tfdoctor.terms.errors import InputError
 
-Stamp = tuple[int, int, int, int]
-"""What changes with the text of a file: times in ns, size in bytes, and inode."""
+Stamp = tuple[int, int, int, int]  # What changes with the text of a file: times in ns, size in bytes, and inode
 
 
 @dataclass(frozen=True, slots=True)

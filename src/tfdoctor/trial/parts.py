@@ -12,17 +12,12 @@ from tfdoctor.terms.text import prose
 from tfdoctor.terms.verdict import Finding, Location
 from tfdoctor.trial.variants import NotTried, Variant
 
+# Share of what recurs in the run from which on a part is tried: less is within the usual interval of a trial.
 WORTH = 0.02
-"""Share of what recurs in the run from which on a part is tried: less is within the usual interval of a trial."""
-
+# The same for a part that is tried without being asked for, because no finding has an edit for it.
 UNEXPLAINED = 0.15
-"""The same for a part that is tried without being asked for, because no finding has an edit for it."""
-
-WHOLE = "the program without its parts"
-"""The name of what cannot be tried where no part is known."""
-
-BOUND = "input-bound"
-"""The rule that bounds what all changes of the input can save."""
+WHOLE = "the program without its parts"  # The name of what cannot be tried where no part is known
+BOUND = "input-bound"  # The rule that bounds what all changes of the input can save
 
 
 def of_recording(recording: Recording, diagnosis: Diagnosis) -> tuple[list[Variant], list[NotTried]]:

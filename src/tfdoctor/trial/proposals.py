@@ -23,6 +23,7 @@ from tfdoctor.terms.verdict import Finding, Remedy
 from tfdoctor.trial.merging import merged
 from tfdoctor.trial.variants import NotTried, Variant
 
+# Edits that move work without changing its arithmetic, so that the weights must stay the same.
 EXACT = frozenset(
     {
         "prefetch",
@@ -38,10 +39,9 @@ EXACT = frozenset(
         "run-eagerly-off",
     }
 )
-"""Edits that move work without changing its arithmetic, so that the weights must stay the same."""
 
+# Edits after which a function runs for several elements at once, which draw random numbers in any order.
 PARALLEL = frozenset({"parallel-map", "parallel-interleave"})
-"""Edits after which a function runs for several elements at once, which draw random numbers in any order."""
 
 
 def edits(
@@ -203,8 +203,7 @@ def must_be_diff(patch: Path) -> bytes:
     return data
 
 
-HUNK = re.compile(rb"^(?:@@ |diff --git |GIT binary patch)", re.MULTILINE)
-"""What every diff has."""
+HUNK = re.compile(rb"^(?:@@ |diff --git |GIT binary patch)", re.MULTILINE)  # What every diff has
 
 
 def of_patch(patch: Path, folder: Path) -> Variant:
@@ -274,8 +273,7 @@ def _git_apply(data: bytes, root: Path, *options: str) -> bytes:
     return done.stdout
 
 
-TEXT_ONLY = (b" mode change ", b" rewrite ")
-"""What git says of a file of the same name."""
+TEXT_ONLY = (b" mode change ", b" rewrite ")  # What git says of a file of the same name
 
 
 def _touched(diff: bytes, patch: Path, root: Path) -> list[str]:

@@ -3,11 +3,10 @@
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.terms.kinds import DeviceKind
 
+# Parts of a step on a CPU in which the program computes; in others it may wait.
 COMPUTE = ("host", "device", "transfer")
-"""Parts of a step on a CPU in which the program computes; in others it may wait."""
-
+# Share of the step from which a wait counts, and share of the cores from which it is for computation.
 WAITS, BUSY = 0.05, 0.7
-"""Share of the step from which a wait counts, and share of the cores from which it is for computation."""
 
 
 def bytes_beside_others(diagnosis: Diagnosis) -> float | None:

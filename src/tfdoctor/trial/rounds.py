@@ -20,8 +20,7 @@ from tfdoctor.trial.times import NoTimes, TrialTimes, examples_ratio, other_exam
 from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import ORIGINAL, Variant
 
-AROUND = 2
-"""Runs of the program as it is in a round."""
+AROUND = 2  # Runs of the program as it is in a round
 
 RunOne = Callable[[Variant, Enough, int], TrialRun]
 RunByTurns = Callable[[Sequence[Variant], Enough, int], Sequence[TrialRun]]

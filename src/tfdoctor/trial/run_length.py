@@ -8,14 +8,13 @@ from typing import Self
 
 from tfdoctor.capture.agent.process.declared import TrialPlan
 
+# Time for the steps that are left out, and their least and largest number: graphs are built, buffers filled and
+# parallelism tuned meanwhile. With the start of TensorFlow and the steps that are timed, a run of steps of 1.5 s
+# takes half a minute, so that ten minutes hold six rounds of one variant.
 WARM_S, FEWEST_WARM, MOST_WARM = 8.0, 4, 20
-"""Time for the steps that are left out, and their least and largest number: graphs are built, buffers filled and
-parallelism tuned meanwhile. With the start of TensorFlow and the steps that are timed, a run of steps of
-1.5 s takes half a minute, so that ten minutes hold six rounds of one variant."""
-
+# Time for the steps that are timed, and their least and largest number: the median of six blocks is still a middle
+# one where two of them were delayed.
 TIMED_S, FEWEST_TIMED, MOST_TIMED = 10.0, 6, 50
-"""Time for the steps that are timed, and their least and largest number: the median of six blocks is
-still a middle one where two of them were delayed."""
 
 OF_START, LEAST_S, MOST_S = 0.5, 6.0, 30.0
 """Time for the steps that are timed, relative to that of the start, which every run pays; its limits, s.
@@ -24,14 +23,10 @@ Other programs of a shared host come and go within seconds: of a fixed computati
 8 s differed by 5 %, and those of 16 s by 2 % (standard deviations of nine and of four such times, 2026-11-28).
 """
 
-FEWEST_CALLS = 15
-"""Calls after the warm-up below which a loop of short steps has no figure: they cost little."""
-
-NEVER = 10**9
-"""Steps, calls and seconds that no run of a trial reaches."""
-
+FEWEST_CALLS = 15  # Calls after the warm-up below which a loop of short steps has no figure: they cost little
+NEVER = 10**9  # Steps, calls and seconds that no run of a trial reaches
+# A run may take this many times as long as planned, and this much longer: a variant may be slower.
 LIMIT_FACTOR, LIMIT_S = 3.0, 60.0
-"""A run may take this many times as long as planned, and this much longer: a variant may be slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +90,8 @@ class Enough:
         }
 
 
+# For the first run, which only shows how long a step and a start take, and that both can be timed.
 FIRST_RUN = Enough(compare_at=2, fewest=3, steps=10, seconds=4.0, most_seconds=15.0)
-"""For the first run, which only shows how long a step and a start take, and that both can be timed."""
 
 
 def _within(value: float, least: int, most: int) -> int:

@@ -26,15 +26,11 @@ from tfdoctor.trial.trial_run import TrialRun, hiding, read_runs
 from tfdoctor.trial.turns import TurningRun, take_turns
 from tfdoctor.trial.variants import Variant
 
+# Of the folders of trials; the number of tfdoctor's process follows, and where that number holds.
 PREFIX = "tfdoctor-try-"
-"""Of the folders of trials; the number of tfdoctor's process follows, and where that number holds."""
-
-LAYER_SHARE = 0.5
-"""Share of the free memory that what a run writes may take."""
-
-
+LAYER_SHARE = 0.5  # Share of the free memory that what a run writes may take
+# Share of the free memory that runs which take turns may have: a variant may need more than the recorded run.
 MEMORY_SHARE = 0.5
-"""Share of the free memory that runs which take turns may have: a variant may need more than the recorded run."""
 
 
 @dataclass(frozen=True, slots=True)

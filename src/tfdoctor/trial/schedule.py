@@ -15,20 +15,12 @@ from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.statistics import FEWEST_ROUNDS
 from tfdoctor.trial.variants import Variant
 
+# Says whether a variant's weights became infinite or NaN, so that further rounds would time nothing of use.
 Lost = Callable[[Variant], bool]
-"""Says whether a variant's weights became infinite or NaN, so that further rounds would time nothing of use."""
-
-LEAST_ROUNDS, MOST_ROUNDS = 3, 12
-"""Rounds that a variant gets before others get more, and at most."""
-
-NARROW = 0.02
-"""Half of an interval, in shares of the step, below which a variant needs no more rounds."""
-
-CLEARLY_WORSE = -0.10
-"""Saving below which a variant is dropped after two rounds that agree."""
-
-MOST_SPOILED = 3
-"""Rounds without a figure of the program as it is after which the trial ends."""
+LEAST_ROUNDS, MOST_ROUNDS = 3, 12  # Rounds that a variant gets before others get more, and at most
+NARROW = 0.02  # Half of an interval, in shares of the step, below which a variant needs no more rounds
+CLEARLY_WORSE = -0.10  # Saving below which a variant is dropped after two rounds that agree
+MOST_SPOILED = 3  # Rounds without a figure of the program as it is after which the trial ends
 
 
 def shortage(runs: Runs, variants: Sequence[Variant]) -> str:

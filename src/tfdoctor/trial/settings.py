@@ -16,17 +16,17 @@ from tfdoctor.trial.variants import NotTried, Variant
 Chosen = Iterator[Variant | NotTried]
 
 XLA_FLAGS = "TF_XLA_FLAGS"
+# Compiles clusters of operations of all graphs, on CPUs too (https://openxla.org/xla/tf2xla, auto-clustering).
 CLUSTERING = "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit"
-"""Compiles clusters of operations of all graphs, on CPUs too (https://openxla.org/xla/tf2xla, auto-clustering)."""
 
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
+# CPU flags with one of which TensorFlow uses oneDNN by default, from 2.9 on (tensorflow/core/util/port.cc).
 ONEDNN_FLAGS = frozenset(("avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile", "amx_int8", "amx_bf16"))
-"""CPU flags with one of which TensorFlow uses oneDNN by default, from 2.9 on (tensorflow/core/util/port.cc)."""
 ONEDNN_SINCE = (2, 9)
 
+# By the kind of threads, the variable that TensorFlow reads; its default is the number of cores that the process
+# may use, without regard to a cgroup's quota (tensorflow/core/common_runtime/process_util.cc).
 THREADS = (("inter-op", "TF_NUM_INTEROP_THREADS"), ("intra-op", "TF_NUM_INTRAOP_THREADS"))
-"""By the kind of threads, the variable that TensorFlow reads; its default is the number of cores that the process
-may use, without regard to a cgroup's quota (tensorflow/core/common_runtime/process_util.cc)."""
 
 GPU_MODE = "TF_GPU_THREAD_MODE"
 PRELOAD = "LD_PRELOAD"

@@ -30,22 +30,16 @@ from tfdoctor.terms.student_t import OUTSIDE, student
 
 Floats = npt.NDArray[np.float64]
 
+# Variance of a variant's ratio to the mean of two runs, and of the difference of two, in variances of a run.
 RATIO, DIFFERENCE = 1.5, 2.0
-"""Variance of a variant's ratio to the mean of two runs, and of the difference of two, in variances of a run."""
-
-NOISY = 0.15
-"""Half of an interval above which the machine is too noisy to tell."""
-
+NOISY = 0.15  # Half of an interval above which the machine is too noisy to tell
+# Rounds below which there is no figure: one shows nothing of how much a variant's own runs differ. With intervals
+# from the runs as it is alone, 5 to 16 of 100 simulated trials of equal programs claimed a difference.
 FEWEST_ROUNDS = 2
-"""Rounds below which there is no figure: one shows nothing of how much a variant's own runs differ. With intervals
-from the runs as it is alone, 5 to 16 of 100 simulated trials of equal programs claimed a difference."""
-
+# Share of the step that each interval of a variant is wider by on both sides: runs may differ by this much for
+# reasons that no spread of rounds shows.
 MARGIN = 0.005
-"""Share of the step that each interval of a variant is wider by on both sides: runs may differ by this much for
-reasons that no spread of rounds shows."""
-
-ZERO = 0.001
-"""Ends of an interval nearer to zero than this share are zero: reports do not show smaller figures."""
+ZERO = 0.001  # Ends of an interval nearer to zero than this share are zero: reports do not show smaller figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from tfdoctor.trial.times import NoTimes, TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import Variant
 
-LEAST_STEPS = 60
-"""Steps of a run below which its parts are timed by whole runs: those of the warm-up are left out."""
+LEAST_STEPS = 60  # Steps of a run below which its parts are timed by whole runs: those of the warm-up are left out
 
 NO_TIME = "its two rounds did not fit into the minutes: allow more with --minutes"
 

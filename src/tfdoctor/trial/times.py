@@ -16,20 +16,12 @@ from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
 
 Floats = npt.NDArray[np.float64]
 
-BLOCKS = 20
-"""Blocks that the steady steps of a run are cut into: their spread shows how steady it was."""
-
-BLOCK_MS = 50.0
-"""Shortest block: a pause of the operating system is a small part of it."""
-
-SLOW_START = 3.0
-"""A block at the start this many median deviations above the later ones belongs to the warm-up."""
-
+BLOCKS = 20  # Blocks that the steady steps of a run are cut into: their spread shows how steady it was
+BLOCK_MS = 50.0  # Shortest block: a pause of the operating system is a small part of it
+SLOW_START = 3.0  # A block at the start this many median deviations above the later ones belongs to the warm-up
+# What it means that the agent could make a setting nowhere.
 UNUSED = {POOL_THREADS: "no tf.data pipeline took the setting", NO_XLA: "no function was compiled with XLA"}
-"""What it means that the agent could make a setting nowhere."""
-
-LARGEST_RATIO = 16
-"""Updates for a step, or steps for an update, above which the ratio is not taken for exact."""
+LARGEST_RATIO = 16  # Updates for a step, or steps for an update, above which the ratio is not taken for exact
 
 
 @dataclass(frozen=True, slots=True)

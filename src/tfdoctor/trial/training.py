@@ -11,13 +11,12 @@ from tfdoctor.trial.times import NoTimes, TrainedState, TrialTimes, other_exampl
 from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import Variant
 
-EXAMPLES = 5
-"""Losses that the report shows."""
-
+EXAMPLES = 5  # Losses that the report shows
+# An exact change moves the losses by more than this many times what two runs as it is differ by, and by at least
+# this share: chance does not, even though the most of few pairs of runs is itself by chance.
 FAR, LEAST_APART = 10.0, 0.01
-"""An exact change moves the losses by more than this many times what two runs as it is differ by, and by at least
-this share: chance does not, even though the most of few pairs of runs is itself by chance."""
 
+# From good to bad: of several runs, the worst one is told.
 WORSE = (
     TrainingState.EQUAL,
     TrainingState.LOSSES,
@@ -26,7 +25,6 @@ WORSE = (
     TrainingState.DIFFERENT,
     TrainingState.NOT_FINITE,
 )
-"""From good to bad: of several runs, the worst one is told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from tfdoctor.trial.times import TrialTimes
 from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import NotTried, Variant
 
+# Makes one variant of several; raises Declined where they do not go together.
 Join = Callable[[Sequence[Variant]], Variant]
-"""Makes one variant of several; raises Declined where they do not go together."""
 
 
 @dataclass(slots=True)

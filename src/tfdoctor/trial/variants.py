@@ -14,8 +14,7 @@ from tfdoctor.facts.run_work.run_parts import RunPart
 
 AS_IS = "as it is"
 
-FEWEST_HIDDEN = 4
-"""Characters of a credential that is looked for in what a program prints."""
+FEWEST_HIDDEN = 4  # Characters of a credential that is looked for in what a program prints
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,9 @@ from tfdoctor.trial.variants import ORIGINAL, Variant
 
 MS_PER_S = 1000.0
 
-MOST_ROUNDS = 4
-"""Rounds of whole runs at most: each takes minutes, and two agree or do not."""
-
+MOST_ROUNDS = 4  # Rounds of whole runs at most: each takes minutes, and two agree or do not
+# Number of the first whole run: runs of steps have smaller ones, and each has a folder of its own.
 NUMBERS_FROM = 1_000_000
-"""Number of the first whole run: runs of steps have smaller ones, and each has a folder of its own."""
 
 
 def is_about_run(variant: Variant) -> bool:

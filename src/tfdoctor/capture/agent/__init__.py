@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .process.imports import Hook, Watcher
     from .run.recorder import RunRecorder
 
+# The journal of this process, and what records it, from before TensorFlow is imported.
 _begun: list[tuple[journal.Journal, RunRecorder]] = []
-"""The journal of this process, and what records it, from before TensorFlow is imported."""
 
 
 def begin(text: str, *, waits: bool = False) -> None:

@@ -78,11 +78,9 @@ class StepTimes:
         }
 
 
-SEEN = (StepKind.FIT, StepKind.DATA)
-"""Loops whose batches pass by the agent."""
-
+SEEN = (StepKind.FIT, StepKind.DATA)  # Loops whose batches pass by the agent
+# Time from one look at whether the run has enough to the next: a look costs microseconds, a slow step seconds.
 LOOK_NS = 50_000_000
-"""Time from one look at whether the run has enough to the next: a look costs microseconds, a slow step seconds."""
 
 
 class TimedWindow(TraceWindow):

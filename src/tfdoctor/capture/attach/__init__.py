@@ -21,11 +21,8 @@ from tfdoctor.terms.replacement import unwritten
 
 __all__ = ["LONGEST_S", "Address", "attach"]
 
-LONGEST_S = 300.0
-"""A job keeps every event in its memory until the trace ends; minutes of them are gigabytes."""
-
-SHORTEST_S = 0.001
-"""The profiler counts in milliseconds."""
+LONGEST_S = 300.0  # A job keeps every event in its memory until the trace ends; minutes of them are gigabytes
+SHORTEST_S = 0.001  # The profiler counts in milliseconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import Self
 
 from tfdoctor.terms.errors import CaptureError
 
+# A host name, an IPv4 address or an IPv6 address in brackets; then a port.
 ADDRESS = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:.]+\]):(?P<port>\d{1,5})")
-"""A host name, an IPv4 address or an IPv6 address in brackets; then a port."""
 
 HIGHEST_PORT = 65535
 

@@ -16,12 +16,10 @@ from tfdoctor.capture.attach.host import host
 from tfdoctor.recording.manifest import CapturePlan, HostMachine, Manifest, Missing, MissingPart, WorkerRank
 from tfdoctor.recording.workers import WORKERS
 
-RUN = "%Y_%m_%d_%H_%M_%S"
-"""The name of a run folder in TensorBoard."""
+RUN = "%Y_%m_%d_%H_%M_%S"  # The name of a run folder in TensorBoard
+HOSTNAMES = 4  # The field of an XSpace that names the traced hosts
 
-HOSTNAMES = 4
-"""The field of an XSpace that names the traced hosts."""
-
+# Data that a trace does not contain.
 NEVER_RECORDED = (
     Missing(
         MissingPart.PROGRAM,
@@ -29,7 +27,6 @@ NEVER_RECORDED = (
     ),
     Missing(MissingPart.SAMPLES, "the machines of attached jobs are not sampled: `tfdoctor profile` samples them"),
 )
-"""Data that a trace does not contain."""
 
 
 def assemble(out: Path, answers: Sequence[Answer], seconds: float) -> None:

@@ -18,25 +18,19 @@ from tfdoctor.capture.attach.address import Address
 
 CHILD = Path(__file__).with_name("client_child.py")
 
-RUN = "run"
-"""The session's name; names that the client chooses collide within a second."""
+RUN = "run"  # The session's name; names that the client chooses collide within a second
 
 STARTING_S = 0.5
-STARTING_PER_CLIENT_S = 0.1
-"""Time to load the clients (0.1 s each) before all of them ask."""
-
-GRPC_S, GRPC_FACTOR = 60.0, 2.0
-"""The client waits 60 s for a server, or twice the traced time if that is longer."""
-
-GRACE_S = 30.0
-"""Time after the client's own limit until a stuck client is killed."""
+STARTING_PER_CLIENT_S = 0.1  # Time to load the clients (0.1 s each) before all of them ask
+GRPC_S, GRPC_FACTOR = 60.0, 2.0  # The client waits 60 s for a server, or twice the traced time if that is longer
+GRACE_S = 30.0  # Time after the client's own limit until a stuck client is killed
 
 STARTED = re.compile(r"^started (\d+)$", re.MULTILINE)
 
 IDLE = "No trace event is collected from"
 
+# The client's log line for a gRPC error: its status and message.
 RETURNED = re.compile(r"\breturned ([A-Z_]+): (.*)")
-"""The client's log line for a gRPC error: its status and message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +114,7 @@ def reason(address: Address, returncode: int, log: str) -> str:
     return error.rstrip(".")
 
 
+# Messages of gRPC and of the server, with what they mean for the user.
 REASONS = {
     "Another profiling session": "another profile is running there: try again when it is done",
     "Connection refused": (
@@ -133,4 +128,3 @@ REASONS = {
     "Connection reset": "the connection was lost before the trace arrived: check whether the job has ended",
     "DEADLINE_EXCEEDED": "no trace arrived in time",
 }
-"""Messages of gRPC and of the server, with what they mean for the user."""

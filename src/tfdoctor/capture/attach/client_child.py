@@ -13,11 +13,9 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"  # before the import
 
 from xprof.convert import _pywrap_profiler_plugin as xprof
 
+# The levels of tf.profiler: 1 has no operations, 0 has nothing, 3 slows the job twice as much.
 OPTIONS = {"host_tracer_level": 2, "device_tracer_level": 1}
-"""The levels of tf.profiler: 1 has no operations, 0 has nothing, 3 slows the job twice as much."""
-
-ATTEMPTS = 1
-"""More would trace an idle job, or ask a dead address, again."""
+ATTEMPTS = 1  # More would trace an idle job, or ask a dead address, again
 
 
 def main() -> None:

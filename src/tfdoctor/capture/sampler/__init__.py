@@ -29,8 +29,7 @@ class Sampler(Protocol):
         """Release the device; return what could not be sampled and why, or ""."""
 
 
-PATIENCE_S = 2.0
-"""How long the end of the run waits for an unfinished reading, which takes below half a second."""
+PATIENCE_S = 2.0  # How long the end of the run waits for an unfinished reading, which takes below half a second
 
 
 class _State:

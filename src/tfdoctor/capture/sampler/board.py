@@ -22,11 +22,10 @@ from typing import Any
 
 from tfdoctor.capture.sampler.probe import Probe
 
+# NVML's numbers: a temperature threshold, a kind of memory error, and a counter that starts with the driver.
 SLOWDOWN, UNCORRECTED, VOLATILE = 1, 1, 0
-"""NVML's numbers: a temperature threshold, a kind of memory error, and a counter that starts with the driver."""
-
+# Positions in answers: a mode is the current and the pending one, a range the lowest and the highest limit.
 CURRENT, HIGHEST = 0, 1
-"""Positions in answers: a mode is the current and the pending one, a range the lowest and the highest limit."""
 
 W_PER_MW = 1e-3
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from tfdoctor.capture.sampler.probe import Probe
 
-WHOLE_PCT = 100.0
-"""Some drivers tell more than this of a process."""
+WHOLE_PCT = 100.0  # Some drivers tell more than this of a process
 
 US_PER_NS = 1e-3
 

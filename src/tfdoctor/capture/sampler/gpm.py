@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+# GPM's ids (nvml.h of CUDA 13) and our names: percent of the time between two readings, or MiB/s.
 METRICS = {
     2: "sm_pct",
     3: "occupancy_pct",
@@ -15,10 +16,8 @@ METRICS = {
     60: "nvlink_rx_mib_s",
     61: "nvlink_tx_mib_s",
 }
-"""GPM's ids (nvml.h of CUDA 13) and our names: percent of the time between two readings, or MiB/s."""
 
-EVERY_S = 0.5
-"""NVIDIA: more than 100 ms apart, the internal refresh rate; twice a second is enough for a mean."""
+EVERY_S = 0.5  # NVIDIA: more than 100 ms apart, the internal refresh rate; twice a second is enough for a mean
 
 
 class Gpm:

@@ -9,8 +9,7 @@ import psutil
 
 from tfdoctor.capture.cgroup import cpu_quota, statistics_file, throttled_us
 
-TREE_S = 1.0
-"""How often to search for new processes of the run, which reads all of /proc."""
+TREE_S = 1.0  # How often to search for new processes of the run, which reads all of /proc
 
 
 class HostSampler:

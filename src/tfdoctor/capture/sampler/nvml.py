@@ -15,6 +15,7 @@ from tfdoctor.capture.sampler.probe import Probe
 from tfdoctor.capture.sampler.unavailable import NoDevice
 from tfdoctor.capture.sampler.visible import environment, visible
 
+# Reasons for a lower clock that are a problem; idle and user-set clocks are not.
 REASONS = {
     0x4: "power-cap",
     0x8: "hardware-slowdown",
@@ -22,16 +23,14 @@ REASONS = {
     0x40: "hardware-thermal",
     0x80: "power-brake",
 }
-"""Reasons for a lower clock that are a problem; idle and user-set clocks are not."""
 
 SM_CLOCK = 1
 
+# NVML's fields that count bytes. (nvmlDeviceGetPcieThroughput would block for 20 ms a call.)
 PCIE = {197: "pcie_tx_bytes", 198: "pcie_rx_bytes"}
-"""NVML's fields that count bytes. (nvmlDeviceGetPcieThroughput would block for 20 ms a call.)"""
-
+# Shortest periods: of load, memory and clock; of readings by the GPU's management unit; of the processes, which
+# take 4.5 ms to list.
 FAST_S, SLOW_S, RARE_S = 0.2, 1.0, 5.0
-"""Shortest periods: of load, memory and clock; of readings by the GPU's management unit; of the processes,
-which take 4.5 ms to list."""
 
 
 class Due:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 DEVICES = Path("/sys/bus/pci/devices")
+# The PCI vendor number of NVIDIA, and the start of the class of graphics devices.
 NVIDIA, GRAPHICS = "0x10de", "0x03"
-"""The PCI vendor number of NVIDIA, and the start of the class of graphics devices."""
 
 
 def has_nvidia_gpu(devices: Path = DEVICES) -> bool:

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+# Errors that do not go away: the call is not repeated.
 PERMANENT = (
     "NotSupported", "FunctionNotFound", "NoPermission", "LibraryMismatch", "InvalidArgument",
     "GpuIsLost",
 )  # fmt: skip
-"""Errors that do not go away: the call is not repeated."""
 
-FAILURES = 5
-"""A call that fails this often in a row is not repeated."""
+FAILURES = 5  # A call that fails this often in a row is not repeated
 
 
 class Probe:

@@ -18,11 +18,9 @@ ZONES = Path("/sys/class/powercap")
 
 ZONE = re.compile(r"intel-rapl:\d+")
 
-PACKAGE = "package-"
-"""How the names of packages begin: package-0."""
-
+PACKAGE = "package-"  # How the names of packages begin: package-0
+# Between readings: the energy of a second is known to a thousandth, as the counter changes each millisecond.
 PERIOD_S = 1.0
-"""Between readings: the energy of a second is known to a thousandth, as the counter changes each millisecond."""
 
 J_PER_UJ = 1e-6
 

@@ -11,23 +11,17 @@ from tfdoctor.capture.sampler.visible import environment
 if TYPE_CHECKING:
     from tfdoctor.capture.sampler.tpu_runtime import Runtime
 
-GOOGLE = "0x1ae0"
-"""The PCI vendor number of every TPU (v2 to 7x)."""
-
+GOOGLE = "0x1ae0"  # The PCI vendor number of every TPU (v2 to 7x)
+# The PCI device numbers of TPU v2 and v3, v4, v5e, v5p, v6e and 7x; Google makes other devices too.
 CHIPS = frozenset(["0x0027", "0x005e", "0x0063", "0x0062", "0x006f", "0x0076"])
-"""The PCI device numbers of TPU v2 and v3, v4, v5e, v5p, v6e and 7x; Google makes other devices too."""
 
 PORT = "8431"
-PORTS = "TPU_RUNTIME_METRICS_PORTS"
-"""One port for each process that uses TPUs, separated by commas."""
-
-MOST_PORTS = 64
-"""A machine has at most 8 chips; a longer list is no list of ports."""
+PORTS = "TPU_RUNTIME_METRICS_PORTS"  # One port for each process that uses TPUs, separated by commas
+MOST_PORTS = 64  # A machine has at most 8 chips; a longer list is no list of ports
 
 EVERY_S = 1.0
 
-FAILURES = 20
-"""Requests before we give up: the service exists only while a process uses the TPU."""
+FAILURES = 20  # Requests before we give up: the service exists only while a process uses the TPU
 
 
 def chips(devices: Path = DEVICES) -> int:

@@ -7,17 +7,17 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 METHOD = "/tpu.monitoring.runtime.RuntimeMetricService/GetRuntimeMetric"
+# libtpu's names and ours. The duty cycle is the share of time in which a chip did anything at all.
 METRICS = {
     "tpu.runtime.tensorcore.dutycycle.percent": "duty_pct",
     "tpu.runtime.hbm.memory.usage.bytes": "hbm_used_bytes",
     "tpu.runtime.hbm.memory.total.bytes": "hbm_total_bytes",
 }
-"""libtpu's names and ours. The duty cycle is the share of time in which a chip did anything at all."""
 
-DEADLINE_S = 0.5
-"""Limit for a listener that never answers; a live one takes below 1 ms."""
+DEADLINE_S = 0.5  # Limit for a listener that never answers; a live one takes below 1 ms
 
 STRING, INT64, DOUBLE, MESSAGE = 9, 3, 1, 11
+# The fields that we need of libtpu's tpu_metric_service.proto: name: (number, type, repeated).
 FIELDS: Mapping[str, Mapping[str, tuple[int, int | str, bool]]] = {
     "MetricRequest": {"metric_name": (1, STRING, False)},
     "AttrValue": {"string_attr": (1, STRING, False), "int_attr": (3, INT64, False)},
@@ -27,7 +27,6 @@ FIELDS: Mapping[str, Mapping[str, tuple[int, int | str, bool]]] = {
     "TPUMetric": {"name": (1, STRING, False), "metrics": (3, "Metric", True)},
     "MetricResponse": {"metric": (1, "TPUMetric", False)},
 }
-"""The fields that we need of libtpu's tpu_metric_service.proto: name: (number, type, repeated)."""
 
 
 def _messages() -> dict[str, Any]:

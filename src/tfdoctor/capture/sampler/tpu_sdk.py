@@ -29,8 +29,7 @@ while True:
 """
 FIND_LIBTPU = "import importlib.util, sys; sys.exit(importlib.util.find_spec('libtpu') is None)"
 
-START_S, SILENT_S = 20.0, 10.0
-"""Limits for finding libtpu and for an answer; without a TPU an answer took 120 s."""
+START_S, SILENT_S = 20.0, 10.0  # Limits for finding libtpu and for an answer; without a TPU an answer took 120 s
 
 
 class TpuSdkSampler:

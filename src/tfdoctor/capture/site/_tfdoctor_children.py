@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 PLAN, PATH = b"TFDOCTOR_PLAN", b"PYTHONPATH"
 
-ENVIRONMENT = 5
-"""The place of the environment among the arguments of `fork_exec`: a list of b"NAME=value", or None."""
+ENVIRONMENT = 5  # The place of the environment among the arguments of `fork_exec`: a list of b"NAME=value", or None
 
 
 class Given:

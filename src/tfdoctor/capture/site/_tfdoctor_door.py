@@ -19,32 +19,27 @@ if TYPE_CHECKING:
 
 OURS = os.path.dirname(os.path.abspath(__file__))
 
+# The working directory as the script finds it; it may have left it, or deleted it, when the agent comes.
 START = os.getcwd()
-"""The working directory as the script finds it; it may have left it, or deleted it, when the agent comes."""
 
+# Whether multiprocessing has started this process, which does a part of another one's work.
 PART = any(
     word == "--multiprocessing-fork" or word.startswith("from multiprocessing.")
     for word in getattr(sys, "orig_argv", sys.argv)
 )
-"""Whether multiprocessing has started this process, which does a part of another one's work."""
 
+# What Python names the code of a program that is in no file.
 MAIN = "" if PART else {"-c": "<string>", "-": "<stdin>", "": "<stdin>"}.get(sys.argv[0], "")
-"""What Python names the code of a program that is in no file."""
+CHANGED = '"changed"'  # What a plan has where this process is to read other texts of some files
 
-CHANGED = '"changed"'
-"""What a plan has where this process is to read other texts of some files."""
-
+# Python's functions as they are now: the agent may come after the script has replaced them.
 TAKEN = {
     module.__name__: dict(vars(module))
     for module in (sys.modules["_thread"], gc, sys.modules["io"], os, os.path, time)
 }
-"""Python's functions as they are now: the agent may come after the script has replaced them."""
 
-MAIN_THREAD = TAKEN["_thread"]["get_ident"]()
-"""The main thread."""
-
-FIRST = ("tensorflow", "keras", "tf_keras")
-"""Where the modules that the agent patches begin."""
+MAIN_THREAD = TAKEN["_thread"]["get_ident"]()  # The main thread
+FIRST = ("tensorflow", "keras", "tf_keras")  # Where the modules that the agent patches begin
 
 
 def _hide(name: str, value: str | None) -> None:
@@ -71,8 +66,8 @@ def _users_path() -> str | None:
     return "" if len(entries) > 1 else None
 
 
+# Stands for the files of our code, so that what measures the script's coverage, or debugs it, passes that over.
 NO_FILE = "<tfdoctor>"
-"""Stands for the files of our code, so that what measures the script's coverage, or debugs it, passes that over."""
 
 
 class AgentLoader(external.SourceFileLoader):

@@ -14,8 +14,8 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import bandwidth, count, ms, nbytes
 from tfdoctor.terms.verdict import Measure
 
+# Bytes. The time of smaller copies is mostly latency, so their rate says nothing about the bus.
 MEANINGFUL = 65_536
-"""Bytes. The time of smaller copies is mostly latency, so their rate says nothing about the bus."""
 
 MEMORY = {PAGEABLE: "pageable host memory", PINNED: "pinned host memory", UNKNOWN: "unknown kind of host memory"}
 

@@ -14,8 +14,7 @@ from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding
 
-NAMED = 3
-"""Slow hosts that the sentence names; the table lists all."""
+NAMED = 3  # Slow hosts that the sentence names; the table lists all
 
 MATCHED = MappingProxyType(
     {

@@ -118,8 +118,7 @@ def _settings(program: Program) -> Iterator[tuple[str, str]]:
             yield name, NONE.get(str(value), str(value))
 
 
-NONE = {"_DefaultDistributionStrategy": "none"}
-"""TensorFlow's name for no strategy."""
+NONE = {"_DefaultDistributionStrategy": "none"}  # TensorFlow's name for no strategy
 
 
 def samples(chart: Chart) -> tuple[Measure, ...]:
@@ -137,8 +136,8 @@ def samples(chart: Chart) -> tuple[Measure, ...]:
     return tuple(Measure(label, unit(value)) for label, value, unit in measures if value is not None)
 
 
+# What a sampler samples, for recordings that do not say whether the machine has it.
 SAMPLED = {"nvml": DeviceKind.GPU, "tpu": DeviceKind.TPU, "tpu-sdk": DeviceKind.TPU}
-"""What a sampler samples, for recordings that do not say whether the machine has it."""
 
 
 def unrecorded(chart: Chart) -> tuple[str, ...]:

@@ -17,16 +17,13 @@ from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
 from tfdoctor.terms.verdict import Stage
 
-SHOWN = 10
-"""Rows of the profile: beyond them a row takes a few percent of the step, and no reader gets that far."""
-
-LEAST = 0.01
-"""Share of the step below which a row is counted with the rest, however few there are."""
+SHOWN = 10  # Rows of the profile: beyond them a row takes a few percent of the step, and no reader gets that far
+LEAST = 0.01  # Share of the step below which a row is counted with the rest, however few there are
 
 OF_PYTHON = "no rate of the hardware bounds Python"
 OF_EVENT = "what the host needs for it is not computed"
+# Why the distance of other work than the device's is not known.
 OF_STAGE = "what a function of the input needs is not computed"
-"""Why the distance of other work than the device's is not known."""
 
 
 def profile(chart: Chart) -> Profile:

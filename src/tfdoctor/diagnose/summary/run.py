@@ -41,8 +41,7 @@ from tfdoctor.terms.verdict import Measure, Remark
 from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof_opinion import InputVerdict, Opinion
 
-SAME_OPINION = 0.05
-"""Share of the step. Two figures for the input wait that differ by less agree."""
+SAME_OPINION = 0.05  # Share of the step. Two figures for the input wait that differ by less agree.
 
 
 def subject(chart: Chart, title: str) -> Subject:
@@ -83,8 +82,8 @@ def _moment(unix_ns: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if unix_ns else ""
 
 
+# Versions that TensorFlow was built for; the machine may have others.
 BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for cuDNN"}
-"""Versions that TensorFlow was built for; the machine may have others."""
 
 
 def steps(chart: Chart) -> StepsSummary:
@@ -309,6 +308,7 @@ def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | Non
     )
 
 
+# Whether xprof calls the run input-bound; None where it says neither.
 NAMES_INPUT: Mapping[InputVerdict, bool | None] = MappingProxyType(
     {
         InputVerdict.BOUND: True,
@@ -318,7 +318,6 @@ NAMES_INPUT: Mapping[InputVerdict, bool | None] = MappingProxyType(
         InputVerdict.NONE: None,
     }
 )
-"""Whether xprof calls the run input-bound; None where it says neither."""
 
 
 def _difference(ours: float, theirs: float, device: Device, verdict: InputVerdict) -> str:

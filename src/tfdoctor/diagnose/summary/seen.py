@@ -14,19 +14,15 @@ from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Location, Stage
 
-SHOWN = 3
-"""Lines, operations or stages: enough to know where to look."""
+SHOWN = 3  # Lines, operations or stages: enough to know where to look
+FEW = 5  # Stack samples below which a line's share is not shown: with five it is uncertain by 45 %
 
-
-FEW = 5
-"""Stack samples below which a line's share is not shown: with five it is uncertain by 45 %."""
-
+# What a line waits for while it does nothing itself.
 WITHIN_CALL = {
     LineWork.ENTERING: "entering a compiled function",
     LineWork.DISPATCHING: "between the operations of a compiled function",
     LineWork.LOOPING: "the framework's own Python",  # the loop may be the user's
 }
-"""What a line waits for while it does nothing itself."""
 
 Row = tuple[str, float, Location | None]
 

@@ -21,22 +21,20 @@ from tfdoctor.facts.timeline.work import Work
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals
 
+# Bars of all lanes: a picture as wide as a screen shows no more of them apart, and zoom has something left.
 MOST_BARS = 1700
-"""Bars of all lanes: a picture as wide as a screen shows no more of them apart, and zoom has something left."""
-
+# Lanes of work that runs at the same time: on a CPU of 64 cores the first ones show what the others do.
 MOST_ROWS = 8
-"""Lanes of work that runs at the same time: on a CPU of 64 cores the first ones show what the others do."""
-
+# Share of the step below which neighbouring pieces of work are one bar, doubled until the bars are few enough.
 RESOLUTION = 1 / 20_000
-"""Share of the step below which neighbouring pieces of work are one bar, doubled until the bars are few enough."""
 
+# Names of the lanes of devices.
 LANES = {
     Stage.DEVICE: "operations",
     Stage.TRANSFER: "copies",
     Stage.COLLECTIVE: "collectives",
     Stage.INPUT: "infeed",
 }
-"""Names of the lanes of devices."""
 
 
 def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
@@ -149,8 +147,7 @@ def _bars_of(work: Work, step: Step, stage: Stage, marks: WorkMarks) -> list[Tim
     return [_bar(step, (start, end), stage, names[label], rules[label]) for label, start, end in events]
 
 
-COPY_NUMBER = re.compile(r"_\d+$")
-"""What makes the name of an operation unique in its graph."""
+COPY_NUMBER = re.compile(r"_\d+$")  # What makes the name of an operation unique in its graph
 
 
 def _named(label: tuple[str, str, str]) -> str:

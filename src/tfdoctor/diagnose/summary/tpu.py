@@ -12,8 +12,7 @@ from tfdoctor.facts.tpu.time import COPIES, TpuTime
 from tfdoctor.terms.units import bandwidth, count, ms, nbytes, ratio
 from tfdoctor.terms.verdict import Measure
 
-SPREAD = 0.05
-"""Share of the compute time. A smaller difference between cores is normal."""
+SPREAD = 0.05  # Share of the compute time. A smaller difference between cores is normal.
 
 
 def tpu_time(chart: Chart) -> tuple[Measure, ...]:

@@ -18,8 +18,7 @@ from tfdoctor.trace import Intervals, Plane, Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import COLLECTIVE, COPY
 
-NEVER = np.iinfo(np.int64).max
-"""The launch time of work whose launching call is not in the trace."""
+NEVER = np.iinfo(np.int64).max  # The launch time of work whose launching call is not in the trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,14 +21,11 @@ from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Event, Intervals, Trace
 from tfdoctor.trace.names import COPY, INPUT_THREAD
 
+# Operations with which TensorFlow copies a tensor to another device, "NAME/_14:_Recv": NAME makes the tensor.
 EDGE = re.compile(r"(.+?)/_\d+:_(?:Host)?(?:Send|Recv)")
-"""Operations with which TensorFlow copies a tensor to another device, "NAME/_14:_Recv": NAME makes the tensor."""
-
-STATS = ("tf_op", "annotation", "level 0")
-"""Where a copy's event has that name, by TensorFlow's version."""
-
+STATS = ("tf_op", "annotation", "level 0")  # Where a copy's event has that name, by TensorFlow's version
+# The names of operations that hand over a batch: its copy to the GPU is no way back.
 BATCH = re.compile(r"(?:^|/)(?:IteratorGetNext|OptionalGetValue|RemoteCall|args?_)")
-"""The names of operations that hand over a batch: its copy to the GPU is no way back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.trace import Intervals, Trace
 
+# 2 µs: a gap that begins this soon after the copy begins with it; streams' clocks differ by less.
 SETTLING_PS = 2_000_000
-"""2 µs: a gap that begins this soon after the copy begins with it; streams' clocks differ by less."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,9 @@ class HostMemoryKind(StrEnum):
 H2D, D2H, D2D, PEER, CLEAR, OTHER = CopyDirection
 PAGEABLE, PINNED, UNKNOWN = HostMemoryKind
 
+# 'kind_src:pinned kind_dst:device size:4096 dest:0 async:1' (CUPTI since TensorFlow 2.6), 'size:4096 dest:0
+# async:1' (2.3, 2.4), 'kind:Unknown size:0 dest:512 async:1' (ROCm, which does not know the size).
 DETAIL = re.compile(r"\b(\w+):(\S+)")
-"""'kind_src:pinned kind_dst:device size:4096 dest:0 async:1' (CUPTI since TensorFlow 2.6), 'size:4096
-dest:0 async:1' (2.3, 2.4), 'kind:Unknown size:0 dest:512 async:1' (ROCm, which does not know the size)."""
 
 LETTERS = {"HD": H2D, "DH": D2H, "DD": D2D, "PP": PEER}
 HOST_SIDE = {H2D: "kind_src", D2H: "kind_dst"}

@@ -12,11 +12,9 @@ from tfdoctor.terms.humanize import milliseconds, quantity
 from tfdoctor.terms.units import nbytes
 from tfdoctor.terms.verdict import Severity
 
-HOUR_S = 3600.0
-"""Seconds until memory is full from which on downwards it is critical: most trainings take longer."""
-
+HOUR_S = 3600.0  # Seconds until memory is full from which on downwards it is critical: most trainings take longer
+# Seconds until memory is full from which on downwards it is a warning: long trainings take days.
 DAY_S = 24 * HOUR_S
-"""Seconds until memory is full from which on downwards it is a warning: long trainings take days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +108,7 @@ class MemoryTrends:
         )
 
 
-_DAYS = 2
-"""From so many days on a span is told in days."""
+_DAYS = 2  # From so many days on a span is told in days
 
 
 def about_span(seconds: float) -> str:

@@ -16,15 +16,12 @@ A summary or a saver adds a few operations late; TensorFlow itself warns of five
 Keras' History keep some hundred objects, and 10,000 of Python's blocks are about 1 MB.
 """
 
+# The growth relative to the first value from which on a count is named: less is no cause of what grows by more.
 LEAST_SHARE = 0.1
-"""The growth relative to the first value from which on a count is named: less is no cause of what grows by more."""
-
+# Python's memory blocks more for each step from which on steps keep objects: a list of losses adds one.
 LEAST_BLOCKS_A_STEP = 0.5
-"""Python's memory blocks more for each step from which on steps keep objects: a list of losses adds one."""
-
-
+# Modules whose types tell less than others: lists and dictionaries are parts of all objects.
 PLAIN = ("builtins.", "collections.", "typing.", "weakref.")
-"""Modules whose types tell less than others: lists and dictionaries are parts of all objects."""
 
 
 def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:

@@ -10,8 +10,7 @@ from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import KeptValue
 from tfdoctor.terms.verdict import Cell, Location, Table
 
-MOST_LISTED = 3
-"""Statements that a table lists: a loop that keeps more is read faster in the source."""
+MOST_LISTED = 3  # Statements that a table lists: a loop that keeps more is read faster in the source
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,9 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatabl
 from tfdoctor.facts.run.passes import FOREVER, kind_of
 from tfdoctor.facts.run.program import Dataset
 
-MOVABLE = frozenset(("Shuffle", "Repeat"))
-"""Kinds that may move behind a cache of single elements."""
-
+MOVABLE = frozenset(("Shuffle", "Repeat"))  # Kinds that may move behind a cache of single elements
+# Kinds whose result changes when a shuffle or a repetition moves past them.
 TIED = frozenset(("Batch", "PaddedBatch", "ParallelBatch", "Take", "Skip", "Shard", "Window"))
-"""Kinds whose result changes when a shuffle or a repetition moves past them."""
 
 REMADE = (
     "the dataset is rebuilt during training, for example in each epoch, which would discard a cache in memory; "

@@ -24,18 +24,17 @@ from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import CONVERTED, SESSION_RUN
 
-HELD = frozenset(("numpy", "pandas"))
-"""Kinds of arguments that are no tensors, so that each call converts them."""
+HELD = frozenset(("numpy", "pandas"))  # Kinds of arguments that are no tensors, so that each call converts them
 
 NOT_CALLED = (
     "the arguments are looked at only where the script's own loop calls a tf.function, train_on_batch or "
     "Session.run, and no such call was seen in the traced steps"
 )
 
+# Bytes read and written per ms, 0.5 GB/s, at the least: a copy to memory that the system provides page by page ran
+# at 12 GB/s on two cores of an EPYC, and at 3 GB/s while other programs used both. So small arrays get none of the
+# time of Python's own work in Session.run, 0.1 to 0.4 ms.
 SLOWEST_BYTES_PER_MS = 0.5e6
-"""Bytes read and written per ms, 0.5 GB/s, at the least: a copy to memory that the system provides page by page ran
-at 12 GB/s on two cores of an EPYC, and at 3 GB/s while other programs used both. So small arrays get none of the
-time of Python's own work in Session.run, 0.1 to 0.4 ms."""
 
 
 @dataclass(frozen=True, slots=True)

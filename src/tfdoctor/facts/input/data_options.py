@@ -9,19 +9,19 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.recording.program import Setting
 from tfdoctor.terms.verdict import Location
 
+# An option under ``threading``, or ``experimental_threading`` before TensorFlow 2.7.
 POOL = "private_threadpool_size"
-"""An option under ``threading``, or ``experimental_threading`` before TensorFlow 2.7."""
 
 PARALLEL_MAP = "map_parallelization"
 INJECTED_PREFETCH = "inject_prefetch"
+# Options that switch the other two off along with themselves.
 EVERYTHING = ("autotune.enabled", "autotune", "apply_default_optimizations")
-"""Options that switch the other two off along with themselves."""
 
 PARALLEL_COPY = "parallel_batch"
 DEFAULTS = "apply_default_optimizations"
 
+# The kind of input for which Keras builds the whole pipeline, with its own options (Keras 2 and 3).
 ARRAYS = "arrays"
-"""The kind of input for which Keras builds the whole pipeline, with its own options (Keras 2 and 3)."""
 
 
 @dataclass(frozen=True, slots=True)

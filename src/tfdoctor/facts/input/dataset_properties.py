@@ -14,28 +14,25 @@ from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program, RunSett
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Location
 
-TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")
-"""A tensor in an element_spec."""
+TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")  # A tensor in an element_spec
+LONGEST_SPEC = 500  # Characters of an element_spec that the record keeps: a longer one is cut off
 
-LONGEST_SPEC = 500
-"""Characters of an element_spec that the record keeps: a longer one is cut off."""
-
+# Stateful types that give the same result for the same element; the operations within branches and loops are
+# recorded separately.
 REPEATABLE = frozenset(
     ("Assert", "PrintV2", "Print", "If", "While", "Case", "PartitionedCall", "StatefulPartitionedCall",
      "HashTableV2", "LookupTableFindV2", "LookupTableSizeV2")
 )  # fmt: skip
-"""Stateful types that give the same result for the same element; the operations within branches and loops are
-recorded separately."""
 
+# Types that make datasets: stateful to TensorFlow, although files give the same content each time.
 READ_BY_DATASET = re.compile(r"\w*Dataset(?:V\d)?")
-"""Types that make datasets: stateful to TensorFlow, although files give the same content each time."""
 
+# Kinds that are fully described by their parameters and functions.
 PLAIN = frozenset(
     ("TensorSlice", "Tensor", "Range", "TFRecord", "TextLine", "FixedLengthRecord", "Batch", "PaddedBatch",
      "ParallelBatch", "Prefetch", "Options", "Zip", "Concatenate", "Take", "Skip", "Shard", "Unbatch",
      "Repeat", "Cache", "Map", "ParallelMap", "FlatMap", "Interleave", "ParallelInterleave", "Filter")
 )  # fmt: skip
-"""Kinds that are fully described by their parameters and functions."""
 
 
 @dataclass(frozen=True, slots=True)

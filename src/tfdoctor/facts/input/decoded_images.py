@@ -14,23 +14,19 @@ from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.terms.verdict import Location
 
-DECODERS = re.compile(r"Decode(?:Image|Jpeg|Png)")
-"""Operations that decode a whole image."""
-
+DECODERS = re.compile(r"Decode(?:Image|Jpeg|Png)")  # Operations that decode a whole image
+# Operations that change an image's size.
 RESIZERS = re.compile(r"Resize(?:Area|Bicubic|Bilinear|NearestNeighbor)|ScaleAndTranslate")
-"""Operations that change an image's size."""
 
+# Operations that keep the height and width of an image.
 SAME_SIZE = frozenset(
     ("Identity", "Cast", "ExpandDims", "Squeeze", "Mul", "Sub", "Add", "AddV2", "RealDiv", "EnsureShape",
      "CheckNumerics", "Maximum", "Minimum", "ClipByValue")
 )  # fmt: skip
-"""Operations that keep the height and width of an image."""
 
+# Factor by which both sides of a decoded image exceed the used size when it is too large: JPEG's least ratio.
 OVERSIZED_TIMES = 2.0
-"""Factor by which both sides of a decoded image exceed the used size when it is too large: JPEG's least ratio."""
-
-Size = tuple[int, int]
-"""Height and width in pixels."""
+Size = tuple[int, int]  # Height and width in pixels
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.terms.verdict import Location
 
-NAMED = "Dataset_map_"
-"""The prefix of tf.data's name for the graph of a map's function."""
+NAMED = "Dataset_map_"  # The prefix of tf.data's name for the graph of a map's function
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +61,8 @@ def tensor_bytes(dtype: str, shape: Sequence[int | None] | None) -> int | None:
     return WIDTHS[dtype] * prod(size or 0 for size in shape)
 
 
+# Operations that call functions, whose operations are recorded with the function only as types.
 CONTROL = frozenset(
     ("If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase", "PartitionedCall",
      "StatefulPartitionedCall", "MapDefun")
 )  # fmt: skip
-"""Operations that call functions, whose operations are recorded with the function only as types."""

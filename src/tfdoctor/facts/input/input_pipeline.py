@@ -18,14 +18,10 @@ from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.terms.verdict import Location
 
-NEGLIGIBLE_MS = 0.2
-"""Passing on a batch costs tf.data 50 to 150 microseconds, prefetched or not (measured)."""
-
-GENERATOR = "Generator"
-"""The stage of Dataset.from_generator and of Keras' generators: all its work is Python."""
-
+NEGLIGIBLE_MS = 0.2  # Passing on a batch costs tf.data 50 to 150 microseconds, prefetched or not (measured)
+GENERATOR = "Generator"  # The stage of Dataset.from_generator and of Keras' generators: all its work is Python
+# The name of the stage by which a device takes its batches of several (data/ops/multi_device_iterator_ops.py).
 DEVICE_PREFETCH = "device_prefetch"
-"""The name of the stage by which a device takes its batches of several (data/ops/multi_device_iterator_ops.py)."""
 
 
 @dataclass(frozen=True, slots=True)

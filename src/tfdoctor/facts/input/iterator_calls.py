@@ -15,12 +15,10 @@ from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import EventType, Line
 from tfdoctor.trace.names import CAPTURED_FUNCTION, ITERATOR, PRODUCE
 
+# The index of an upstream iterator per element or repetition; all of them are one node.
 MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
-"""The index of an upstream iterator per element or repetition; all of them are one node."""
-
-
+# The index that a repeat() gives to its source's iterator: how many passes were completed before.
 REPETITION = re.compile(r"Repeat\[(\d+)\]")
-"""The index that a repeat() gives to its source's iterator: how many passes were completed before."""
 
 
 class Role(NamedTuple):

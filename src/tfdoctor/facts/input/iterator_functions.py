@@ -13,14 +13,11 @@ from tfdoctor.facts.timeline.nesting import joined
 from tfdoctor.trace import EventType, Line
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE
 
+# Types of operations that call back into the Python interpreter.
 PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
-"""Types of operations that call back into the Python interpreter."""
-
-READING = re.compile(r"ReadFile")
-"""The operation that reads a whole file."""
-
+READING = re.compile(r"ReadFile")  # The operation that reads a whole file
+# Types of operations whose cost grows with the size of the stored image.
 IMAGES = re.compile(r"Decode(?:Image|Jpeg|Png|Bmp|Gif|WebP|AndCropJpeg)|Resize\w+|CropAndResize")
-"""Types of operations whose cost grows with the size of the stored image."""
 
 
 def add_functions(lines: Sequence[Line], owners: Mapping[int, Node]) -> None:

@@ -23,12 +23,9 @@ from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.names import WAIT
 
+# The iterator that the trainer calls; those that it calls in turn have longer names.
 ROOT = re.compile(r"Iterator::\w+")
-"""The iterator that the trainer calls; those that it calls in turn have longer names."""
-
-
-NUMBERED = re.compile(r"\b\w+:\d+")
-"""tf.data's name of a dataset, alone or in "fused(...)"."""
+NUMBERED = re.compile(r"\b\w+:\d+")  # tf.data's name of a dataset, alone or in "fused(...)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,23 +8,21 @@ from typing import Self
 from tfdoctor.facts.input.function_graphs import FunctionGraphs, tensor_bytes
 from tfdoctor.facts.run.program import Dataset, Program
 
-GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))
-"""Types of operations that compute nothing."""
-
+GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))  # Types of operations that compute nothing
+# Kinds of datasets that may lie between a map and its batch, because they pass on single elements.
 BETWEEN = frozenset(
     ("Map", "ParallelMap", "Prefetch", "Options", "Shuffle", "Repeat", "Cache", "Take", "Skip")
 )  # fmt: skip
-"""Kinds of datasets that may lie between a map and its batch, because they pass on single elements."""
 
+# Operations that take one item, draw random numbers, or compute more than they write.
 NOT_VECTORIZABLE = re.compile(
     r"(?=\w*\Z)(?:(?:Decode(?!CSV|Raw|PaddedRaw)|Encode|Extract|Sample|NonMax)\w*|\w*(?:File|PyFunc)\w*|\w*Random\w*"
     r"|\w*(?:MatMul|Conv|FFT|Resize|Pool|Einsum|Svd|Qr|Cholesky)\w*|\w*(?:While|If|Case|For)"
     r"|Unique\w*|Where|StringSplit\w*|\w*Dataset\w*|ParseTensor|\w*Call|\w*Multinomial|Rng\w*)"
 )
-"""Operations that take one item, draw random numbers, or compute more than they write."""
 
+# Parts of an element_spec of elements that differ in shape.
 OPEN = re.compile(r"shape=\([^)]*None|<unknown>|Ragged|Sparse|Variant|Dataset")
-"""Parts of an element_spec of elements that differ in shape."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,10 @@ from tfdoctor.facts.run.program import Dataset
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import Bound, Effect, Location, Stage, Table
 
-ROOTS = ("Root", "Model")
-"""tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)."""
-
-
+ROOTS = ("Root", "Model")  # tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)
+# The beginnings of the names of stages that work on threads of their own.
 WORK_AHEAD = ("Prefetch", "Parallel", "MapAndBatch")
-"""The beginnings of the names of stages that work on threads of their own."""
-
-
-INJECTED = "inject/"
-"""The prefix of the names of stages that tf.data adds by itself."""
+INJECTED = "inject/"  # The prefix of the names of stages that tf.data adds by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

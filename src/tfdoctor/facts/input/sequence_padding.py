@@ -9,34 +9,23 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedSequences
 
-SHORTEST = 16
-"""Fewest positions of a sequence: shorter second dimensions are mostly columns of a table."""
-
-FEWEST_ROWS = 8
-"""Rows below which the share of padding is chance."""
-
+SHORTEST = 16  # Fewest positions of a sequence: shorter second dimensions are mostly columns of a table
+FEWEST_ROWS = 8  # Rows below which the share of padding is chance
+# Least share of rows whose first position is not padding: images and right-aligned series begin with zeros.
 BEGINS = 0.98
-"""Least share of rows whose first position is not padding: images and right-aligned series begin with zeros."""
-
+# Batches of changing lengths fit their longest rows if cutting them to these leaves at least this share: some
+# pipelines round lengths up to a few that are compiled.
 FITTING = 0.9
-"""Batches of changing lengths fit their longest rows if cutting them to these leaves at least this share: some
-pipelines round lengths up to a few that are compiled."""
-
+# Largest share of padding before the ends: one-hot and sparse features have many zeros, words hardly any.
 GAPS = 0.05
-"""Largest share of padding before the ends: one-hot and sparse features have many zeros, words hardly any."""
-
+# Largest share of one length among the rows that end early: columns of a table that are mostly zero end nearly all
+# rows at the same position.
 ALIKE = 0.9
-"""Largest share of one length among the rows that end early: columns of a table that are mostly zero end nearly
-all rows at the same position."""
-
-TOKENS = 2
-"""Dimensions of sequences of whole numbers; those of vectors have more, and no table has."""
-
+TOKENS = 2  # Dimensions of sequences of whole numbers; those of vectors have more, and no table has
+# Buckets end at multiples of this: Tensor Cores take whole tiles of 8 16-bit numbers, and few lengths differ.
 ROUNDED = 8
-"""Buckets end at multiples of this: Tensor Cores take whole tiles of 8 16-bit numbers, and few lengths differ."""
-
+# Buckets for equal shares of the sequences; each further one saves less, and is another shape to trace.
 QUARTERS = 4
-"""Buckets for equal shares of the sequences; each further one saves less, and is another shape to trace."""
 
 
 @dataclass(frozen=True, slots=True)

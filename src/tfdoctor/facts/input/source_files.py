@@ -7,17 +7,12 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Dataset, FileList, Program
 
+# Datasets that open a file for each element that they take.
 OPENER = re.compile(r"_?(?:FlatMap|(?:Parallel)?Interleave)Dataset")
-"""Datasets that open a file for each element that they take."""
-
-PATHS = "TensorSpec(shape=(), dtype=tf.string, name=None)"
-"""The elements of a list of paths."""
-
+PATHS = "TensorSpec(shape=(), dtype=tf.string, name=None)"  # The elements of a list of paths
+# File systems that hand a folder on: what lies beneath is not known.
 HANDED_IN = frozenset({"9p", "virtiofs", "overlay", "fuse"})
-"""File systems that hand a folder on: what lies beneath is not known."""
-
-FOREVER = -1
-"""tf.data's cardinality of an infinite dataset."""
+FOREVER = -1  # tf.data's cardinality of an infinite dataset
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,9 @@ from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.terms.units import count, nbytes
 from tfdoctor.terms.verdict import Location, Measure, Remedy
 
-AUTOTUNE = -1
-"""tf.data.AUTOTUNE."""
-
+AUTOTUNE = -1  # tf.data.AUTOTUNE
+# The option of tf.data that limits the memory of what it tunes, in bytes; before 2.7 it had the second name.
 BUDGET = ("autotune.ram_budget", "experimental_optimization.autotune_ram_budget")
-"""The option of tf.data that limits the memory of what it tunes, in bytes; before 2.7 it had the second name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.terms.kinds import DeviceKind
 
+# Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples of a
+# short window also cover the time around it.
 CROWDED = 0.75
-"""Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples
-of a short window also cover the time around it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Stage
 
+# Share of the compute that is left in any case where it no longer shares the cores: the scheduler gives as many
+# threads of the input no more than the compute's.
 SHARED = 0.5
-"""Share of the compute that is left in any case where it no longer shares the cores: the scheduler gives as many
-threads of the input no more than the compute's."""
 
 
 @dataclass(frozen=True, slots=True)

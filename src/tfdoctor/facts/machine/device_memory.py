@@ -18,12 +18,10 @@ from tfdoctor.trace.stats import Value
 
 EVENTS = ("MemoryAllocation", "MemoryDeallocation")
 
+# Allocators of a device's memory; "gpu_host_bfc" and "cpu" are the host's. (Traces of TensorFlow 2.4 on Windows
+# have lost the first letter.)
 ON_DEVICE = re.compile(r"G?PU_\d+_bfc|gpu_async_\d+|TPU_?\d*.*")
-"""Allocators of a device's memory; "gpu_host_bfc" and "cpu" are the host's. (Traces of TensorFlow 2.4 on
-Windows have lost the first letter.)"""
-
-PARTS = ("bytes_available", "bytes_allocated", "bytes_reserved")
-"""Statistics that sum to the allocator's limit."""
+PARTS = ("bytes_available", "bytes_allocated", "bytes_reserved")  # Statistics that sum to the allocator's limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import GpuBoard, GpuDriver, GpuSample
 
+# Attribution of processes whose numbers are those of this machine, and not of the host of a container.
 BY_PROCESS = "by process"
-"""Attribution of processes whose numbers are those of this machine, and not of the host of a container."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

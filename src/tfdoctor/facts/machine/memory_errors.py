@@ -7,31 +7,27 @@ from typing import Self
 
 from tfdoctor.facts.run.program import WIDTHS
 
+# Classes of exceptions that mean it.
 ERRORS = frozenset({"MemoryError", "_ArrayMemoryError", "ResourceExhaustedError"})
-"""Classes of exceptions that mean it."""
-
-STATUS = re.compile(r"\bRESOURCE_EXHAUSTED\b")
-"""The status code of such an error, where its class is a general one."""
+STATUS = re.compile(r"\bRESOURCE_EXHAUSTED\b")  # The status code of such an error, where its class is a general one
 
 OF_STATUS = frozenset({"InternalError", "XlaRuntimeError", "JaxRuntimeError", "UnknownError"})
 
+# TensorFlow, core/framework/op_kernel.cc.
 TENSOR = re.compile(
     r"OOM when allocating tensor with shape\[(?P<shape>[\d,]*)\] and type (?P<dtype>\w+) "
     r"on \S+ by allocator (?P<allocator>\w+)"
 )
-"""TensorFlow, core/framework/op_kernel.cc."""
 
+# numpy, _core/_exceptions.py.
 ARRAY = re.compile(
     r"Unable to allocate (?P<amount>[\d.]+) (?P<unit>\w+) for an array "
     r"with shape \((?P<shape>[\d, ]*)\) and data type (?P<dtype>\w+)"
 )
-"""numpy, _core/_exceptions.py."""
 
+# XLA, stream_executor and its allocators.
 BYTES = re.compile(r"[Oo]ut of memory (?:while )?trying to allocate (?P<amount>\d+) ?bytes")
-"""XLA, stream_executor and its allocators."""
-
-DTYPES = {"float": "float32", "double": "float64", "half": "float16"}
-"""TensorFlow's C++ names, as numpy has them."""
+DTYPES = {"float": "float32", "double": "float64", "half": "float16"}  # TensorFlow's C++ names, as numpy has them
 
 UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 

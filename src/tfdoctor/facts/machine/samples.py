@@ -12,15 +12,12 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import GpuSample, MachineSample
 
+# Cores that other programs may use before they count as a disturbance: a quarter of a small machine.
 BUSY_CORES = 0.5
-"""Cores that other programs may use before they count as a disturbance: a quarter of a small machine."""
-
-BUSY_PCT = 50
-"""Percent of the time with a kernel on the GPU from which it is busy: an idle GPU may lower its clock."""
-
+BUSY_PCT = 50  # Percent of the time with a kernel on the GPU from which it is busy: an idle GPU may lower its clock
+# NVML's load is a mean over the past 1/6 to 1 s, by product (nvml.h), and GPM's over half a second: a shorter
+# window says nothing for certain.
 GPU_PERIOD_S = 2.0
-"""NVML's load is a mean over the past 1/6 to 1 s, by product (nvml.h), and GPM's over half a second: a
-shorter window says nothing for certain."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 
+# Shortest time of one call whose rate is compared, in ms: launching, or starting threads, takes as long.
 SHORTEST_MS = 0.05
-"""Shortest time of one call whose rate is compared, in ms: launching, or starting threads, takes as long."""
 
 
 def flop_s(rows: Iterable[OperationTime]) -> float | None:

@@ -7,22 +7,15 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Layer, Program
 
-KINDS = ("BatchNormalization", "SyncBatchNormalization")
-"""Keras' classes; subclasses usually keep the ending."""
-
-MOMENTS = "SquaredDifference"
-"""The operation that shows an unfused variance in a training step: inference has none."""
-
-IMAGE_RANK = 4
-"""Batch, height, width, channels."""
-
+KINDS = ("BatchNormalization", "SyncBatchNormalization")  # Keras' classes; subclasses usually keep the ending
+MOMENTS = "SquaredDifference"  # The operation that shows an unfused variance in a training step: inference has none
+IMAGE_RANK = 4  # Batch, height, width, channels
+# Passes of a fused layer over its activation: forward two reads and a write; backward x and its gradient are read
+# twice and the new gradient is written.
 FUSED_PASSES = 8
-"""Passes of a fused layer over its activation: forward two reads and a write; backward x and its gradient
-are read twice and the new gradient is written."""
-
+# Passes over a float32 activation for the casts that Keras adds around an unfused layer in mixed precision: to
+# float32 before it and back after it, forward and backward, at 2 + 4 bytes per value.
 CAST_PASSES = 6
-"""Passes over a float32 activation for the casts that Keras adds around an unfused layer in mixed precision:
-to float32 before it and back after it, forward and backward, at 2 + 4 bytes per value."""
 
 
 @dataclass(frozen=True, slots=True)

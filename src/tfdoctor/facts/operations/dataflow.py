@@ -11,14 +11,12 @@ from tfdoctor.facts.run.operation_types import CONSTANT, OPAQUE, PASSING, RANDOM
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.trace.names import GRADIENT
 
+# Operations in a row that only pass on values: a graph with more of them, or with a circle, is damaged.
 LONGEST = 100
-"""Operations in a row that only pass on values: a graph with more of them, or with a circle, is damaged."""
-
+# The name scope of a gradient's operations, before the name of the forward operation.
 GRADIENT_SCOPE = "gradient_tape/"
-"""The name scope of a gradient's operations, before the name of the forward operation."""
-
+# The beginning of the types of operations that take a batch from a pipeline, whose handle is no variable's.
 ITERATES = "IteratorGetNext"
-"""The beginning of the types of operations that take a batch from a pipeline, whose handle is no variable's."""
 
 
 class Source(StrEnum):

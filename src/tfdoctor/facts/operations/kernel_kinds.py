@@ -24,6 +24,7 @@ class Kernel:
     precision: str = ""
 
 
+# Name patterns, the more specific first: mixed names hold the factors' type and float32, the sum's type.
 PRECISIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (precision, re.compile(pattern))
     for precision, pattern in (
@@ -46,10 +47,9 @@ PRECISIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("fp32", r"^Cijk_A\w+?_B\w+?_S_?B_"),
     )
 )  # fmt: skip
-"""Name patterns, the more specific first: mixed names hold the factors' type and float32, the sum's type."""
 
+# The types of tensors by the precision they are multiplied in: TF32 reads float32.
 WIDE = {"fp32": "float32", "tf32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64"}
-"""The types of tensors by the precision they are multiplied in: TF32 reads float32."""
 
 
 @lru_cache(maxsize=4096)

@@ -58,8 +58,8 @@ The operation follows directly ("s1688gemm"): alone, they may be the numbers tha
 ("fusion_1688").
 """
 
+# A Tensor Core's instruction as CUTLASS 3 writes it: "SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS".
 ATOM = r"SM(?:70|75|80|89|90|100|101|103|120)_\d+x\d+x\d+_|SM1\d\d_MMA_"
-"""A Tensor Core's instruction as CUTLASS 3 writes it: "SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS"."""
 
 NVIDIA: tuple[Family, ...] = (
     _row(r"nhwcAddPadding|init_device_workspace|ReduceSplitK|convertTensor_kernel", "NVIDIA cuDNN",
@@ -124,5 +124,5 @@ XLA: tuple[Family, ...] = (
          "XLA", OTHER, OFF, SEEN),
 )  # fmt: skip
 
+# All families; AMD's and XLA's first, because their patterns are the more specific ones.
 FAMILIES = AMD + XLA + NVIDIA
-"""All families; AMD's and XLA's first, because their patterns are the more specific ones."""

@@ -11,16 +11,12 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import DeviceKind
 
-ONEDNN = ("_Mkl", "_OneDnn")
-"""Prefixes of the types of operations that oneDNN runs (TensorFlow 2.5 to 2.21)."""
-
-EIGEN_FUSED = ("_Fused",)
-"""Prefixes of operations that grappler fused and Eigen runs: _FusedConv2D, _FusedMatMul."""
-
+ONEDNN = ("_Mkl", "_OneDnn")  # Prefixes of the types of operations that oneDNN runs (TensorFlow 2.5 to 2.21)
+EIGEN_FUSED = ("_Fused",)  # Prefixes of operations that grappler fused and Eigen runs: _FusedConv2D, _FusedMatMul
+# Instruction sets that oneDNN distinguishes, best first, by the recorded CPU flag (oneDNN, "CPU Dispatcher
+# Control"; of AVX-512 it needs more than the foundation, which all but Xeon Phi have). AMX computes in 16-bit
+# precision and 8 bit only; float32 then uses AVX-512.
 LEVELS = (("AMX", "amx_tile"), ("AVX-512", "avx512f"), ("AVX2", "avx2"))
-"""Instruction sets that oneDNN distinguishes, best first, by the recorded CPU flag (oneDNN, "CPU Dispatcher
-Control"; of AVX-512 it needs more than the foundation, which all but Xeon Phi have). AMX computes in
-16-bit precision and 8 bit only; float32 then uses AVX-512."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,13 @@ from tfdoctor.terms.humanize import milliseconds, percent
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Bound, Effect, Location, Measure, Stage
 
+# The end of the names of operations that ran on the host, "name:type"; kernels' names have none.
 OF_HOST = re.compile(r"[^:]:\w+$")
-"""The end of the names of operations that ran on the host, "name:type"; kernels' names have none."""
-
+# The names of what tf.summary computes and writes in a graph.
 SUMMARY = re.compile(r"(?:^|.*/)write_summary(?:_\d+)?(?:/.*|$)")
-"""The names of what tf.summary computes and writes in a graph."""
-
+# The types of operations that write summaries, or make them for a writer of TensorFlow 1.
 SUMMARY_TYPE = re.compile(r"\w*Summary(V2|Writer)?")
-"""The types of operations that write summaries, or make them for a writer of TensorFlow 1."""
-
-
-HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")
-"""The type of an HLO instruction's result, on a TPU."""
+HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")  # The type of an HLO instruction's result, on a TPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

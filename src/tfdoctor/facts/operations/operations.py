@@ -26,27 +26,18 @@ from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType
 from tfdoctor.trace.names import EAGER_OPERATION
 
+# The prefix that inlining a function or a loop's body adds to its operations' names.
 CALLED = re.compile(r"^.*PartitionedCall(?:_\d+)?/")
-"""The prefix that inlining a function or a loop's body adds to its operations' names."""
-
+# Distance in the graph's order within which a bias or activation was fused with an earlier operation: a layer
+# builds a handful of operations between them.
 FUSED_WITHIN = 12
-"""Distance in the graph's order within which a bias or activation was fused with an earlier operation: a
-layer builds a handful of operations between them."""
-
+# Parts of an operation's name or type in a backward pass: gradient_tape/, ReluGrad, JAX's transpose(jvp(...)).
 BACKPROP = re.compile(r"grad|backprop|transpose\(", re.IGNORECASE)
-"""Parts of an operation's name or type in a backward pass: gradient_tape/, ReluGrad, JAX's transpose(jvp(...))."""
-
-XLA_MODULE = "XlaModule"
-"""XLA's operation name for every kernel of a program that JAX compiled."""
-
-MOSTLY_NAMED = 0.1
-"""Share of unnamed work up to which "there is no such operation" can be said."""
-
+XLA_MODULE = "XlaModule"  # XLA's operation name for every kernel of a program that JAX compiled
+MOSTLY_NAMED = 0.1  # Share of unnamed work up to which "there is no such operation" can be said
+# Operations that only read and write their tensors: they run at the memory's rate.
 STREAMING = ("AddV2", "Sub", "ReluGrad", "AddN", "RealDiv")
-"""Operations that only read and write their tensors: they run at the memory's rate."""
-
-LARGE = 1_000_000
-"""Bytes per call from which an operation exceeds the caches and its fixed costs do not matter."""
+LARGE = 1_000_000  # Bytes per call from which an operation exceeds the caches and its fixed costs do not matter
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from tfdoctor.facts.operations.operation_time import OperationRows, OperationTim
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import FUSED_UPDATES, UPDATES
 
+# The name scopes of Keras' optimizers, numbered from the second on ("adam_1").
 OPTIMIZERS = frozenset(
     ["adam", "adamw", "adamax", "adagrad", "adadelta", "rmsprop", "nadam", "ftrl", "lion", "lamb", "sgd", "muon",
      "adafactor", "optimizer", "loss_scale_optimizer"]
 )  # fmt: skip
-"""The name scopes of Keras' optimizers, numbered from the second on ("adam_1")."""
 
 
 @dataclass(frozen=True, slots=True)

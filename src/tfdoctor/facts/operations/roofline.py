@@ -10,11 +10,8 @@ from tfdoctor.facts.operations.operations import LARGE, Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.terms.kinds import DeviceKind
 
-FEWEST_BYTES = 0.5
-"""Share of float32's bytes in 16-bit precision: no change that tfdoctor proposes moves fewer."""
-
-HALVES = ("float16", "bfloat16")
-"""The 16-bit types."""
+FEWEST_BYTES = 0.5  # Share of float32's bytes in 16-bit precision: no change that tfdoctor proposes moves fewer
+HALVES = ("float16", "bfloat16")  # The 16-bit types
 
 
 @dataclass(frozen=True, slots=True)

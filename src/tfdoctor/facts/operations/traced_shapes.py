@@ -22,17 +22,13 @@ from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Line, Plane, Trace
 from tfdoctor.trace.names import STREAM_PREFIX
 
+# A tensor as the profiler writes it; "?" or other texts instead of sizes are unknown.
 TENSOR_TEXT = re.compile(r"([a-z_]\w*)\[([\d,]*)\]")
-"""A tensor as the profiler writes it; "?" or other texts instead of sizes are unknown."""
-
+# TensorFlow's short names in these texts that differ from those of its Python types.
 TYPES = {"float": "float32", "half": "float16", "double": "float64"}
-"""TensorFlow's short names in these texts that differ from those of its Python types."""
-
-Key = tuple[str, str]
-"""Name and type of an operation."""
-
+Key = tuple[str, str]  # Name and type of an operation
+# TensorFlow's numbers of the floating-point types (types.proto).
 FLOATS = {1: "float32", 2: "float64", 14: "bfloat16", 19: "float16"}
-"""TensorFlow's numbers of the floating-point types (types.proto)."""
 
 MEMORY = "MemoryAllocation"
 

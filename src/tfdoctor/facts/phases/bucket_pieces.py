@@ -17,23 +17,20 @@ from tfdoctor.facts.phases.step_times import usual_step
 from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall
 
-NEAR = 2
-"""Buckets to either side whose samples stand for a call's time without any: a few s in the longest runs."""
-
+NEAR = 2  # Buckets to either side whose samples stand for a call's time without any: a few s in the longest runs
+# Share of a bucket that its calls must add up to; of less, the rest is unnamed, since the log is damaged.
 COVERED = 0.95
-"""Share of a bucket that its calls must add up to; of less, the rest is unnamed, since the log is damaged."""
-
+# Usual steps up to which time after a training call is its loop's, as no sample shows anything else.
 BRIEF_STEPS = 3
-"""Usual steps up to which time after a training call is its loop's, as no sample shows anything else."""
 
+# Calls that run the user's code: callbacks, generators, the layers of an eager model.
 WITH_OWN_LINES = frozenset({
     RunCall.FIT, RunCall.EPOCH, RunCall.STEP, RunCall.TRAIN, RunCall.TEST, RunCall.EVALUATE, RunCall.PREDICT,
     RunCall.FUNCTION,
 })  # fmt: skip
-"""Calls that run the user's code: callbacks, generators, the layers of an eager model."""
 
+# Calls whose own time is that of the line that makes them.
 EXACT = WITH_OWN_LINES | {RunCall.TRACE, RunCall.COMPILE, RunCall.BUILD, RunCall.ADAPT, RunCall.SAVE}
-"""Calls whose own time is that of the line that makes them."""
 
 
 class PieceLine(NamedTuple):
@@ -68,8 +65,7 @@ class RunPiece:
         return replace(self, ms=ms, phase=phase, samples=self.samples * share)
 
 
-Seen = tuple[SeenStack, float, float]
-"""A stack with its ms and its number of samples in a bucket."""
+Seen = tuple[SeenStack, float, float]  # A stack with its ms and its number of samples in a bucket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from tfdoctor.facts.phases.run_course import RunCourse, Shares
 from tfdoctor.recording.run_log import SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall, RunWork
 
+# The phase of the calls whose own time is all of one.
 OF_CALL = {
     RunCall.STEP: Phase.STEPS,
     RunCall.TRAIN: Phase.STEPS,
@@ -20,24 +21,23 @@ OF_CALL = {
     RunCall.ADAPT: Phase.PREPARING,
     RunCall.PROFILER: Phase.PROFILER,
 }
-"""The phase of the calls whose own time is all of one."""
 
+# The phase of the script's own work that a sample names.
 OF_WORK = {
     RunWork.IMPORTING: Phase.IMPORTS,
     RunWork.BUILDING: Phase.BUILDING,
     RunWork.TRACING: Phase.TRACING,
     RunWork.SAVING: Phase.SAVING,
 }
-"""The phase of the script's own work that a sample names."""
 
+# Phases of the script's own work that are told by nothing but where it lies in the run.
 UNKNOWN = (Phase.PREPARING, Phase.OWN)
-"""Phases of the script's own work that are told by nothing but where it lies in the run."""
 
 LOOPS = (RunCall.FIT, RunCall.EPOCH)
 
-STARTERS = frozenset({"subprocess"})
-"""Packages whose functions all start child processes, or wait for them."""
+STARTERS = frozenset({"subprocess"})  # Packages whose functions all start child processes, or wait for them
 
+# Functions of the system that do.
 SYSTEM = frozenset(
     f"{module}.{name}"
     for module in ("os", "posix")
@@ -46,10 +46,8 @@ SYSTEM = frozenset(
         *("spawnl", "spawnle", "spawnlp", "spawnlpe", "spawnv", "spawnve", "spawnvp", "spawnvpe"),
     )
 )
-"""Functions of the system that do."""
 
-SLEEP = "time.sleep"
-"""What a loop calls that asks again and again whether a child has ended."""
+SLEEP = "time.sleep"  # What a loop calls that asks again and again whether a child has ended
 
 
 @dataclass(frozen=True, slots=True)

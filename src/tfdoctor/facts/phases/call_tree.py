@@ -8,11 +8,9 @@ from typing import Self
 from tfdoctor.recording.run_log import Bucket, CallPlace, Line, RunLog
 from tfdoctor.terms.kinds import RunCall
 
-LEAST = 1e-6
-"""ms from which time counts: less is no time that a clock shows."""
-
+LEAST = 1e-6  # ms from which time counts: less is no time that a clock shows
+# Calls that are parts of the one around them, and have no name of their own.
 PARTS = (RunCall.STEP, RunCall.EPOCH, RunCall.BETWEEN, RunCall.TRACE)
-"""Calls that are parts of the one around them, and have no name of their own."""
 
 
 @dataclass(frozen=True, slots=True)

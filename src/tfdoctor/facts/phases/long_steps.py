@@ -13,8 +13,7 @@ OCCASIONS, REGULAR = 4, 0.8
 Of all choices of three steps among 20, 8 % are equally far apart, of four 1 %; five of 20 are no outliers.
 """
 
-WITHIN = 1
-"""Steps by which a distance may differ: a checkpoint that is due in a step may run after the next one."""
+WITHIN = 1  # Steps by which a distance may differ: a checkpoint that is due in a step may run after the next one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

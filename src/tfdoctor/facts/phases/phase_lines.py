@@ -10,16 +10,13 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 
-ENOUGH = 5
-"""Samples of a line from which on it is named: with 5, its share is uncertain by 45 %."""
-
-MOST_LINES = 500
-"""Lines that are kept, the largest: nobody reads more of generated code, or of a very long run."""
+ENOUGH = 5  # Samples of a line from which on it is named: with 5, its share is uncertain by 45 %
+MOST_LINES = 500  # Lines that are kept, the largest: nobody reads more of generated code, or of a very long run
 
 HALF = 0.5
 
+# Functions of TensorFlow that call its executor, or wait for a tensor.
 EXECUTING = frozenset({"quick_execute", "numpy", "_numpy"})
-"""Functions of TensorFlow that call its executor, or wait for a tensor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

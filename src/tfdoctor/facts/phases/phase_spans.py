@@ -18,11 +18,8 @@ from tfdoctor.recording.run_log import Line, RunLog
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 
-MOST_SPANS = 400
-"""Stretches of the bar: it is at most 1,280 pixels wide, and one of 3 can just be pointed at."""
-
-LEAST_SHARE = 0.1
-"""Share of a bucket's time from which a phase in it gets a stretch of its own."""
+MOST_SPANS = 400  # Stretches of the bar: it is at most 1,280 pixels wide, and one of 3 can just be pointed at
+LEAST_SHARE = 0.1  # Share of a bucket's time from which a phase in it gets a stretch of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +32,7 @@ class PhaseSpan:
     at: Location | None = None  # where most of it was
 
 
-_Call = tuple[float, float, Phase, int | None]
-"""Begin and end in s, phase and number of a call."""
+_Call = tuple[float, float, Phase, int | None]  # Begin and end in s, phase and number of a call
 
 
 @dataclass(slots=True)

@@ -15,17 +15,15 @@ from tfdoctor.recording.run_log import CallPlace, Line, RunLog, Span
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
+# Calls that a line of the user's makes; the others are parts of these, or of loops.
 TOLD = (
     RunCall.FIT, RunCall.TRAIN, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION, RunCall.COMPILE, RunCall.BUILD,
     RunCall.ADAPT, RunCall.SAVE,
 )  # fmt: skip
-"""Calls that a line of the user's makes; the others are parts of these, or of loops."""
 
+# Calls for each line that leads there from which a loop makes them: two may be written one after the other.
 AGAIN = 3
-"""Calls for each line that leads there from which a loop makes them: two may be written one after the other."""
-
-ENDING = 2
-"""Calls of a line in each epoch that may be made at its end: of the model and of the best one so far."""
+ENDING = 2  # Calls of a line in each epoch that may be made at its end: of the model and of the best one so far
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import RunLog
 
 NS = 1_000_000_000
-MS = 1000.0
-"""Nanoseconds and milliseconds in a second."""
+MS = 1000.0  # Nanoseconds and milliseconds in a second
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,12 @@ from tfdoctor.facts.phases.run_clock import MS
 from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall, RunWork
 
-Shares = tuple[tuple[Phase, float], ...]
-"""Phases with the share of some time in each; the shares sum to 1."""
-
-CalledLine = tuple[Line | None, Line | None]
-"""A line of the user's, and the one that called its function."""
+Shares = tuple[tuple[Phase, float], ...]  # Phases with the share of some time in each; the shares sum to 1
+CalledLine = tuple[Line | None, Line | None]  # A line of the user's, and the one that called its function
 
 TRAINING = {RunCall.STEP, RunCall.TRAIN}
 MODEL_CALLS = TRAINING | {RunCall.TEST, RunCall.EVALUATE, RunCall.PREDICT, RunCall.FUNCTION}
-LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)
-"""Calls whose time only the samples divide."""
+LOOSE = (RunCall.SCRIPT, RunCall.BETWEEN)  # Calls whose time only the samples divide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,11 +18,8 @@ from tfdoctor.recording.run_log import ProcessEnd, RunLog
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 
-SHELL = 128
-"""What a shell adds to a signal's number for its exit code."""
-
-AFTERWARDS = (Phase.END, Phase.PROFILER, Phase.UNNAMED)
-"""What may follow an error before the process ends."""
+SHELL = 128  # What a shell adds to a signal's number for its exit code
+AFTERWARDS = (Phase.END, Phase.PROFILER, Phase.UNNAMED)  # What may follow an error before the process ends
 
 
 class EndKind(StrEnum):

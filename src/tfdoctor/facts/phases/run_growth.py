@@ -18,8 +18,7 @@ from tfdoctor.facts.phases.trend_line import TrendLine
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Bucket, RunLog
 
-FEWEST_CENSUSES = 3
-"""Counts of live objects from which a type has a trend; from five on it can be certain."""
+FEWEST_CENSUSES = 3  # Counts of live objects from which a type has a trend; from five on it can be certain
 
 
 class Grows(StrEnum):
@@ -36,6 +35,7 @@ class Grows(StrEnum):
     OBJECTS = "live Python objects"
 
 
+# The counter of what may grow.
 COUNTERS = {
     Grows.RESIDENT: "rss",
     Grows.RESERVED: "data",
@@ -45,10 +45,9 @@ COUNTERS = {
     Grows.FUNCTIONS: "functions",
     Grows.FILES: "files",
 }
-"""The counter of what may grow."""
 
+# Counts that only the program adds to: without noise, and over time the slower the longer that makes the steps.
 ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
-"""Counts that only the program adds to: without noise, and over time the slower the longer that makes the steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import RunCall, RunWork
 from tfdoctor.terms.verdict import Location
 
+# The calls that a step is in, at whose lines the stack of every step is.
 TRAINING = (RunCall.FIT, RunCall.EPOCH, RunCall.STEP)
-"""The calls that a step is in, at whose lines the stack of every step is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

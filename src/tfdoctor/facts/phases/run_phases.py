@@ -24,14 +24,11 @@ from tfdoctor.terms.text import shorten
 
 __all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases"]
 
-ONCE = (Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.END)
-"""Phases that a longer run has no more of."""
-
+ONCE = (Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.END)  # Phases that a longer run has no more of
+# Phases that come once as far as they lie before the first step, evaluation or prediction.
 FIRST = (Phase.PREPARING, Phase.CHILDREN, Phase.OWN, Phase.BUILDING)
-"""Phases that come once as far as they lie before the first step, evaluation or prediction."""
-
+# Time that the machine slept, or that its wall clock was set by, from which a note says so.
 WORTH_SAYING_MS = 1000.0
-"""Time that the machine slept, or that its wall clock was set by, from which a note says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +151,7 @@ def _once(parts: Sequence[Stretch], course: RunCourse, times: Mapping[Phase, flo
     return once + min(times.get(Phase.TRACING, 0.0), tracings_ms)
 
 
-COMMAND = 60
-"""Characters of a process's command beside the reason."""
+COMMAND = 60  # Characters of a process's command beside the reason
 
 
 def _others(manifest: Manifest | None, log: RunLog) -> Iterator[str]:

@@ -23,17 +23,12 @@ from tfdoctor.terms.verdict import Location, Stage
 
 __all__ = ["LongSteps", "RunSteps"]
 
+# Times the usual traced step within which a step is like it; from 1.5 on the recorder tells it as a long one.
 LIKE = (0.67, 1.5)
-"""Times the usual traced step within which a step is like it; from 1.5 on the recorder tells it as a long one."""
-
+# Buckets on either side of the traced ones whose untraced steps say what a step takes without the profiler.
 AROUND = 2
-"""Buckets on either side of the traced ones whose untraced steps say what a step takes without the profiler."""
-
-MOST = 0.5
-"""Share of the samples in long steps from which they are like the traced ones where these wait."""
-
-ENOUGH_STEPS = 5
-"""Steps from which a median is one (see Steps.too_few)."""
+MOST = 0.5  # Share of the samples in long steps from which they are like the traced ones where these wait
+ENOUGH_STEPS = 5  # Steps from which a median is one (see Steps.too_few)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

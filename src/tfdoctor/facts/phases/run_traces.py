@@ -128,14 +128,13 @@ def _definitions(
         )
 
 
-NUMBERED = 50
-"""Traces of a function that the recorder tells with their Python numbers, from the first on."""
+NUMBERED = 50  # Traces of a function that the recorder tells with their Python numbers, from the first on
 
 TRUTHS = ("True", "False")
 
+# Smallest share of the traces after the first that got new values: each value is traced anew for each shape, and a
+# loop has up to three, such as of full and last batches, and of validation.
 LEAST_NEW = 1 / 3
-"""Smallest share of the traces after the first that got new values: each value is traced anew for each shape, and
-a loop has up to three, such as of full and last batches, and of validation."""
 
 
 def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[ChangingNumber]:

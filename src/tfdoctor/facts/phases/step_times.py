@@ -12,8 +12,7 @@ from tfdoctor.recording.run_log import Bucket, BucketSteps, Line, RunLog
 
 Floats = npt.NDArray[np.float64]
 
-BIN = 1.02
-"""Ratio of the ends of a bin, as the recorder chose it: a quantile is exact to 2 %."""
+BIN = 1.02  # Ratio of the ends of a bin, as the recorder chose it: a quantile is exact to 2 %
 
 MIDDLE = 0.5
 

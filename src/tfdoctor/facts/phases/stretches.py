@@ -17,14 +17,13 @@ from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.recording.run_log import RunLog
 from tfdoctor.terms.kinds import Phase
 
+# Time after the last record of a killed process that counts as its end: a record is written once a second, and the
+# launcher looks for its end about as often.
 UNSEEN_END_S = 3.0
-"""Time after the last record of a killed process that counts as its end: a record is written once a second, and the
-launcher looks for its end about as often."""
 
 LEAST_S = 1e-9
 
-LONG = 1.5
-"""Times the usual step from which a first step is long, as the recorder defines a long one."""
+LONG = 1.5  # Times the usual step from which a first step is long, as the recorder defines a long one
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,33 +17,25 @@ from tfdoctor.terms.student_t import student
 
 Floats = npt.NDArray[np.float64]
 
+# Share of the points at the begin that are left out: caches fill, memory pools grow, functions are traced.
 WARM_UP = 0.1
-"""Share of the points at the begin that are left out: caches fill, memory pools grow, functions are traced."""
-
+# Points of a trend: medians of neighbours, so that single long steps and collections of garbage do not count.
 MOST_POINTS = 100
-"""Points of a trend: medians of neighbours, so that single long steps and collections of garbage do not count."""
-
-FEWEST_POINTS = 8
-"""Points from which both halves can be looked at."""
-
+FEWEST_POINTS = 8  # Points from which both halves can be looked at
+# Standard errors to either side: 95 % for the whole; 99 % for the second half, so that of plateaus fewer than 1 in
+# 100 are called growth.
 SURE, SURER = 1.96, 2.576
-"""Standard errors to either side: 95 % for the whole; 99 % for the second half, so that of plateaus fewer than 1 in
-100 are called growth."""
 
 HALF = 0.5
 
 LEAST_S = 1e-9
 
+# Stretches whose increments must agree. In 400 series of 300 points each: of noise, plateaus and single jumps none
+# was called growth, of random walks 5 %, of lines that grow by six times the noise 99 %.
 STRETCHES = 6
-"""Stretches whose increments must agree. In 400 series of 300 points each: of noise, plateaus and single jumps none
-was called growth, of random walks 5 %, of lines that grow by six times the noise 99 %."""
-
-ENDS = 10
-"""The values at begin and end are medians of this part of the points."""
-
-
+ENDS = 10  # The values at begin and end are medians of this part of the points
+# Shares of all points at which a trend's first and last value lie: in the middle of those they stand for.
 FIRST_AT, LAST_AT = WARM_UP + 0.5 * (1.0 - WARM_UP) / ENDS, 1.0 - 0.5 * (1.0 - WARM_UP) / ENDS
-"""Shares of all points at which a trend's first and last value lie: in the middle of those they stand for."""
 
 
 def mean_growth(first: float, last: float) -> float:

@@ -35,8 +35,7 @@ NO_GPU = MissingWork(
     "use the original trace, or record again",
 )
 
-IDLE = 0.01
-"""Share of the busiest device's work below which a device (a few copies at startup) counts as unused."""
+IDLE = 0.01  # Share of the busiest device's work below which a device (a few copies at startup) counts as unused
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,15 @@ from tfdoctor.trace.names import ITERATOR
 
 TENSORFLOW, JAX, PYTORCH = "TensorFlow", "JAX", "PyTorch/XLA"
 
+# Events of the host that only one framework emits: JAX's compiled calls (0.4 to 0.10), PyTorch/XLA's runtime (2.x),
+# TensorFlow's executors and pipelines (2.3 to 2.21).
 SIGNS = (
     (JAX, re.compile(r"PjitFunction\(.*\)")),
     (PYTORCH, re.compile(r"(?:XLAGraphExecutor|PjRtComputationClient|torch_xla|XLATensor)\b.*")),
     (TENSORFLOW, re.compile(r"(?:EagerExecute|FunctionRun|SessionRun|ExecutorState::Process|Iterator::.*)")),
 )
-"""Events of the host that only one framework emits: JAX's compiled calls (0.4 to 0.10), PyTorch/XLA's
-runtime (2.x), TensorFlow's executors and pipelines (2.3 to 2.21)."""
 
+# How to record a run of another framework: `tfdoctor profile` hooks only TensorFlow.
 RECORD = {
     JAX: (
         "record 20 steps or more inside `with jax.profiler.trace(folder):`, each inside "
@@ -29,7 +30,6 @@ RECORD = {
         "`with xp.StepTrace('train', step_num=n):`"
     ),
 }
-"""How to record a run of another framework: `tfdoctor profile` hooks only TensorFlow."""
 
 
 @dataclass(frozen=True, slots=True)

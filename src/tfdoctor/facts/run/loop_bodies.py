@@ -9,12 +9,11 @@ from tfdoctor.facts.run.program import Operation, Program
 
 PLACEHOLDER, IDENTITY, ADD = "Placeholder", "Identity", "AddV2"
 
+# Operations that put an element into the list that is their first input, and change no other element.
 WRITES = frozenset({"TensorListSetItem", "TensorListPushBack"})
-"""Operations that put an element into the list that is their first input, and change no other element."""
-
+# Operations by which iterations can depend on each other without an edge: writes of variables, and Python. Random
+# numbers are drawn in any order.
 EFFECTS = re.compile(rf"{UPDATES.pattern}|(?:Eager)?PyFunc\w*|Resource(?:Accumulator|CountUpTo)\w*")
-"""Operations by which iterations can depend on each other without an edge: writes of variables, and Python. Random
-numbers are drawn in any order."""
 
 
 def independent(program: Program | None, loops: Iterable[Operation]) -> frozenset[str]:

@@ -39,6 +39,7 @@ class Tile:
     bound: Bound = Bound.EXPECTED
 
 
+# A ceiling: padding is only a part of what it predicts.
 ONEDNN_TILE = Tile(
     16,
     "oneDNN's AVX-512 convolutions work on blocks of 16 channels. On an AMD EPYC with avx512_bf16, TensorFlow "
@@ -48,8 +49,8 @@ ONEDNN_TILE = Tile(
     both_sides=True,
     bound=Bound.AT_MOST,
 )
-"""A ceiling: padding is only a part of what it predicts."""
 
+# Measured: an expectation.
 AMX_TILE = Tile(
     16,
     "oneDNN on AMX, benchmarks/channels.py on two shared cores, TensorFlow 2.21, 2026-11-22, best of 25 turns: "
@@ -60,7 +61,6 @@ AMX_TILE = Tile(
     both_sides=True,
     matmuls=frozenset(["bfloat16"]),
 )
-"""Measured: an expectation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Float32Time:
     source: str
 
 
+# On hardware where it was not measured: a ceiling.
 FLOAT32 = Float32Time(0.0, 0.5, Bound.AT_MOST, "half the bytes; rates of float64 units are not known")
-"""On hardware where it was not measured: a ceiling."""
 
 FLOAT32_ON_AVX512 = Float32Time(
     0.22, 0.5, Bound.EXPECTED,
@@ -93,9 +93,10 @@ FLOAT32_ON_AVX512_BF16 = Float32Time(
 
 AMX = "AMX"
 
+# By the unit of the processor that it was measured on; elsewhere it is a ceiling.
 FLOAT32_ON_CPU = {AMX: FLOAT32_ON_AVX512, "AVX512-BF16": FLOAT32_ON_AVX512_BF16}
-"""By the unit of the processor that it was measured on; elsewhere it is a ceiling."""
 
+# CPU flag, unit, gain from 16 bit; the first that the CPU has. Instruction sets by Intel's and AMD's manuals.
 CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
     ("amx_bf16", AMX, SixteenBit(
         "bfloat16", 0.33, Bound.EXPECTED,
@@ -109,4 +110,3 @@ CPU_UNITS: tuple[tuple[str, str, SixteenBit], ...] = (
         matmul_scales=0.47,
     )),
 )  # fmt: skip
-"""CPU flag, unit, gain from 16 bit; the first that the CPU has. Instruction sets by Intel's and AMD's manuals."""

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 
 from tfdoctor.facts.run.program import Dataset
 
-FOREVER = -1
-"""tf.data's cardinality of an infinite dataset."""
-
+FOREVER = -1  # tf.data's cardinality of an infinite dataset
+# Kinds that yield at most as many elements as they take.
 NON_EXPANDING = frozenset(
     ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options", "Filter", "Take", "Shard", "Skip")
 )  # fmt: skip
-"""Kinds that yield at most as many elements as they take."""
 
 
 def kind_of(dataset: Dataset) -> str:

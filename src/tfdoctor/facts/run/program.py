@@ -225,16 +225,15 @@ class Program:
         return None if shape is None or width is None else prod(shape) * width
 
 
-MOST_DATASETS = 200
-"""Stages of a pipeline that are read: a long one has 20."""
+MOST_DATASETS = 200  # Stages of a pipeline that are read: a long one has 20
 
+# Bytes of one element.
 WIDTHS = {
     "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
     "float32": 4, "int32": 4, "uint32": 4,
     "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2,
     "int8": 1, "uint8": 1, "bool": 1,
 }  # fmt: skip
-"""Bytes of one element."""
 
 
 def _training(record: recorded.ProgramRecord) -> frozenset[str]:

@@ -10,21 +10,18 @@ from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
 from tfdoctor.trace.hlo_matmul import HloMatmul, Pass, Shape
 
+# Names of types as tensors have them, by XLA's.
 TYPES = {
     "bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64", "pred": "bool",
     "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int64",
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
 }  # fmt: skip
-"""Names of types as tensors have them, by XLA's."""
 
+# The ends of TensorFlow's types of the same computation.
 GRADIENT = {Pass.FORWARD: "", Pass.INPUT: "BackpropInput", Pass.FILTER: "BackpropFilter"}
-"""The ends of TensorFlow's types of the same computation."""
-
+# Opcodes that read or write a part of an array: its size says nothing about the bytes that are moved.
 PARTIAL = frozenset({"dynamic-slice", "dynamic-update-slice", "gather", "scatter", "slice"})
-"""Opcodes that read or write a part of an array: its size says nothing about the bytes that are moved."""
-
-IDLE = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
-"""Opcodes that no kernel runs."""
+IDLE = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})  # Opcodes that no kernel runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,21 +8,19 @@ from typing import Self
 from tfdoctor.trace import Trace
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction, programs
 
+# Parts of framework names that only a backward pass has: JAX's transpose(jvp(...)), TensorFlow's gradient_tape/ and
+# gradients/, PyTorch's aten__convolution_backward.
 BACKWARD_PASS = re.compile(r"transpose\(jvp|gradient_tape/|(?:^|/)gradients\w*/|backward", re.IGNORECASE)
-"""Parts of framework names that only a backward pass has: JAX's transpose(jvp(...)), TensorFlow's
-gradient_tape/ and gradients/, PyTorch's aten__convolution_backward."""
 
+# Parts of the names of an optimizer's operations: Keras' and optax's scopes, TensorFlow's types.
 OPTIMIZER = re.compile(
     r"(?:^|[/(_])(?:adam\w*|sgd|momentum|rmsprop|adagrad|adadelta|lion|lamb|lars|optax|apply_updates|"
     r"apply_gradients|optimizer)(?:$|[/)_])|Apply|AssignSub"
 )
-"""Parts of the names of an optimizer's operations: Keras' and optax's scopes, TensorFlow's types."""
 
-CONTAINERS = ("while", "conditional", "call", "async-call")
-"""XLA's categories of operations that hold others."""
-
+CONTAINERS = ("while", "conditional", "call", "async-call")  # XLA's categories of operations that hold others
+# Parts of the usual names of a function that trains.
 TRAINING = re.compile(r"train|update|apply|fit(?:$|_)|optim", re.IGNORECASE)
-"""Parts of the usual names of a function that trains."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from tfdoctor.trace import Line, Plane
 from tfdoctor.trace.names import TPU_OPS
 
-MODULES = "XLA Modules"
-"""The line that holds a run of a program per event (libtpu, all generations)."""
+MODULES = "XLA Modules"  # The line that holds a run of a program per event (libtpu, all generations)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

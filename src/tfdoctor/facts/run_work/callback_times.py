@@ -13,13 +13,13 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SourceLine
 from tfdoctor.recording.run_log import SeenStack
 
+# A method that Keras calls, by its qualified name. Earlier recordings name the user's function only.
 METHOD = re.compile(r"\b(\w+)\.(on_(?:epoch|batch|train|test|predict)\w*)$")
-"""A method that Keras calls, by its qualified name. Earlier recordings name the user's function only."""
 
 OF_BATCHES = re.compile(r"on_(?:train_)?batch_")
 
+# Callbacks that Keras itself adds, and reads from.
 KERAS_OWN = frozenset({"History", "ProgbarLogger", "BaseLogger"})
-"""Callbacks that Keras itself adds, and reads from."""
 
 HALF = 0.5
 

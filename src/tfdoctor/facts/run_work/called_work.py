@@ -8,8 +8,7 @@ from enum import StrEnum
 
 from tfdoctor.facts.phases.run_phases import RunLine
 
-NESTED = 2
-"""Loops of one function around a line from which on it works on an item at a time, whatever it calls."""
+NESTED = 2  # Loops of one function around a line from which on it works on an item at a time, whatever it calls
 
 
 class CalledWork(StrEnum):
@@ -94,39 +93,40 @@ def _of_tensorflow(name: str, line: RunLine) -> CalledWork:
 
 _TENSORFLOW = {"tensorflow", "keras", "tf_keras", "tensorflow_datasets", "keras_preprocessing"}
 
+# Functions whose calls the recorder times one by one: rules judge them by these times.
 _WHOLE_CALLS = {
     "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch", "compile", "adapt", "save",
     "save_weights", "save_model", "load_model", "load_weights", "restore", "run",
 }  # fmt: skip
-"""Functions whose calls the recorder times one by one: rules judge them by these times."""
 
+# Functions that a loop calls on purpose in each turn, though they take long: tuning-loop asks for this one.
 _WANTED = {"clear_session"}
-"""Functions that a loop calls on purpose in each turn, though they take long: tuning-loop asks for this one."""
 
 _PANDAS_ROWS = {"iterrows", "itertuples", "apply", "applymap", "items", "iteritems", "map"}
 
 _NUMPY_JOINS = {"concatenate", "vstack", "hstack", "dstack", "column_stack", "row_stack", "stack", "delete"}
 
+# Functions that are loops of compiled code over a whole array.
 _NUMPY_HEAVY = {
     "dot", "matmul", "einsum", "tensordot", "inner", "outer", "sort", "argsort", "unique", "histogram", "load",
     "save", "savez", "savez_compressed", "fromfile", "memmap", "svd", "inv", "solve", "eig", "eigh", "fft", "fft2",
     "rfft", "ifft", "rand", "randn", "randint", "random", "normal", "standard_normal", "uniform", "integers",
     "shuffle", "permutation", "choice", "convolve", "cov", "corrcoef", "cumsum", "interp", "percentile", "quantile",
 }  # fmt: skip
-"""Functions that are loops of compiled code over a whole array."""
 
+# Packages whose calls work on all data, wait for others, or run beside this process.
 _ALL_AT_ONCE = {
     "sklearn", "scipy", "joblib", "multiprocessing", "concurrent", "threading", "subprocess", "pickle", "gzip",
     "zipfile", "tarfile", "shutil", "time", "pyarrow", "polars", "numba", "jax", "torch", "xgboost", "lightgbm",
     "queue", "selectors", "asyncio", "dask", "ray",
 }  # fmt: skip
-"""Packages whose calls work on all data, wait for others, or run beside this process."""
 
+# Functions that write files: what a run writes, it must write.
 _WRITES = {
     "save", "imsave", "imwrite", "mimsave", "mimwrite", "write", "write_wav", "writeframes", "create_dataset",
 }  # fmt: skip
-"""Functions that write files: what a run writes, it must write."""
 
+# The work that the functions of a package do, whatever they are called.
 _PACKAGES = {
     package: work
     for work, packages in {
@@ -138,7 +138,6 @@ _PACKAGES = {
     }.items()
     for package in packages.split()
 }
-"""The work that the functions of a package do, whatever they are called."""
 
+# Work on an item at a time that arrays do at once.
 ONE_BY_ONE = frozenset({CalledWork.PYTHON, CalledWork.OPERATIONS, CalledWork.ROWS, CalledWork.GROWING})
-"""Work on an item at a time that arrays do at once."""

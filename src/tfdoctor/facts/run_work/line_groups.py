@@ -13,14 +13,12 @@ from tfdoctor.terms.verdict import Location
 
 T = TypeVar("T", bound=Hashable)
 
+# Share of a loop's samples in reading rows from which on the rows are its cause, not its work on each of them.
 ROWS_SHARE = 0.1
-"""Share of a loop's samples in reading rows from which on the rows are its cause, not its work on each of them."""
-
+# Lines of a loop with NumPy's functions from which on it works item by item; one or two may draw an epoch.
 MANY_LINES = 3
-"""Lines of a loop with NumPy's functions from which on it works item by item; one or two may draw an epoch."""
-
+# Lines of the file between two sampled lines of one loop: most loops over examples have bodies of this length.
 NEAR = 5
-"""Lines of the file between two sampled lines of one loop: most loops over examples have bodies of this length."""
 
 
 NEARBY = sorted(range(-NEAR, NEAR + 1), key=abs)

@@ -18,14 +18,12 @@ from tfdoctor.recording.program import SourceLine
 from tfdoctor.terms.kinds import Part, Phase, RunCall
 from tfdoctor.terms.verdict import Location, Stage
 
+# Calls per training step from which on fifty timed steps hold some; whole runs time what comes less often.
 OFTEN = 0.1
-"""Calls per training step from which on fifty timed steps hold some; whole runs time what comes less often."""
-
+# Calls of the user's lines that can be answered at once.
 CALLED = {RunCall.SAVE: Part.SAVING, RunCall.EVALUATE: Part.EVALUATION, RunCall.PREDICT: Part.PREDICTION}
-"""Calls of the user's lines that can be answered at once."""
-
+# Beginning and part of the names of what writes summaries; `keras.Model.summary` prints the layers of a model.
 TENSORFLOW, SUMMARY = "tensorflow.", "summary"
-"""Beginning and part of the names of what writes summaries; `keras.Model.summary` prints the layers of a model."""
 
 FLUSHES = ("flush_summary_writer", "SummaryWriter")
 
@@ -127,8 +125,7 @@ class RunParts:
         return min(1.0, part.ms / self.recurring_ms) if self.recurring_ms > 0 else 0.0
 
 
-Lines = Mapping[Location | None, SourceLine]
-"""The recorded lines, by what is shown of them."""
+Lines = Mapping[Location | None, SourceLine]  # The recorded lines, by what is shown of them
 
 
 def _traced(

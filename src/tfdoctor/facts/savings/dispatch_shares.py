@@ -11,9 +11,9 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Effect, Stage, StepWork
 
+# Share of an operation's time that is left, up to which a change removes it rather than makes it faster: a smaller
+# operation is started and its tensors are freed as before.
 REMOVED = 0.05
-"""Share of an operation's time that is left, up to which a change removes it rather than makes it faster: a
-smaller operation is started and its tensors are freed as before."""
 
 
 @dataclass(frozen=True, slots=True)

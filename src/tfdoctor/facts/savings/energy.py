@@ -21,17 +21,11 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.terms.kinds import EnergySource, Phase
 
+# Time in training from which power is told: counters are read once a second, and each end may be off by that.
 LEAST_S = 3.0
-"""Time in training from which power is told: counters are read once a second, and each end may be off by that."""
-
-IDLE_S = 2.0
-"""Time without kernels from which the power of an idle board is told: two readings of its counter."""
-
-Span = tuple[float, float]
-"""Begin and end, in s since 1970."""
-
-Readings = list[tuple[float, float]]
-"""Times in s since 1970, with a value each."""
+IDLE_S = 2.0  # Time without kernels from which the power of an idle board is told: two readings of its counter
+Span = tuple[float, float]  # Begin and end, in s since 1970
+Readings = list[tuple[float, float]]  # Times in s since 1970, with a value each
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,9 @@ from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
-BUILD = "build"
-"""The scope in which Keras makes the variables of a layer, by calling the layers inside it."""
-
-SEVERAL = 2
-"""Layers of one name from which on their calls cannot be told apart."""
-
-Value = int
-"""The number of a value: equal for operations that must return equal results."""
+BUILD = "build"  # The scope in which Keras makes the variables of a layer, by calling the layers inside it
+SEVERAL = 2  # Layers of one name from which on their calls cannot be told apart
+Value = int  # The number of a value: equal for operations that must return equal results
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,13 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Trace
 
-LONG_MS = 0.05
-"""Mean time of a call, in ms, from which the fixed cost of about 0.002 ms does not change its rate."""
-
+LONG_MS = 0.05  # Mean time of a call, in ms, from which the fixed cost of about 0.002 ms does not change its rate
+# The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same.
 LOOP = re.compile(r"^(?:gradient_tape/)?(.*?\bwhile(?:_\d+)?)/")
-"""The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same."""
 
+# Types that do at most one cheap instruction for each element that they read or write, in the order of the memory:
+# their bytes bound their time on a CPU. Exponentials, random numbers, gathers, transposes and windows compute or
+# jump more than that: what they need is not known from their bytes.
 STREAMED = frozenset(
     ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
      "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill",
@@ -32,14 +33,11 @@ STREAMED = frozenset(
      "Split", "SplitV", "Square", "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum",
      "Tile", "Unpack", "ZerosLike")
 )  # fmt: skip
-"""Types that do at most one cheap instruction for each element that they read or write, in the order of the
-memory: their bytes bound their time on a CPU. Exponentials, random numbers, gathers, transposes and windows compute
-or jump more than that: what they need is not known from their bytes."""
 
+# Parts of the names of types whose work is more than linear in their elements, on every device.
 NEVER_STREAMED = re.compile(
     r"Svd|Qr$|Cholesky|Eig|Inverse|Solve|Determinant|TopK|Sort|Unique|FFT|NonMax|CTC|PyFunc|LRN"
 )
-"""Parts of the names of types whose work is more than linear in their elements, on every device."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-SHARE = 0.10
-"""Share of the step from which a part needs an explanation."""
+SHARE = 0.10  # Share of the step from which a part needs an explanation
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.tpu.time import COLLECTIVE, COMPUTE, TpuTime
 from tfdoctor.terms.kinds import DeviceKind
 
-WORKS = 0.01
-"""Share of the busiest device's computing time below which a device is idle, not fast."""
+WORKS = 0.01  # Share of the busiest device's computing time below which a device is idle, not fast
 
 
 @dataclass(frozen=True, slots=True)

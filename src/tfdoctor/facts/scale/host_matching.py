@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.scale.host_steps import NS_PER_MS, STEPPED_MS, HostSteps
 
-NEAR = 0.5
-"""Share of the median step: starts further apart may belong to different steps."""
+NEAR = 0.5  # Share of the median step: starts further apart may belong to different steps
 
 ONE_CLOCK = "all hosts ran on one machine and share its clock"
 
@@ -22,9 +21,9 @@ NTP = (
     "network; the recording cannot verify this"
 )
 
+# Share of the median step: ends of one step further apart mean that clocks disagree, or that hosts do not train
+# synchronously.
 DISAGREE = 0.5
-"""Share of the median step: ends of one step further apart mean that clocks disagree, or that hosts do not
-train synchronously."""
 
 
 class MatchedBy(StrEnum):

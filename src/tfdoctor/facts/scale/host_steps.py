@@ -11,21 +11,20 @@ from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Trace
 
+# Sources of steps (Steps.source) whose numbers count the run's steps, the same on every worker; other sources count
+# from the start of the trace.
 COUNTED = frozenset(
     [
         StepSource.KERAS_FIT, StepSource.KERAS_TRAIN_ON_BATCH, StepSource.TF_DATA_LOOP, StepSource.REPEATED_CALL,
         StepSource.EAGER_GRADIENT, StepSource.SESSION_RUN, StepSource.MARKERS, StepSource.TPU_STEPS,
     ]
 )  # fmt: skip
-"""Sources of steps (Steps.source) whose numbers count the run's steps, the same on every worker; other
-sources count from the start of the trace."""
 
+# A host's own stages: in a collective it may be waiting for the others.
 OWN = tuple(stage for stage in Stage if stage is not Stage.COLLECTIVE)
-"""A host's own stages: in a collective it may be waiting for the others."""
-
+# Shift between wall clock and monotonic clock from which the wall clock was set: Linux slews both together
+# (clock_gettime(2)), and reading one after the other takes microseconds, or a few ms on a busy machine.
 STEPPED_MS = 5.0
-"""Shift between wall clock and monotonic clock from which the wall clock was set: Linux slews both together
-(clock_gettime(2)), and reading one after the other takes microseconds, or a few ms on a busy machine."""
 
 NS_PER_MS = 1_000_000
 

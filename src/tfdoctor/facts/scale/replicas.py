@@ -12,8 +12,7 @@ from tfdoctor.terms.verdict import Location
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 
-ONE_PROCESS = "MirroredStrategy"
-"""The strategy whose replicas are all in this process."""
+ONE_PROCESS = "MirroredStrategy"  # The strategy whose replicas are all in this process
 
 
 @dataclass(frozen=True, slots=True)

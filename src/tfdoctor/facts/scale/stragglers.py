@@ -26,15 +26,11 @@ from tfdoctor.facts.scale.host_matching import Matching
 from tfdoctor.facts.scale.host_steps import OWN, HostSteps
 from tfdoctor.terms.verdict import Stage
 
-ALPHA = 0.01
-"""The highest probability of a false straggler in a job of equal hosts."""
-
-MATTERS = 0.05
-"""Share of the step below which a lag is not worth reporting; from there on a saving is a warning."""
-
+ALPHA = 0.01  # The highest probability of a false straggler in a job of equal hosts
+MATTERS = 0.05  # Share of the step below which a lag is not worth reporting; from there on a saving is a warning
+# Share of the lag that the others must spend in collectives at least: they may spend the rest elsewhere, in a
+# barrier or in Python.
 WAITED = 0.5
-"""Share of the lag that the others must spend in collectives at least: they may spend the rest elsewhere,
-in a barrier or in Python."""
 
 Times = NDArray[np.float64]
 

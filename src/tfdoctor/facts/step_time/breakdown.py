@@ -22,23 +22,17 @@ from tfdoctor.terms.kinds import TRACED_LONGER
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals
 
-UNKNOWN = "unknown"
-"""The part of a step that the trace does not explain."""
+UNKNOWN = "unknown"  # The part of a step that the trace does not explain
 
 PARTS = (*Stage, UNKNOWN)
 
+# The parts that a trace shows at work, by priority; the rest is Python's.
 WORKING = (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT)
-"""The parts that a trace shows at work, by priority; the rest is Python's."""
-
-INPUT_SHARE = 0.05
-"""Share of the step from which xprof's analyzer and DLProf call a run input-bound."""
-
+INPUT_SHARE = 0.05  # Share of the step from which xprof's analyzer and DLProf call a run input-bound
+# Per step. Handing over a batch that is ready costs tf.data about 0.1 ms: on steps of a millisecond that is above 5
+# %, yet nothing waits.
 READY_MS = 0.2
-"""Per step. Handing over a batch that is ready costs tf.data about 0.1 ms: on steps of a millisecond that
-is above 5 %, yet nothing waits."""
-
-NO_WAIT = 0.005
-"""Share of the step below which a wait rounds to nothing."""
+NO_WAIT = 0.005  # Share of the step below which a wait rounds to nothing
 
 
 @dataclass(frozen=True, slots=True)

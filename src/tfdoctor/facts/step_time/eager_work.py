@@ -21,13 +21,12 @@ from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS
 
+# Python runs a whole function: its name begins with "__inference_" or "__forward_".
 FUNCTION = re.compile(r"EagerLocalExecute: __\w+")
-"""Python runs a whole function: its name begins with "__inference_" or "__forward_"."""
-
+# Ms that running a kernel from Python adds to the kernel (the shortest of 8 traced runs took 1.3 to 2.1 us, the 5th
+# percentile 1.7 to 2.4 us), and that a graph's executor spends on each operation at least (0.4 to 0.7 us for those
+# that only pass a tensor on; TensorFlow 2.21 on a Xeon with AMX).
 STARTING, SCHEDULING = 2e-3, 0.5e-3
-"""Ms that running a kernel from Python adds to the kernel (the shortest of 8 traced runs took 1.3 to 2.1 us, the
-5th percentile 1.7 to 2.4 us), and that a graph's executor spends on each operation at least (0.4 to 0.7 us for
-those that only pass a tensor on; TensorFlow 2.21 on a Xeon with AMX)."""
 
 
 @dataclass(frozen=True, slots=True)

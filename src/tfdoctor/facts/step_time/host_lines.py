@@ -16,8 +16,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SeenPlace
 from tfdoctor.terms.verdict import Location, Stage
 
-Group = dict[SeenPlace, int]
-"""The places of a line, with how many of their samples count."""
+Group = dict[SeenPlace, int]  # The places of a line, with how many of their samples count
 
 
 @dataclass(frozen=True, slots=True)

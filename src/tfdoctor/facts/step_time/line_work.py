@@ -18,30 +18,25 @@ class LineWork(StrEnum):
     PYTHON = "python"  # Python's own work and that of other packages
 
 
+# What TensorFlow and Keras do for a compiled function: apart from the work of the line that calls it.
 WITHIN = (LineWork.ENTERING, LineWork.DISPATCHING, LineWork.LOOPING)
-"""What TensorFlow and Keras do for a compiled function: apart from the work of the line that calls it."""
-
+# Functions of Keras that train: what they do besides is not the choice of the line that calls them.
 LOOPS = ("fit", "train_on_batch")
-"""Functions of Keras that train: what they do besides is not the choice of the line that calls them."""
-
+# The end of the name of TensorFlow's way into a compiled function, which checks the arguments.
 CALL = "polymorphic_function.Function.__call__"
-"""The end of the name of TensorFlow's way into a compiled function, which checks the arguments."""
-
+# Methods of tensors and variables that copy the value to the host.
 READS = frozenset(("numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "item"))
-"""Methods of tensors and variables that copy the value to the host."""
 
+# Functions of TensorFlow that make a tensor of another value.
 CONVERTS = frozenset(
     ("convert_to_eager_tensor", "convert_to_tensor", "constant", "_constant_impl",
      "_constant_eager_impl", "tensor_conversion_function")
 )  # fmt: skip
-"""Functions of TensorFlow that make a tensor of another value."""
 
-ENTERS = "quick_execute"
-"""The function of TensorFlow that runs a compiled function, in every version since 2.0."""
+ENTERS = "quick_execute"  # The function of TensorFlow that runs a compiled function, in every version since 2.0
 
 KERAS = ("keras", "tf_keras")
-LIBRARIES = ("tensorflow", *KERAS)
-"""Packages whose functions run TensorFlow operations."""
+LIBRARIES = ("tensorflow", *KERAS)  # Packages whose functions run TensorFlow operations
 
 
 def work_of(place: SeenPlace) -> LineWork:
@@ -85,23 +80,23 @@ class SlowCall(StrEnum):
     WRITE = "functions that write logs or files"  # for somebody who reads them
 
 
+# Names of functions of Keras (2 and 3) and of TensorFlow's checkpoints; nothing else there has these names.
 FUNCTIONS = {
     "fit": SlowCall.FIT, "predict": SlowCall.PREDICT, "evaluate": SlowCall.EVALUATE,
     "get_weights": SlowCall.WEIGHTS, "set_weights": SlowCall.WEIGHTS, "clone_model": SlowCall.CLONE,
     "save": SlowCall.SAVE, "save_weights": SlowCall.SAVE, "save_model": SlowCall.SAVE,
     "clear_session": SlowCall.CLEAR,
 }  # fmt: skip
-"""Names of functions of Keras (2 and 3) and of TensorFlow's checkpoints; nothing else there has these names."""
 
+# The end of the full name in lower case: of Layer in Keras, or of its module before Python 3.11.
 LAYER_CALL = "layer.__call__"
-"""The end of the full name in lower case: of Layer in Keras, or of its module before Python 3.11."""
 
+# Functions, by their full names, that write what somebody reads: summaries, logs, tables, images.
 WRITES = re.compile(
     r"(tensorflow\.(summary|python\.ops\.summary_ops_v2|print$)|tensorboardX?|mlflow|wandb|neptune|comet_ml|clearml"
     r"|aim|logging|loguru|csv|_csv|imageio)\b"
     r"|(builtins\.print|cv2\.imwrite|PIL\..*\.save|matplotlib\..*(savefig|imsave)|pandas\..*\.to_(csv|json|excel))$"
 )
-"""Functions, by their full names, that write what somebody reads: summaries, logs, tables, images."""
 
 
 def slow_call(function: str) -> SlowCall | None:

@@ -15,11 +15,9 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Line, Trace
 
-SAMPLED_STEPS = 5
-"""Steady steps that are read: events of every step alike show in a few."""
-
+SAMPLED_STEPS = 5  # Steady steps that are read: events of every step alike show in a few
+# What follows the type of an event: "EagerLocalExecute: __inference_step_12".
 AFTER_COLON = re.compile(r"(?<!:):(?!:).*", re.DOTALL)
-"""What follows the type of an event: "EagerLocalExecute: __inference_step_12"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import EXECUTOR, INPUT_THREAD
 
+# Keras' own loops: what Python does around their calls is the cost of a call.
 OF_KERAS = (StepSource.KERAS_FIT, StepSource.KERAS_TRAIN_ON_BATCH)
-"""Keras' own loops: what Python does around their calls is the cost of a call."""
 
 
 @dataclass(frozen=True, slots=True)

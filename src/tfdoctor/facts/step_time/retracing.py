@@ -20,8 +20,8 @@ from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, GRAPH_BUILDING
 from tfdoctor.trace.stats import Value
 
+# The stat of a tf.function's call: "traced-nonXla", "notTraced-xla" (TensorFlow 2.3 to 2.21).
 CALL = "tf_function_call"
-"""The stat of a tf.function's call: "traced-nonXla", "notTraced-xla" (TensorFlow 2.3 to 2.21)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,18 +16,13 @@ from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Location, Stage
 
+# Share of the steps that samples would be seen in, if the call ran in every step, below which it runs more rarely.
+# Samples of a call in every second step are seen in half as many steps or more.
 SPREAD = 0.5
-"""Share of the steps that samples would be seen in, if the call ran in every step, below which it runs more rarely.
-Samples of a call in every second step are seen in half as many steps or more."""
-
-Group = list[SampleRow]
-"""The rows of a line."""
-
+Group = list[SampleRow]  # The rows of a line
+# Steps of a ``fit`` up to which its own cost is in every step: in longer ones, most steps are not the first.
 SHORT_FIT = 2
-"""Steps of a ``fit`` up to which its own cost is in every step: in longer ones, most steps are not the first."""
-
-SEVERAL_FITS = 5
-"""Calls of ``fit`` from which on they are a loop: scripts train in several phases, or warm up."""
+SEVERAL_FITS = 5  # Calls of ``fit`` from which on they are a loop: scripts train in several phases, or warm up
 
 
 @dataclass(frozen=True, slots=True)

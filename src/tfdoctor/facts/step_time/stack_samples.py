@@ -87,5 +87,4 @@ def _runs_model(line: SeenPlace, fed: FedCall, program: ProgramRecord | None) ->
     return any(operation.type == READ for graph in others for operation in graph.operations)
 
 
-READ = "ReadVariableOp"
-"""TensorFlow's operation that reads a variable, such as the weights of a layer."""
+READ = "ReadVariableOp"  # TensorFlow's operation that reads a variable, such as the weights of a layer

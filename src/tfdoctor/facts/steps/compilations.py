@@ -7,9 +7,9 @@ from tfdoctor.facts.timeline.trainer import matching
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import COMPILES
 
+# Share of a step's time from which it counts as compiling, and share of the steps below which such steps are the
+# exception.
 MOSTLY = 0.5
-"""Share of a step's time from which it counts as compiling, and share of the steps below which such steps
-are the exception."""
 
 
 def compilations(trace: Trace) -> Intervals:

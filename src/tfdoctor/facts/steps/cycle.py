@@ -9,17 +9,11 @@ from numpy.typing import NDArray
 from tfdoctor.facts.steps.training_work import TrainingRole, TrainingWork
 from tfdoctor.terms.kinds import StepSource
 
+# Where steps that nobody marked are found: inside a graph, or from call to call.
 GRAPH, CALL = StepSource.GRAPH_PERIOD, StepSource.REPEATED_CALL
-"""Where steps that nobody marked are found: inside a graph, or from call to call."""
-
-Spans = NDArray[np.int64]
-"""(n, 2) starts and ends, in ps."""
-
-Rows = NDArray[np.bool_]
-"""(m,) which of the operations of a TrainingWork."""
-
-MOSTLY = 0.9
-"""Share of the rounds that must look alike: a last batch or an evaluation in between is tolerated."""
+Spans = NDArray[np.int64]  # (n, 2) starts and ends, in ps
+Rows = NDArray[np.bool_]  # (m,) which of the operations of a TrainingWork
+MOSTLY = 0.9  # Share of the rounds that must look alike: a last batch or an evaluation in between is tolerated
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,8 +16,7 @@ from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.names import ASSIGN, EAGER_CALL, EAGER_NEXT, GRADIENT, UPDATE
 
-FEWEST_PERIODS = 4
-"""Equal periods from which a sequence counts as periodic."""
+FEWEST_PERIODS = 4  # Equal periods from which a sequence counts as periodic
 
 
 def eager_cycles(trace: Trace) -> list[Cycle]:

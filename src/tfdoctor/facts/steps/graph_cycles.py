@@ -14,8 +14,7 @@ from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, Trai
 from tfdoctor.trace import Trace
 from tfdoctor.trace.intervals import pairs_of
 
-ALONE = 3
-"""Calls of a function from which the calls are the cycle, and not what repeats inside one."""
+ALONE = 3  # Calls of a function from which the calls are the cycle, and not what repeats inside one
 
 
 def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:

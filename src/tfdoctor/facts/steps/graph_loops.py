@@ -11,14 +11,9 @@ from tfdoctor.facts.steps.graph_calls import GraphCall
 from tfdoctor.facts.steps.training_work import TRAINS, WORKS, TrainingRole, TrainingWork
 from tfdoctor.trace.names import FUNCTION_RUN, GRADIENT
 
-CUT_OFF = 2
-"""Iterations that the ends of the trace may cut."""
-
-COMPARED = 100
-"""Operations whose times are compared; a large network has thousands, and all recur alike."""
-
-ENOUGH = 3
-"""Iterations in calls traced from their start, from which a call that is cut off is left out."""
+CUT_OFF = 2  # Iterations that the ends of the trace may cut
+COMPARED = 100  # Operations whose times are compared; a large network has thousands, and all recur alike
+ENOUGH = 3  # Iterations in calls traced from their start, from which a call that is cut off is left out
 
 
 def graph_loops(work: TrainingWork, calls: list[GraphCall]) -> Iterator[Cycle]:

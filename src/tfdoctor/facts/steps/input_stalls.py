@@ -15,17 +15,13 @@ from tfdoctor.facts.steps.step import PS_PER_MS, Step
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.trace import Intervals
 
-MOSTLY = 0.5
-"""Share of a long step's time beyond the median that the wait for input takes at least."""
-
+MOSTLY = 0.5  # Share of a long step's time beyond the median that the wait for input takes at least
+# Smallest share of the traced time that stalls take beyond other steps; step-outlier has the same limit.
 SHARE = 0.05
-"""Smallest share of the traced time that stalls take beyond other steps; step-outlier has the same limit."""
-
+# Times the mean of the short steps that the long ones take at least: the time of a batch varies by less.
 BURSTS = 2.0
-"""Times the mean of the short steps that the long ones take at least: the time of a batch varies by less."""
-
+# Separate occasions from which stalls recur: one may be chance, and adjacent long steps are one occasion.
 OCCASIONS = 2
-"""Separate occasions from which stalls recur: one may be chance, and adjacent long steps are one occasion."""
 
 
 def input_stalls(  # noqa: PLR0913, PLR0917 - the traced steps, and what is known of the others

@@ -16,8 +16,7 @@ from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import END_OF_WINDOW
 
-KnownSteps = tuple[StepSource, list[Step]]
-"""How the steps were found, and the steps."""
+KnownSteps = tuple[StepSource, list[Step]]  # How the steps were found, and the steps
 
 
 def recorded_steps(

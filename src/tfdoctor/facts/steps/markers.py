@@ -17,11 +17,10 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.trace import Event, Plane, Trace
 from tfdoctor.trace.names import TRAINING_CALLS
 
+# Names of a training step's markers: xprof knows the first two, users write the third.
 TRAINING = re.compile(r"train|TraceContext|step", re.IGNORECASE)
-"""Names of a training step's markers: xprof knows the first two, users write the third."""
-
+# Names that a training step's markers may have in JAX and PyTorch, which expect none in particular.
 OTHER = re.compile(r"(?!.*(?:eval|test|valid|infer|predict|epoch)).+", re.IGNORECASE)
-"""Names that a training step's markers may have in JAX and PyTorch, which expect none in particular."""
 
 
 def marked(trace: Trace, manifest: Manifest | None, *, any_name: bool = False) -> list[Step]:

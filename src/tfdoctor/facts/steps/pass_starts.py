@@ -16,12 +16,10 @@ from tfdoctor.facts.steps.input_stalls import OCCASIONS
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import StepSource
 
+# Loops whose call begins before it takes a batch: its wait for the batch is in its own step, and the end of an
+# epoch (a validation, a new iterator) in the step before.
 CALLS_THAT_FETCH = frozenset((StepSource.KERAS_FIT,))
-"""Loops whose call begins before it takes a batch: its wait for the batch is in its own step, and the end of an
-epoch (a validation, a new iterator) in the step before."""
-
-MOST = 2 / 3
-"""Least share of the passes whose first step is long: other programs delay any step now and then."""
+MOST = 2 / 3  # Least share of the passes whose first step is long: other programs delay any step now and then
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from tfdoctor.facts.steps.xla_steps import compiled_steps, of_calls, of_modules,
 from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.trace import Trace
 
+# How the steps were found: by the runs of a compiled program, or by the host's calls of it.
 MODULE_RUNS, COMPILED_CALLS = StepSource.XLA_RUNS, StepSource.XLA_CALLS
-"""How the steps were found: by the runs of a compiled program, or by the host's calls of it."""
 
 
 def module_steps(device: Device, xla_programs: XlaPrograms) -> tuple[str, list[Step]]:

@@ -20,17 +20,10 @@ from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import TRAINING_CALLS
 
-FEWEST = 4
-"""Whole rounds from which a cycle counts."""
-
-OUTWEIGHS = 2.0
-"""Ratio from which the longer of two loops that train one after the other is the step."""
-
-CLEARLY = 2
-"""Ratio of activities from which one of two nested loops, neither with a visible optimizer, is the step."""
-
-OWN_UPDATES = 4
-"""Updates from which an outer loop has an optimizer, and not only a decaying average."""
+FEWEST = 4  # Whole rounds from which a cycle counts
+OUTWEIGHS = 2.0  # Ratio from which the longer of two loops that train one after the other is the step
+CLEARLY = 2  # Ratio of activities from which one of two nested loops, neither with a visible optimizer, is the step
+OWN_UPDATES = 4  # Updates from which an outer loop has an optimizer, and not only a decaying average
 
 
 def search(trace: Trace, *, in_graph: bool = False) -> tuple[StepSource, list[Step]]:

@@ -35,17 +35,11 @@ from tfdoctor.trace.names import FUNCTION_RUNS
 
 __all__ = ["PS_PER_MS", "Step", "StepSpans", "Steps"]
 
-FEW_STEPS = 2
-"""Traced steps up to which nothing is known of a typical one: two have no middle."""
-
-FEWEST_STEPS = 5
-"""With fewer steps a median says little: one late callback moves it."""
-
-OUTLIER_IQRS = 3.0
-"""Tukey's far-out fence: three interquartile ranges above the third quartile."""
-
+FEW_STEPS = 2  # Traced steps up to which nothing is known of a typical one: two have no middle
+FEWEST_STEPS = 5  # With fewer steps a median says little: one late callback moves it
+OUTLIER_IQRS = 3.0  # Tukey's far-out fence: three interquartile ranges above the third quartile
+# An outlier takes at least this many times the median: very even steps have a tiny interquartile range.
 OUTLIER_FLOOR = 1.3
-"""An outlier takes at least this many times the median: very even steps have a tiny interquartile range."""
 
 
 @dataclass(frozen=True, slots=True)

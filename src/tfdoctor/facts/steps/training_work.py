@@ -15,8 +15,7 @@ from tfdoctor.facts.timeline.host_events import executors
 from tfdoctor.trace import EventType, Trace
 from tfdoctor.trace.names import ASSIGN, FRAME, GRADIENT, UPDATE, XLA_RUN
 
-DEPTH = 8
-"""How many executors may nest on a thread: a loop's body may run functions."""
+DEPTH = 8  # How many executors may nest on a thread: a loop's body may run functions
 
 
 class TrainingRole(IntFlag):

@@ -49,12 +49,9 @@ class UntracedPace:
         return max(0.0, beyond / self.untraced.count)
 
 
+# Share of the time of all timed steps from which slow steps are what the run pays for, not the typical step.
 MOST = 0.5
-"""Share of the time of all timed steps from which slow steps are what the run pays for, not the typical step."""
-
-
-KNOWN = 40
-"""Long untraced steps that a recording has at most (see UntracedSteps)."""
+KNOWN = 40  # Long untraced steps that a recording has at most (see UntracedSteps)
 
 
 @dataclass(frozen=True, slots=True)

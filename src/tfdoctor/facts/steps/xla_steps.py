@@ -21,14 +21,11 @@ from tfdoctor.terms.humanize import counted
 from tfdoctor.trace import Line
 from tfdoctor.trace.intervals import pairs_of
 
-FEWEST = 4
-"""Runs from which a program's cycle counts."""
-
+FEWEST = 4  # Runs from which a program's cycle counts
+# A call of a compiled function on the host (JAX 0.4 to 0.10); it holds an event of the same name.
 CALL = re.compile(r"PjitFunction\((.*)\)")
-"""A call of a compiled function on the host (JAX 0.4 to 0.10); it holds an event of the same name."""
-
+# Parts of the usual names of a function that only applies gradients.
 UPDATE = re.compile(r"update|apply|optim", re.IGNORECASE)
-"""Parts of the usual names of a function that only applies gradients."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,8 +20,8 @@ from tfdoctor.trace import Event
 from tfdoctor.trace.hlo import PROGRAM, HloProgram
 from tfdoctor.trace.names import COPY
 
+# Characters of instructions' names that XLA replaces by "_" in kernels' names.
 SANITIZED = re.compile(r"[^A-Za-z0-9_]")
-"""Characters of instructions' names that XLA replaces by "_" in kernels' names."""
 
 
 @dataclass(frozen=True, slots=True)

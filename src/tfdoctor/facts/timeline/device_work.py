@@ -11,8 +11,7 @@ from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType
 from tfdoctor.trace.names import COLLECTIVE, COPY, TPU_COLLECTIVES, TPU_INFEEDS, TPU_TRANSFERS
 
-STATS = ("tf_op", "annotation", "level 0")
-"""Where an event names its operation, by TensorFlow's version."""
+STATS = ("tf_op", "annotation", "level 0")  # Where an event names its operation, by TensorFlow's version
 
 
 def work_by_stage(device: Device, xla_programs: XlaPrograms, xla_operations: XlaOperations) -> dict[Stage, Work]:

@@ -9,8 +9,7 @@ from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import EventType, Line
 from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, WAIT, XLA_ON_CPU
 
-UNNAMED = "compiled or unnamed"
-"""The type given to work whose operation the trace does not name."""
+UNNAMED = "compiled or unnamed"  # The type given to work whose operation the trace does not name
 
 
 def select(line: Line, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Line:

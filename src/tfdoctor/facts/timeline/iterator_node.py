@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from tfdoctor.trace import Intervals
 
+# Stages that make their elements on threads of their own; their GetNext only waits for an element.
 ASYNCHRONOUS = re.compile(r"Prefetch|MapAndBatch|(?:Legacy)?Parallel\w+")
-"""Stages that make their elements on threads of their own; their GetNext only waits for an element."""
 
 
 @dataclass(slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+# Positions of events, thread by thread, each sorted by start, outer before inner; -1 for none.
 Positions = NDArray[np.int64]
-"""Positions of events, thread by thread, each sorted by start, outer before inner; -1 for none."""
 
 Column = NDArray[np.int64]
 

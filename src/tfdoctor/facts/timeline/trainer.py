@@ -22,8 +22,8 @@ from tfdoctor.trace.names import (
 
 NEVER = Intervals()
 
+# One millisecond: giving up a tensor takes microseconds, and an iterator as long as its threads are at work.
 RELEASE_PS = 1_000_000_000
-"""One millisecond: giving up a tensor takes microseconds, and an iterator as long as its threads are at work."""
 
 
 def trainers(lines: Iterable[Line]) -> list[Line]:

@@ -15,8 +15,8 @@ from tfdoctor.trace.hlo import HloProgram, Instruction
 from tfdoctor.trace.hlo_matmul import HloMatmul
 from tfdoctor.trace.stats import Value  # noqa: TC001 - beside its siblings
 
+# TensorFlow's name for a convolution of each channel alone; facts use it for JAX's too.
 DEPTHWISE = "DepthwiseConv2dNative"
-"""TensorFlow's name for a convolution of each channel alone; facts use it for JAX's too."""
 
 
 def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> Work:

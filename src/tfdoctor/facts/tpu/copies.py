@@ -17,11 +17,8 @@ from tfdoctor.facts.tpu.shapes import arrays
 from tfdoctor.trace import EventType, Intervals, Line
 from tfdoctor.trace.hlo import HOST_SPACE
 
-DONE = re.compile(r"-done(?:(?!-done)[\w.-])*\(")
-"""The end of asynchronous work in HLO text, before its operands."""
-
-OPERAND = re.compile(r"%([\w.-]+)\)")
-"""The last one began that work."""
+DONE = re.compile(r"-done(?:(?!-done)[\w.-])*\(")  # The end of asynchronous work in HLO text, before its operands
+OPERAND = re.compile(r"%([\w.-]+)\)")  # The last one began that work
 
 
 class CopyPlace(StrEnum):

@@ -15,8 +15,7 @@ from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
 
-ENQUEUE = "DoEnqueueProgram"
-"""The host hands a program to a core's queue (libtpu, v3 to v6e)."""
+ENQUEUE = "DoEnqueueProgram"  # The host hands a program to a core's queue (libtpu, v3 to v6e)
 
 
 @dataclass(frozen=True, slots=True)

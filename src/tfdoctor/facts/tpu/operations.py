@@ -19,11 +19,9 @@ from tfdoctor.trace import EventType
 from tfdoctor.trace.hlo import Instruction
 from tfdoctor.trace.names import TPU_OPS
 
-DEPTHWISE = "DepthwiseConv"
-"""The prefix of the types of TensorFlow's depthwise convolutions and their gradients."""
-
+DEPTHWISE = "DepthwiseConv"  # The prefix of the types of TensorFlow's depthwise convolutions and their gradients
+# The prefix of XLA's categories of operations with a dot or a convolution ("convolution fusion").
 MATMUL_CATEGORY = "convolution"
-"""The prefix of XLA's categories of operations with a dot or a convolution ("convolution fusion")."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from tfdoctor.facts.steps.xla_steps import compiled_steps, of_modules
 from tfdoctor.facts.timeline.host_events import leaves
 from tfdoctor.trace import Line, Plane
 
-STEP_LINE = "Steps"
-"""The line of steps that TensorFlow and PyTorch/XLA write on a TPU; JAX does not."""
+STEP_LINE = "Steps"  # The line of steps that TensorFlow and PyTorch/XLA write on a TPU; JAX does not
 
 
 def rounds_of(core: Plane, xla_programs: XlaPrograms) -> tuple[RoundUnit, str]:

@@ -6,18 +6,17 @@ from math import ceil, prod
 
 from tfdoctor.trace.hlo_matmul import Shape
 
+# A type and sizes, and for a laid-out array the order of its dimensions, its tiles and memory space.
 ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=]*)\](?:\{([\d,]*)(?::([^{}]*))?\})?")
-"""A type and sizes, and for a laid-out array the order of its dimensions, its tiles and memory space."""
 
 TILE = re.compile(r"T((?:\([\d,*]+\))+)")
 SPACE = re.compile(r"S\((\d+)\)")
 
-BITS = re.compile(r"(?:pred|[a-z]+?)(\d+)")
-"""The width in a type's name: bf16, f32, s8, u4, f8e4m3fn."""
+BITS = re.compile(r"(?:pred|[a-z]+?)(\d+)")  # The width in a type's name: bf16, f32, s8, u4, f8e4m3fn
 
 GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
+# A convolution's groups, and the dimension of its result that holds the features ("f").
 LABELS = re.compile(r"dim_labels=\w+->(\w+)")
-"""A convolution's groups, and the dimension of its result that holds the features ("f")."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,7 @@ class TpuPart(StrEnum):
 COMPUTE, COLLECTIVE, HOST, COPIES, INFEED, OUTFEED, IDLE = TpuPart
 PARTS = tuple(TpuPart)
 
-BARRIER = "barrier-cores"
-"""The event of a core that waits for the others, on the line "XLA TraceMe" (v6e, 2025)."""
+BARRIER = "barrier-cores"  # The event of a core that waits for the others, on the line "XLA TraceMe" (v6e, 2025)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from typing import Any
 from tfdoctor.diagnosis.comparison import RunComparison
 from tfdoctor.terms.json_form import number
 
-SCHEMA = 1
-"""Of comparisons; fields are only ever added."""
+SCHEMA = 1  # Of comparisons; fields are only ever added
 
 
 def render(comparison: RunComparison) -> str:

@@ -15,8 +15,7 @@ from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal import capture, grid_table
 from tfdoctor.terms.text import shorten
 
-ROWS = 8
-"""Rows of a table; the files have the rest."""
+ROWS = 8  # Rows of a table; the files have the rest
 
 LEAST_BAR = 10
 

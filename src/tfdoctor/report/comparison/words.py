@@ -24,22 +24,18 @@ from tfdoctor.report.trial_words import number
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
 from tfdoctor.terms.text import name
 
+# Share of the step from which a part is named in the headline, and of its former time below which it is gone.
 LARGE, GONE = 0.05, 0.05
-"""Share of the step from which a part is named in the headline, and of its former time below which it is gone."""
-
-SMALL = 0.1
-"""Ends of an interval are given with a decimal where both are nearer to zero."""
+SMALL = 0.1  # Ends of an interval are given with a decimal where both are nearer to zero
 
 
 _SHARES = "The shares of the step are compared, not its times."
 _SHARES_OF_UNLIKE = "The shares of the step are compared, because the times of runs that are not alike cannot be."
 
 
-VARYING = 1.0
-"""Least relative difference that would show, from which on its figure says nothing."""
-
+VARYING = 1.0  # Least relative difference that would show, from which on its figure says nothing
+# Share of the run before the change from which the headline says that the run changed: each is measured once.
 RUN_CHANGED = 0.1
-"""Share of the run before the change from which the headline says that the run changed: each is measured once."""
 
 
 def headline(comparison: RunComparison) -> str:
@@ -262,6 +258,7 @@ def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | Non
     return f"saves {duration(run_ms)} of the run" if run_ms is not None else ""
 
 
+# The states of findings as shown.
 STATES = {
     FindingState.NEW: "new",
     FindingState.WORSE: "worse",
@@ -271,4 +268,3 @@ STATES = {
     FindingState.UNCHECKED_BEFORE: "not checked before",
     FindingState.UNCHECKED_AFTER: "not checked after",
 }
-"""The states of findings as shown."""

@@ -11,8 +11,7 @@ from tfdoctor.report.fleet.view import FleetView
 from tfdoctor.report.terminal import capture, more
 from tfdoctor.terms.text import shorten
 
-ROWS = 8
-"""Rows of a table; the page has the rest."""
+ROWS = 8  # Rows of a table; the page has the rest
 
 FAILED = 3
 

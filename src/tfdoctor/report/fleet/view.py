@@ -10,20 +10,12 @@ from tfdoctor.report.tables import Grid
 from tfdoctor.terms.humanize import dollars, milliseconds, share
 from tfdoctor.terms.text import name
 
-SHOWN = 100
-"""Rows that the page has without scripts, and that it shows at once with them."""
-
+SHOWN = 100  # Rows that the page has without scripts, and that it shows at once with them
+# Of the data of the runs: a page of at most 3 MB opens at once, and its other parts take less than 0.4 MB.
 PAGE_BYTES = 2_600_000
-"""Of the data of the runs: a page of at most 3 MB opens at once, and its other parts take less than 0.4 MB."""
-
-RULES = 3
-"""Findings that a row names; all are searched, and the report of the run has them."""
-
-POINTS = 60
-"""Points of the line of a job, about as many as can be told apart."""
-
-JOBS = 300
-"""Jobs of several runs, those with the most first; the table of runs has the others."""
+RULES = 3  # Findings that a row names; all are searched, and the report of the run has them
+POINTS = 60  # Points of the line of a job, about as many as can be told apart
+JOBS = 300  # Jobs of several runs, those with the most first; the table of runs has the others
 
 COLUMNS = (
     *("run", "could be saved", "of the whole run", "of the step", "step"),

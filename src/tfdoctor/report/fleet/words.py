@@ -5,8 +5,8 @@ from tfdoctor.terms.humanize import amount, counted, dollars, duration, share
 from tfdoctor.terms.text import capitalized
 from tfdoctor.terms.verdict import Bound
 
+# What rules save of a run for which they found no change: other changes may help, so it is not called healthy.
 NOTHING = "none known"
-"""What rules save of a run for which they found no change: other changes may help, so it is not called healthy."""
 
 
 def headline(report: FleetReport) -> str:

@@ -14,12 +14,10 @@ from tfdoctor.diagnosis import Diagnosis
 
 FORMATS = tuple(sorted(module.name for module in iter_modules(__path__)))
 
-COMMANDS = "github"
-"""The format whose lines a runner is to obey."""
-
+COMMANDS = "github"  # The format whose lines a runner is to obey
+# Formats that a program reads from the output of the command. They are named here, because a command line is
+# checked before anything that renders is imported.
 PRINTED = frozenset({COMMANDS, "llm"})
-"""Formats that a program reads from the output of the command. They are named here, because a command line is
-checked before anything that renders is imported."""
 
 
 def render(file_format: str, diagnosis: Diagnosis) -> str:

@@ -10,8 +10,7 @@ from tfdoctor.terms.verdict import Severity
 
 LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
-MOST = 10
-"""Annotations of a level in one step; the runner drops further ones."""
+MOST = 10  # Annotations of a level in one step; the runner drops further ones
 
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})

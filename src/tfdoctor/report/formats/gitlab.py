@@ -11,8 +11,7 @@ from tfdoctor.report.places import Placed, PlacedFinding, placed, placed_budgets
 from tfdoctor.terms.text import capitalized
 from tfdoctor.terms.verdict import Severity
 
-SUFFIX = "gitlab.json"
-"""Artifacts are found by name, and editors know JSON by its suffix."""
+SUFFIX = "gitlab.json"  # Artifacts are found by name, and editors know JSON by its suffix
 
 SEVERITIES = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity.NOTE: "info"}
 

@@ -13,10 +13,10 @@ from tfdoctor.report.page import page
 from tfdoctor.report.palette import PHASE_COLOURS
 from tfdoctor.report.template import environment, fill
 
+# The picture that shows what the rules of a topic find.
 PICTURES: Mapping[str, str] = MappingProxyType(
     {"input": "pipeline", "operations": "operations", "precision": "operations", "execution": "steps"}
 )
-"""The picture that shows what the rules of a topic find."""
 
 TEMPLATE = "report.html.jinja"
 

@@ -11,14 +11,11 @@ from tfdoctor.report.entries import entries
 from tfdoctor.stored import report
 from tfdoctor.terms.json_form import number
 
+# Operations in the contract of a page, as its tables show: EfficientNetB0 has 1,223, which take 280 kB.
 MOST_OPERATIONS = 100
-"""Operations in the contract of a page, as its tables show: EfficientNetB0 has 1,223, which take 280 kB."""
-
-FOR_EDITS = ("patch",)
-"""What a page leaves out: it shows the edits, and the file of the report has the rest."""
-
+FOR_EDITS = ("patch",)  # What a page leaves out: it shows the edits, and the file of the report has the rest
+# What a page leaves out of each result: the models' input, 120 kB of one finding of EfficientNetB0.
 FOR_MODELS = ("stated",)
-"""What a page leaves out of each result: the models' input, 120 kB of one finding of EfficientNetB0."""
 
 Object = dict[str, Any]
 

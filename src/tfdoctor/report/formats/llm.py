@@ -13,12 +13,10 @@ from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.tables import Grid
 
+# Bytes: 4,000 tokens of three bytes each. Tokens of English prose have four bytes, those of code and numbers about
+# three (https://platform.openai.com/tokenizer).
 LIMIT = 12_000
-"""Bytes: 4,000 tokens of three bytes each. Tokens of English prose have four bytes, those of code and numbers about
-three (https://platform.openai.com/tokenizer)."""
-
-ROWS = 3
-"""Rows of a table, and lines of a phase: the longest come first."""
+ROWS = 3  # Rows of a table, and lines of a phase: the longest come first
 
 PROFILE_ROWS = 8
 

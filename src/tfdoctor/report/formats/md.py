@@ -13,29 +13,18 @@ from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, MeasureRow, profile_grid
 from tfdoctor.report.trial_parts import TITLE
 
-LIMIT = 64_000
-"""Bytes: GitHub refuses comments of more than 65,536 characters."""
-
-ROWS = 10
-"""Rows of a table that a comment shows."""
-
-BAR = 30
-"""Characters of the longest possible bar: what fits beside its figures in a comment on a phone."""
-
-_NOT_IN_MARKERS = re.compile(r"[^A-Za-z0-9_.]+")
-"""A title could end the comment that the marker is."""
-
-_RESERVE = 400
-"""Bytes kept for the line that says what was left out, and for closing what is open."""
+LIMIT = 64_000  # Bytes: GitHub refuses comments of more than 65,536 characters
+ROWS = 10  # Rows of a table that a comment shows
+BAR = 30  # Characters of the longest possible bar: what fits beside its figures in a comment on a phone
+_NOT_IN_MARKERS = re.compile(r"[^A-Za-z0-9_.]+")  # A title could end the comment that the marker is
+_RESERVE = 400  # Bytes kept for the line that says what was left out, and for closing what is open
 
 _MARKUP = re.compile(r"([\\`*_\[\]|~$])")
-_ESCAPE = re.compile(r"\\([\\`*_\[\]~$])")
-"""What `_MARKUP` needs, apart from the bars between cells."""
+_ESCAPE = re.compile(r"\\([\\`*_\[\]~$])")  # What `_MARKUP` needs, apart from the bars between cells
 _REFERENCE = re.compile(r"[@#!$%&~](?=\w)|:(?=\w|//)|(?<=www)\.")
 _LIST_OR_HEADING = re.compile(r"^(\d*)([-+#=.)])(?=\s|$|[-=#>])")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_ZERO_WIDTH = "\u200b"
-"""Keeps a host from turning @names, #numbers, :emoji: and addresses in a name into links."""
+_ZERO_WIDTH = "\u200b"  # Keeps a host from turning @names, #numbers, :emoji: and addresses in a name into links
 
 
 def as_it_is(markdown: str) -> str:

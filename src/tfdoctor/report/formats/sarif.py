@@ -17,8 +17,7 @@ from tfdoctor.terms.verdict import Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
-ROOT = "SRCROOT"
-"""The base of all paths: the root of the repository."""
+ROOT = "SRCROOT"  # The base of all paths: the root of the repository
 
 LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 

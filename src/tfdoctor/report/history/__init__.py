@@ -26,5 +26,4 @@ def write(history: History, folder: Path, formats: list[str]) -> tuple[Path, ...
     return tuple(texts)
 
 
-STEM = "tfdoctor-history-report"
-"""Of the files: tfdoctor-history.json is the file that users commit."""
+STEM = "tfdoctor-history-report"  # Of the files: tfdoctor-history.json is the file that users commit

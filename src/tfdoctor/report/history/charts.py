@@ -12,13 +12,11 @@ from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, quantity
 
-FEWEST = 2
-"""Runs below which there is no line to draw."""
+FEWEST = 2  # Runs below which there is no line to draw
 
 HEIGHT = 260
 
-LETTERS = 36
-"""Characters of the labels below a chart that fit beside each other on a phone: four hashes of commits."""
+LETTERS = 36  # Characters of the labels below a chart that fit beside each other on a phone: four hashes of commits
 
 UNITS = {RunMetric.STEP: "ms", RunMetric.RUN: "s", RunMetric.MEMORY: "GB"}
 

@@ -7,8 +7,7 @@ from typing import Any
 from tfdoctor.diagnosis.history_report import History
 from tfdoctor.report.comparison.json import plain
 
-SCHEMA = 1
-"""Of histories; fields are only ever added."""
+SCHEMA = 1  # Of histories; fields are only ever added
 
 
 def render(history: History) -> str:

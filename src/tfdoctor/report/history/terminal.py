@@ -11,11 +11,8 @@ from tfdoctor.report.history.view import RUNS, HistoryView, SeriesView
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal import capture, grid_table, more
 
-ROWS = 10
-"""Rows of a table; the files have the rest."""
-
-SERIES = 5
-"""Series that are shown; the files have all."""
+ROWS = 10  # Rows of a table; the files have the rest
+SERIES = 5  # Series that are shown; the files have all
 
 
 def render(history: History, *, width: int | None = None, color: bool | None = None) -> str:

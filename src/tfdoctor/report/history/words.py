@@ -21,11 +21,9 @@ from tfdoctor.terms.units import ratio
 LABELS = {RunMetric.STEP: "step", RunMetric.RUN: "whole run", RunMetric.MEMORY: "peak memory"}
 
 _TIMES = ("longer", "shorter")
+# What a value is that is above or below another one.
 _DIRECTIONS = {RunMetric.STEP: _TIMES, RunMetric.RUN: _TIMES, RunMetric.MEMORY: ("higher", "lower")}
-"""What a value is that is above or below another one."""
-
-SHORT = 9
-"""Characters of a commit's hash that are shown: git's own number in a large repository."""
+SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository
 
 
 def headline(history: History) -> str:
@@ -94,8 +92,8 @@ def _day(moment: str) -> str:
     return moment[:DAY]
 
 
+# Characters of a moment in ISO 8601 up to its day, and up to its minute.
 DAY, MINUTE = len("2026-11-28"), len("2026-11-28T12:50")
-"""Characters of a moment in ISO 8601 up to its day, and up to its minute."""
 
 
 def state(check: RegressionCheck) -> str:

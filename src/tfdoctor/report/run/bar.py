@@ -9,26 +9,19 @@ from tfdoctor.report.run.words import is_known, times
 from tfdoctor.terms.humanize import duration, location
 from tfdoctor.terms.kinds import Phase
 
-LEAST = 0.002
-"""Share of the bar below which a stretch would be invisible."""
-
+LEAST = 0.002  # Share of the bar below which a stretch would be invisible
+# More pieces than that are thinner than a pixel on a phone; each cell shows the phase that most of it is.
 MOST_PIECES = 500
-"""More pieces than that are thinner than a pixel on a phone; each cell shows the phase that most of it is."""
 
+# Round distances between the labels of the axis.
 STEPS_S = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30),
     *(60, 120, 300, 600, 1200, 1800, 3600, 7200, 18000, 36000, 86400, 172800, 432000),
 )
-"""Round distances between the labels of the axis."""
 
-NAMED = 0.02
-"""Share of the bar below which a piece has no room for a name, on the widest page."""
-
-MOST_TICKS = 5
-"""Labels that fit beside each other on a phone."""
-
-LAST_TICK = 0.85
-"""Share of the axis beyond which a label would leave a phone's screen."""
+NAMED = 0.02  # Share of the bar below which a piece has no room for a name, on the widest page
+MOST_TICKS = 5  # Labels that fit beside each other on a phone
+LAST_TICK = 0.85  # Share of the axis beyond which a label would leave a phone's screen
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,12 @@ from tfdoctor.terms.humanize import counted, duration, location, quantity, share
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.units import nbytes
 
-LINES = 3
-"""Lines of a phase that are shown at once; the rest is folded."""
-
-LITTLE = 0.01
-"""Share below which a bar of a window shows nothing but steps, and a phase needs no row of its own."""
-
-UNKNOWN = 0.01
-"""Share of the time of long steps below which its unknown part is rounding."""
-
+LINES = 3  # Lines of a phase that are shown at once; the rest is folded
+LITTLE = 0.01  # Share below which a bar of a window shows nothing but steps, and a phase needs no row of its own
+UNKNOWN = 0.01  # Share of the time of long steps below which its unknown part is rounding
+# Share of the run, and ms, from which its end is explained: TensorFlow needs some tenths of a second to end.
 LONG_END, LONG_END_MS = 0.05, 1000.0
-"""Share of the run, and ms, from which its end is explained: TensorFlow needs some tenths of a second to end."""
-
-OTHERS = 8
-"""Names of other processes in a sentence."""
+OTHERS = 8  # Names of other processes in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +179,8 @@ def _between_steps(run: RunAccount, taken_ms: float) -> str:
     )
 
 
-APART = 0.1
-"""Share of the time of all steps from which it is said what of it other phases have."""
-
-MOST = 0.5
-"""Share of that from which a phase is named."""
+APART = 0.1  # Share of the time of all steps from which it is said what of it other phases have
+MOST = 0.5  # Share of that from which a phase is named
 
 
 def _silent_end(run: RunAccount) -> float:

@@ -12,6 +12,7 @@ from tfdoctor.report.run.section import RunLineText, RunPhaseText, RunSection
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.text import shorten
 
+# What a cell of the bar shows of each phase, so that it can be read without colours.
 GLYPHS = MappingProxyType(
     {
         Phase.START: "▖",
@@ -31,13 +32,9 @@ GLYPHS = MappingProxyType(
         Phase.UNNAMED: "?",
     }
 )
-"""What a cell of the bar shows of each phase, so that it can be read without colours."""
 
-LARGE = 0.1
-"""Share of the run from which on a line is listed."""
-
-LONG = 0.01
-"""Share of the run from which on the time of long steps beyond the usual is told."""
+LARGE = 0.1  # Share of the run from which on a line is listed
+LONG = 0.01  # Share of the run from which on the time of long steps beyond the usual is told
 
 LINES = 4
 
@@ -68,8 +65,7 @@ def _line(line: RunLineText, of: RunPhaseText, width: int) -> str:
     return " · ".join(filter(None, (where, figures, calls)))
 
 
-LEAST_NAME = 24
-"""Characters of a place and of a name that are kept in the narrowest window."""
+LEAST_NAME = 24  # Characters of a place and of a name that are kept in the narrowest window
 
 
 def _legend(phases: Iterable[RunPhaseText], width: int) -> Iterator[Text]:

@@ -12,24 +12,20 @@ from tfdoctor.terms.humanize import about_duration, counted, duration, factor, m
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound
 
-MATTERS = 0.1
-"""Share of the run from which on the verdict speaks of something: as of the parts of a step."""
-
-ALIKE = 0.8
-"""Share of the steps' time below which the traced steps do not stand for the others."""
+MATTERS = 0.1  # Share of the run from which on the verdict speaks of something: as of the parts of a step
+ALIKE = 0.8  # Share of the steps' time below which the traced steps do not stand for the others
 
 MOST = 0.5
 
-FEW = 2
-"""Steps without a median: two have no middle."""
+FEW = 2  # Steps without a median: two have no middle
 
+# Phases that are no work of the script's, and the end of the sentence of each where it is much.
 NOT_THE_SCRIPT = MappingProxyType(
     {
         Phase.PROFILER: "tfdoctor's own: the profiler, and writing the recording (with --no-trace, less)",
         Phase.UNNAMED: "unnamed: the recording does not show what ran",
     }
 )
-"""Phases that are no work of the script's, and the end of the sentence of each where it is much."""
 
 
 def headline(run: RunAccount, *, trained: bool, exit_code: int | None = None) -> tuple[str, ...]:
@@ -124,8 +120,8 @@ def without_savings(findings: Sequence[Result]) -> str:
     return f"{faults} found; what the changes save of the run could not be computed."
 
 
+# Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is.
 LITTLE = 0.05
-"""Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is."""
 
 
 def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int, counts: str) -> str:
@@ -182,8 +178,7 @@ def _went_to(run: RunAccount, *, trained: bool) -> str:
     return f"{training}; the largest other part is {what}, {amount(run, named[largest])}"
 
 
-BY_SIGNAL = 128
-"""What a shell adds to the number of the signal that ended a process, for its exit code."""
+BY_SIGNAL = 128  # What a shell adds to the number of the signal that ended a process, for its exit code
 
 
 def _end(run: RunAccount, exit_code: int | None) -> str:

@@ -8,6 +8,7 @@ from tfdoctor.diagnosis import PhaseRow, RunAccount
 from tfdoctor.terms.humanize import duration, share
 from tfdoctor.terms.kinds import Phase
 
+# The phases in a sentence: "30 s (73 %) are <...>".
 PHASE_NOUNS = MappingProxyType(
     {
         Phase.START: "the start of Python",
@@ -27,7 +28,6 @@ PHASE_NOUNS = MappingProxyType(
         Phase.UNNAMED: "unnamed",
     }
 )
-"""The phases in a sentence: "30 s (73 %) are <...>"."""
 
 
 def noun(row: PhaseRow) -> str:
@@ -40,8 +40,8 @@ def noun(row: PhaseRow) -> str:
     return f"saving of models{', checkpoints and summaries' if True in summaries else ' and checkpoints'}"
 
 
+# In the name of a function that writes summaries.
 SUMMARIES = re.compile(r"(^|\.)(summary(_ops_v2)?|TensorBoard)\.")
-"""In the name of a function that writes summaries."""
 
 
 def is_known(value: float | None) -> bool:

@@ -12,15 +12,14 @@ from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
 
-GIGABYTE = 1e9
-"""Bytes: decimal, as the report shows memory."""
+GIGABYTE = 1e9  # Bytes: decimal, as the report shows memory
 
 MS_PER_S = 1000.0
 
 PERCENTAGE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%")
 
+# The tables for one kind of device.
 DEVICES: Mapping[str, DeviceKind] = {str(kind).lower(): kind for kind in DeviceKind}
-"""The tables for one kind of device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +127,7 @@ def _percentage(value: object, where: str) -> Quantity:
     return ratio(share)
 
 
+# Every budget.
 BUDGET_KEYS: Mapping[str, BudgetKey] = {
     "step-ms": BudgetKey(
         lambda value, where: ms(_above_zero(value, where)),
@@ -182,4 +182,3 @@ BUDGET_KEYS: Mapping[str, BudgetKey] = {
         "most resident memory of the run at any time, in 10^9 bytes",
     ),
 }
-"""Every budget."""

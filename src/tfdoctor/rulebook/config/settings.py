@@ -11,8 +11,7 @@ from tfdoctor.rulebook.suggestions import hint
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.verdict import Severity
 
-ALL = "ALL"
-"""Selects or ignores every rule, as in ruff."""
+ALL = "ALL"  # Selects or ignores every rule, as in ruff
 
 NEVER = "never"
 
@@ -122,6 +121,7 @@ class Key:
     meaning: str
 
 
+# Every key.
 KEYS: Mapping[str, Key] = {
     "select": Key(_names, '["ALL"]', "names of rules and topics to apply, or `ALL`"),
     "ignore": Key(
@@ -156,4 +156,3 @@ KEYS: Mapping[str, Key] = {
     ),
     "limits": Key(_limits, "{}", "limits of rules: a table for each rule, with a number for each limit"),
 }
-"""Every key."""

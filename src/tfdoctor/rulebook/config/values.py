@@ -5,8 +5,7 @@ import re
 
 from tfdoctor.terms.errors import ConfigError
 
-LONGEST = 60
-"""Characters of a wrong value that a message quotes."""
+LONGEST = 60  # Characters of a wrong value that a message quotes
 
 
 def number(value: object, where: str) -> float:

@@ -15,13 +15,12 @@ from tfdoctor.rulebook.own_rules.guarded import guarded
 from tfdoctor.rulebook.own_rules.lines import line_of
 from tfdoctor.terms.errors import ConfigError
 
-PACKAGE = "tfdoctor_own_rules"
-"""Package of these modules, so that none hides another module of the same name."""
+PACKAGE = "tfdoctor_own_rules"  # Package of these modules, so that none hides another module of the same name
 
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
+# Modules in such a folder that are not rules: tests, and code that rules share.
 NO_RULE = re.compile(r"_.*|test_.*|conftest")
-"""Modules in such a folder that are not rules: tests, and code that rules share."""
 
 PARTS = ("TOPIC", "check", "sick", "healthy")
 

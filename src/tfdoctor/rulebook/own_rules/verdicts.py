@@ -8,8 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Effect, Finding, Healthy, NotApplicable
 
-LONGEST = 60
-"""Characters of a wrong value that a message quotes."""
+LONGEST = 60  # Characters of a wrong value that a message quotes
 
 
 def fault(returned: object) -> str:

@@ -13,17 +13,15 @@ from tfdoctor.facts.run.program import Operation, Program, Shape, Tensor
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
+# Operations whose square is a sum of two squares and a product: (a - b)² = a² - 2ab + b².
 LINEAR = frozenset(("Sub", "AddV2", "Add"))
-"""Operations whose square is a sum of two squares and a product: (a - b)² = a² - 2ab + b²."""
-
+# Operations whose sum is a matmul, or two sums of squares and a matmul.
 PRODUCTS = frozenset(("Mul", "SquaredDifference"))
-"""Operations whose sum is a matmul, or two sums of squares and a matmul."""
 
 SUMS = frozenset(("Sum", "Mean"))
 NORMS = frozenset(("EuclideanNorm", "L2Loss"))
 
-SQUARE = 2.0
-"""The exponent of a square."""
+SQUARE = 2.0  # The exponent of a square
 
 
 @dataclass(frozen=True, slots=True)

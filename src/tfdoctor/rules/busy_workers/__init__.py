@@ -14,11 +14,8 @@ PRECONDITIONS = (
 )
 BY_HAND = "what the processes compute has to be made cheaper, or computed before training"
 
-PY_DATASET = "PyDataset"
-"""What feeds the run where its workers may be processes."""
-
-LEAST = 0.5
-"""Share of the compute that is left in any case: the scheduler gives as many threads of others no more."""
+PY_DATASET = "PyDataset"  # What feeds the run where its workers may be processes
+LEAST = 0.5  # Share of the compute that is left in any case: the scheduler gives as many threads of others no more
 
 
 @dataclass(frozen=True, slots=True)

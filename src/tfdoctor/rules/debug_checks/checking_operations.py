@@ -6,17 +6,12 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 
+# Types of operations that look for NaN and infinity, or write tensors for TensorFlow's debugger.
 NUMERICS = frozenset(("CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2", "DebugIdentityV2"))
-"""Types of operations that look for NaN and infinity, or write tensors for TensorFlow's debugger."""
-
+# The name scope of tf.debugging.assert_*: its comparison, its reduction and its Assert.
 ASSERTION = re.compile(r"(?:^|/)assert_\w+/")
-"""The name scope of tf.debugging.assert_*: its comparison, its reduction and its Assert."""
-
-CHECK_NUMERICS = "check_numerics"
-"""The agent's name of tf.debugging.enable_check_numerics."""
-
-PYTHON = "EagerLocalExecute: "
-"""How operations that Python runs one by one begin in the trace."""
+CHECK_NUMERICS = "check_numerics"  # The agent's name of tf.debugging.enable_check_numerics
+PYTHON = "EagerLocalExecute: "  # How operations that Python runs one by one begin in the trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.edits.values import Values
 
+# Functions that slow every step down and change no result.
 AIDS = frozenset(["tensorflow.debugging.enable_check_numerics", "tensorflow.data.experimental.enable_debug_mode"])
-"""Functions that slow every step down and change no result."""
 
 
 def aid_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:

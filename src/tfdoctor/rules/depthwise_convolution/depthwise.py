@@ -7,9 +7,9 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
+# Positions of the kernel of the regular convolution that replaces a larger one: 3 x 3, as in the fused MBConv of
+# EfficientNetV2 (https://arxiv.org/abs/2104.00298, section 3.2).
 REPLACEMENT = 9
-"""Positions of the kernel of the regular convolution that replaces a larger one: 3 x 3, as in the fused MBConv of
-EfficientNetV2 (https://arxiv.org/abs/2104.00298, section 3.2)."""
 
 
 def regular_flops(rows: Iterable[OperationTime]) -> float | None:

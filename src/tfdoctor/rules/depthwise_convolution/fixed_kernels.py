@@ -10,11 +10,9 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import FRAME
 
+# The scope of gradients inside the body of a loop, before the name of the forward operation and ``_grad``.
 IN_LOOP = "gradients/"
-"""The scope of gradients inside the body of a loop, before the name of the forward operation and ``_grad``."""
-
-KERNEL = 1
-"""The position of the kernel among the inputs of a depthwise convolution."""
+KERNEL = 1  # The position of the kernel among the inputs of a depthwise convolution
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,14 @@ PRECONDITIONS = (
 )
 BY_HAND = "whether the results must be equal bit by bit is not in the file"
 
+# Types of operations with other kernels where results must be deterministic, besides convolutions (NVIDIA, status
+# of GPU determinism).
 OTHERS = frozenset(
     ["BiasAddGrad", "CropAndResizeGradBoxes", "CropAndResizeGradImage", "DepthwiseConv2dNativeBackpropFilter",
      "MaxPool3DGrad", "MaxPoolGrad", "MaxPoolGradV2", "ResizeBilinearGrad", "ScatterNd", "SegmentSum",
      "SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits", "TensorScatterAdd",
      "TensorScatterUpdate", "UnsortedSegmentSum"]
 )  # fmt: skip
-"""Types of operations with other kernels where results must be deterministic, besides convolutions (NVIDIA, status
-of GPU determinism)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,12 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 
+# Environment variables of TensorFlow 2.1 to 2.7 and of 1.14 to 2.0; later versions still read the first.
 VARIABLES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
-"""Environment variables of TensorFlow 2.1 to 2.7 and of 1.14 to 2.0; later versions still read the first."""
 
 TRUE = frozenset(["1", "true"])
 
-AID = "op_determinism"
-"""The agent's name of tf.config.experimental.enable_op_determinism."""
+AID = "op_determinism"  # The agent's name of tf.config.experimental.enable_op_determinism
 
 
 @dataclass(frozen=True, slots=True)

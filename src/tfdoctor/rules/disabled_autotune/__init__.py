@@ -7,8 +7,7 @@ __doc__, CODE = page(__file__)
 TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 
-PLAIN = re.compile(r"Map(?:V\d)?")
-"""A map that runs on its consumer's thread."""
+PLAIN = re.compile(r"Map(?:V\d)?")  # A map that runs on its consumer's thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +112,4 @@ def _consequences(
         yield Consequence(summary, off, OFF, (effect,), (measure,))
 
 
-OFF = False
-"""The value of an option that switches something off."""
+OFF = False  # The value of an option that switches something off

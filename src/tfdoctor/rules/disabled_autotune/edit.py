@@ -8,6 +8,7 @@ from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree, dotted, last_name
 from tfdoctor.edits.splice import Declined, Splice
 
+# Options of tf.data, and the value by which each switches tuning or threads off.
 OFF = {
     "autotune.enabled": "False",
     "experimental_optimization.autotune": "False",
@@ -18,7 +19,6 @@ OFF = {
     "threading.private_threadpool_size": "1",
     "threading.max_intra_op_parallelism": "1",
 }
-"""Options of tf.data, and the value by which each switches tuning or threads off."""
 
 
 _NAMED = re.compile(r"options\.([\w.]+) =")

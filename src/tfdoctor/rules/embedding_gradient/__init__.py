@@ -10,13 +10,12 @@ ON_TPU = "on a TPU, matmuls with one-hot rows run on the matrix unit and may be 
 PRECONDITIONS = (not_on(DeviceKind.TPU, verdict=NotApplicable(reason=ON_TPU)),)
 BY_HAND = "the data have to hold numbers of rows instead of one-hot rows"
 
+# The two calls of a lookup, gather and scatter, whatever they move (measured: 0.08 ms on a CPU with two cores, 384
+# rows of 32 values, TensorFlow 2.21).
 LOOKUP_MS = 0.1
-"""The two calls of a lookup, gather and scatter, whatever they move (measured: 0.08 ms on a CPU with two cores,
-384 rows of 32 values, TensorFlow 2.21)."""
-
+# Passes over the looked-up vectors: gathering reads and writes them, scattering their gradients reads them, and
+# reads and writes the table's rows.
 LOOKUP_PASSES = 5
-"""Passes over the looked-up vectors: gathering reads and writes them, scattering their gradients reads them,
-and reads and writes the table's rows."""
 
 
 @dataclass(frozen=True, slots=True)

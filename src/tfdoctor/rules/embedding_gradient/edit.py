@@ -10,11 +10,11 @@ from tfdoctor.edits.names import part_of
 from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.edits.values import Values
 
+# By the function that makes one-hot rows, the one that takes rows of a table, and how it is called.
 LOOKUPS = {
     "tensorflow.one_hot": ("tensorflow.gather", "{}({}, {})"),
     "keras.ops.one_hot": ("keras.ops.take", "{}({}, {}, axis=0)"),
 }
-"""By the function that makes one-hot rows, the one that takes rows of a table, and how it is called."""
 
 MATMULS = frozenset(["tensorflow.matmul", "tensorflow.linalg.matmul", "keras.ops.matmul"])
 GATHERS = frozenset(["tensorflow.gather", "tensorflow.nn.embedding_lookup", "keras.ops.take"])

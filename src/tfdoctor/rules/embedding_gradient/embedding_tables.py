@@ -15,8 +15,8 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.verdict import Location
 
 ONE_HOT = "OneHot"
+# The operation by which the gradient of some of a table's rows becomes a gradient of all of them.
 DENSIFIES = "UnsortedSegmentSum"
-"""The operation by which the gradient of some of a table's rows becomes a gradient of all of them."""
 
 
 @dataclass(frozen=True, slots=True)

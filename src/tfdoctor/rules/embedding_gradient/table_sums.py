@@ -13,14 +13,12 @@ from tfdoctor.facts.run.program import Operation, Shape
 from tfdoctor.rules.embedding_gradient.embedding_tables import DENSIFIES, WholeTable
 from tfdoctor.trace.names import GRADIENT
 
-REGULARIZER = "regularizer"
-"""The kind of origin of operations that Keras's regularizers made."""
+REGULARIZER = "regularizer"  # The kind of origin of operations that Keras's regularizers made
 
 SUMS = frozenset(("Sum", "Mean", "L2Loss", "EuclideanNorm", "Max", "Prod"))
 LOOKUPS = frozenset(("GatherV2", "Gather", "ResourceGather"))
 READ = "ReadVariableOp"
-AGGREGATES = frozenset(("AddN",))
-"""Operations that add the gradients of several uses of a variable."""
+AGGREGATES = frozenset(("AddN",))  # Operations that add the gradients of several uses of a variable
 
 
 @dataclass(frozen=True, slots=True)

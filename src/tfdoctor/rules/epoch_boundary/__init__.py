@@ -27,18 +27,12 @@ class Limits:
 
 WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)
 
-RARELY = 0.1
-"""Share of the time that remains where work runs in every tenth epoch."""
-
-SELDOM = 0.2
-"""Share of a validation's time that remains where it runs in every fifth epoch."""
-
-FEWEST_FIRST = 3
-"""Long first steps from which on they come with each epoch: the first one of all also traces."""
-
+RARELY = 0.1  # Share of the time that remains where work runs in every tenth epoch
+SELDOM = 0.2  # Share of a validation's time that remains where it runs in every fifth epoch
+FEWEST_FIRST = 3  # Long first steps from which on they come with each epoch: the first one of all also traces
+# Epochs from which what fit takes between them has a price: no line shows its cause, and in fewer much of it may be
+# the recorder's.
 MANY = 10
-"""Epochs from which what fit takes between them has a price: no line shows its cause, and in fewer much of it may
-be the recorder's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +63,7 @@ class BoundaryWork:
         )  # fmt: skip
 
 
-RARER = "rarer-callback"
-"""The edit of what a callback does."""
+RARER = "rarer-callback"  # The edit of what a callback does
 
 LESS_OFTEN = "Do this every few epochs, or once before the training if its result stays the same"
 
@@ -106,6 +99,7 @@ OF_FIT = BoundaryWork(
     "Give each epoch more steps: fit itself takes this time between two epochs", "long-epochs",
 )  # fmt: skip
 OTHER = BoundaryWork("other work", "The script works between the epochs", LESS_OFTEN, "tenth-or-once")
+# What sampled work is, between epochs; unknown work may be fit's.
 SAMPLED = {
     CalledWork.DATASET: BoundaryWork(
         "a dataset that is built", "Each epoch builds a dataset",
@@ -122,7 +116,6 @@ SAMPLED = {
     ),
     **dict.fromkeys((CalledWork.FILES, CalledWork.TEXTS, CalledWork.PARSING, *ONE_BY_ONE), PYTHON),
 }  # fmt: skip
-"""What sampled work is, between epochs; unknown work may be fit's."""
 
 
 def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits = Limits()) -> Verdict:

@@ -10,13 +10,12 @@ from tfdoctor.edits.names import is_label
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import MUTATORS, Values
 
+# What may give another dataset each time, or make passes over one dataset alike: a cache of random images.
 _CHANGES = re.compile(
     r"\b(?:random|rng|seed|cache|snapshot|save|shuffle_seed|global|nonlocal|yield|time|datetime|input|iter|next)\b"
 )
-"""What may give another dataset each time, or make passes over one dataset alike: a cache of random images."""
-
+# Random choices that are made when the dataset is built; a dataset's own shuffle gets a number.
 _LINE_RANDOM = re.compile(r"\.(?:permutation|sample|choice|shuffle)\((?!\s*(?:\d|buffer_size|len\())")
-"""Random choices that are made when the dataset is built; a dataset's own shuffle gets a number."""
 
 
 def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:

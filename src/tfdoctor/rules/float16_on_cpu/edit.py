@@ -10,8 +10,8 @@ from tfdoctor.edits.splice import Declined, Splice
 
 POLICY = "mixed_float16"
 
+# Functions and classes of Keras, old and new, that take the name of a policy.
 SETTERS = frozenset(["DTypePolicy", "Policy", "set_dtype_policy", "set_global_policy", "set_policy"])
-"""Functions and classes of Keras, old and new, that take the name of a policy."""
 
 _TARGET = re.compile(r'"(mixed_bfloat16|float32)"')
 

@@ -15,8 +15,8 @@ from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.edits.values import Values
 from tfdoctor.rules.float32_matmul.own_layers import OwnLayers
 
+# Layers that may be the last: each computes the input of the loss, which has to be float32.
 OUTPUTS = frozenset(["Activation", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "Dense", "Softmax"])
-"""Layers that may be the last: each computes the input of the loss, which has to be float32."""
 
 KERAS = ("keras", "tf_keras", "tensorflow.keras")
 

@@ -15,67 +15,53 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Effect
 
+# Time of each call on a CPU that 16-bit precision does not change: starting threads, repacking operands
+# (benchmarks/precision.py, small matmuls: ``min(t, 0.1) + 0.6 (t - 0.1)`` is within a quarter of them).
 FIXED_MS = 0.1
-"""Time of each call on a CPU that 16-bit precision does not change: starting threads, repacking operands
-(benchmarks/precision.py, small matmuls: ``min(t, 0.1) + 0.6 (t - 0.1)`` is within a quarter of them)."""
-
+# Time of the casts of weights and of their gradients that a mixed policy adds to each matmul on a CPU
+# (benchmarks/precision.py: 5 to 11 us for a small layer of three matmuls).
 CAST_MS = 0.003
-"""Time of the casts of weights and of their gradients that a mixed policy adds to each matmul on a CPU
-(benchmarks/precision.py: 5 to 11 us for a small layer of three matmuls)."""
 
+# Time per million weights that a mixed policy adds to each convolution on a CPU, for their casts and for arranging
+# them anew (benchmarks/precision.py, "layer conv": with 0.6 to 2.4 million weights the three convolutions of a
+# layer take 0.6 of their time in float32 and 0.7 to 1.5 ms per million, on an AMD EPYC with avx512_bf16, TensorFlow
+# 2.21, 2026-11-23).
 WEIGHTS_MS = 0.33
-"""Time per million weights that a mixed policy adds to each convolution on a CPU, for their casts and for arranging
-them anew (benchmarks/precision.py, "layer conv": with 0.6 to 2.4 million weights the three convolutions of a layer
-take 0.6 of their time in float32 and 0.7 to 1.5 ms per million, on an AMD EPYC with avx512_bf16, TensorFlow 2.21,
-2026-11-23)."""
 
+# Like FIXED_MS, where it is more. Of convolutions with 12 input channels or more the median of ``(bfloat16 - 0.6
+# float32) / 0.4`` was, in two runs, 0.18 and 0.39 ms in forward passes, 0.09 and 0.06 in gradients by the input,
+# 0.36 and 0.53 in those by the weights; the lower ones count (benchmarks/precision.py, "part of conv", least of 20
+# to 30 turns, on an AMD EPYC with avx512_bf16 that others used, TensorFlow 2.21, 2026-11-24). An Einsum also
+# transposes its operands ("small attention": 64 matmuls of 64 x 24 x 64 take 0.39 ms in float32 and 0.36 in
+# bfloat16; 256 of 128 x 64 x 128, 9.9 and 4.4).
 FIXED_OF_TYPE = {"Conv2D": 0.2, "Conv2DBackpropFilter": 0.35, "Einsum": 0.25}
-"""Like FIXED_MS, where it is more. Of convolutions with 12 input channels or more the median of ``(bfloat16 - 0.6
-float32) / 0.4`` was, in two runs, 0.18 and 0.39 ms in forward passes, 0.09 and 0.06 in gradients by the input, 0.36
-and 0.53 in those by the weights; the lower ones count (benchmarks/precision.py, "part of conv", least of 20 to 30
-turns, on an AMD EPYC with avx512_bf16 that others used, TensorFlow 2.21, 2026-11-24). An Einsum also transposes its
-operands ("small attention": 64 matmuls of 64 x 24 x 64 take 0.39 ms in float32 and 0.36 in bfloat16; 256 of
-128 x 64 x 128, 9.9 and 4.4)."""
 
+# Time in bfloat16 relative to float32 on a CPU of a convolution along one axis, gradients included: 0.64 to 0.85 in
+# four shapes (benchmarks/precision.py, on an Intel Xeon with AMX, TensorFlow 2.21, 2026-11-22).
 ALONG_ONE_AXIS = 0.8
-"""Time in bfloat16 relative to float32 on a CPU of a convolution along one axis, gradients included: 0.64 to 0.85
-in four shapes (benchmarks/precision.py, on an Intel Xeon with AMX, TensorFlow 2.21, 2026-11-22)."""
-
+# Like ALONG_ONE_AXIS, of a convolution of fewer input channels than the first, which a tile of the matrix unit
+# holds: 0.58 to 0.6 in three shapes of 1 and 8 channels; 0.26 and 0.31 with 16 and 32 channels.
 FEW_CHANNELS, OF_FEW_CHANNELS = 16, 0.6
-"""Like ALONG_ONE_AXIS, of a convolution of fewer input channels than the first, which a tile of the matrix unit
-holds: 0.58 to 0.6 in three shapes of 1 and 8 channels; 0.26 and 0.31 with 16 and 32 channels."""
-
+# Like OF_FEW_CHANNELS, on a CPU without AMX, and there of a first layer, whose input needs no gradient: 0.75 to
+# 0.84 in four shapes of 8 channels, and 0.79 to 1.4 in eleven of 1 and 3, 1.1 in the median
+# (benchmarks/precision.py, "conv" and "first conv", on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24).
 WITHOUT_AMX, OF_COLORS = 0.8, 1.0
-"""Like OF_FEW_CHANNELS, on a CPU without AMX, and there of a first layer, whose input needs no gradient: 0.75 to
-0.84 in four shapes of 8 channels, and 0.79 to 1.4 in eleven of 1 and 3, 1.1 in the median (benchmarks/precision.py,
-"conv" and "first conv", on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24)."""
-
-COLORS = 3
-"""Channels of an image, which a first layer gets."""
-
-MEMORY_BOUND = 0.6
-"""Share of the memory bandwidth from which bytes, not the MXU, limit an operation on a TPU."""
-
+COLORS = 3  # Channels of an image, which a first layer gets
+MEMORY_BOUND = 0.6  # Share of the memory bandwidth from which bytes, not the MXU, limit an operation on a TPU
+# The least time in bfloat16 relative to TF32 that was measured, as a share of what the peak rates say: gradients of
+# filters took 0.28, of inputs 0.44, and convolutions 0.54 of their TF32 time, where the rates say 0.5 (NVIDIA H100,
+# 128 channels, JAX 0.11.2, cuDNN of CUDA 13, 2026-11-22).
 LEAST_OF_PEAKS = 0.56
-"""The least time in bfloat16 relative to TF32 that was measured, as a share of what the peak rates say:
-gradients of filters took 0.28, of inputs 0.44, and convolutions 0.54 of their TF32 time, where the rates say
-0.5 (NVIDIA H100, 128 channels, JAX 0.11.2, cuDNN of CUDA 13, 2026-11-22)."""
-
-CONV2D = 4
-"""Dimensions of the weights of a convolution of images: height, width, input and output channels."""
-
+CONV2D = 4  # Dimensions of the weights of a convolution of images: height, width, input and output channels
+# Time per million values of a cast from float32 to bfloat16 on a CPU (benchmarks/precision.py, "Cast": 0.22, 0.16
+# and 0.17 with 0.5, 2 and 8 million values, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24). In
+# traced training steps inputs of 0.24 and 0.39 million values took 0.13 and 0.27.
 TO_BFLOAT16_MS = 0.17
-"""Time per million values of a cast from float32 to bfloat16 on a CPU (benchmarks/precision.py, "Cast": 0.22, 0.16
-and 0.17 with 0.5, 2 and 8 million values, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24). In traced
-training steps inputs of 0.24 and 0.39 million values took 0.13 and 0.27."""
-
+# Like TO_BFLOAT16_MS, with a cast back, as of weights and their gradient: 0.27, 0.19 and 0.2, and in a second run
+# 0.22 and 0.31 with 2 and 8 million values. With it two training steps of dense layers with 2.7 and 7.1 million
+# weights, which became 19 and 14 to 20 % shorter, are promised 14 to 17 and 13 %; without it 20 and 30 %.
 BOTH_WAYS_MS = 0.22
-"""Like TO_BFLOAT16_MS, with a cast back, as of weights and their gradient: 0.27, 0.19 and 0.2, and in a second run
-0.22 and 0.31 with 2 and 8 million values. With it two training steps of dense layers with 2.7 and 7.1 million
-weights, which became 19 and 14 to 20 % shorter, are promised 14 to 17 and 13 %; without it 20 and 30 %."""
-
-WITH_BOTH_GRADIENTS = 3
-"""Matmuls of a dense layer in a training step: forward, by its weights and by its input."""
+WITH_BOTH_GRADIENTS = 3  # Matmuls of a dense layer in a training step: forward, by its weights and by its input
 
 
 @dataclass(frozen=True, slots=True)

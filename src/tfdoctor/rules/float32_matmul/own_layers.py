@@ -10,6 +10,7 @@ from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined
 from tfdoctor.edits.values import Values
 
+# Functions of TensorFlow and keras.ops whose result has the type of their first operand.
 KEEP_TYPE = frozenset(
     ["abs", "add", "avg_pool2d", "concat", "concatenate", "elu", "exp", "expand_dims", "flatten", "gelu",
      "identity", "l2_normalize", "leaky_relu", "max", "max_pool2d", "mean", "ones_like", "pad", "reduce_max",
@@ -17,10 +18,8 @@ KEEP_TYPE = frozenset(
      "softmax", "softplus", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sum", "swish",
      "tanh", "tile", "transpose", "unstack", "zeros_like"]
 )  # fmt: skip
-"""Functions of TensorFlow and keras.ops whose result has the type of their first operand."""
 
-FLAGS = frozenset(["mask", "self", "training"])
-"""Parameters of call() that are no tensors to compute with."""
+FLAGS = frozenset(["mask", "self", "training"])  # Parameters of call() that are no tensors to compute with
 
 
 class OwnLayers:

@@ -16,38 +16,36 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Stage
 
+# Time of an accelerator's memory-bound operation in 16-bit relative to float32. Variables, which the optimizer
+# updates, stay float32; operations that a layer casts back to float32 gain less.
 HALF_THE_BYTES = 0.5
-"""Time of an accelerator's memory-bound operation in 16-bit relative to float32. Variables, which the optimizer
-updates, stay float32; operations that a layer casts back to float32 gain less."""
 
 STRIDED_GRADIENT = "DepthwiseConv2dNativeBackpropInput"
 
+# Time in bfloat16 relative to float32 on a CPU, with stride 2: the median of seven shapes, which took 9 to 27 times
+# as long (benchmarks/precision.py, without 0.25 ms for the call itself, on an AMD EPYC with avx512_bf16, TensorFlow
+# 2.21, 2026-11-21; with stride 1 bfloat16 is faster).
 STRIDED_SCALES = 12.0
-"""Time in bfloat16 relative to float32 on a CPU, with stride 2: the median of seven shapes, which took 9 to 27
-times as long (benchmarks/precision.py, without 0.25 ms for the call itself, on an AMD EPYC with avx512_bf16,
-TensorFlow 2.21, 2026-11-21; with stride 1 bfloat16 is faster)."""
 
+# Time in bfloat16 relative to float32 on a CPU: each value is widened, computed and rounded again
+# (benchmarks/precision.py, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21; BiasAddGrad took 1.6 to
+# 2.6 times as long with 0.5 to 8 million values, 2026-11-24). Operations that only move bytes get faster there,
+# which is not counted.
 SLOWER = {
     "BiasAddGrad": 2.0, "Elu": 2.3, "Erf": 2.0, "Erfc": 3.6, "Exp": 1.7, "Log": 1.6, "Relu6": 1.9, "Sigmoid": 3.2,
     "SigmoidGrad": 1.8, "Softplus": 1.6, "Tanh": 2.0, "TanhGrad": 1.8,
 }  # fmt: skip
-"""Time in bfloat16 relative to float32 on a CPU: each value is widened, computed and rounded again
-(benchmarks/precision.py, on an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-21; BiasAddGrad took 1.6 to 2.6
-times as long with 0.5 to 8 million values, 2026-11-24). Operations that only move bytes get faster there, which is
-not counted."""
 
+# Like SLOWER, while the values fit into the processor's caches: with 0.5 and 2 million values these took 1.4 to
+# 1.8, 1.3 to 1.6, and 1.5 to 1.9 times as long, with 8 million values 0.8 to 1.2 times (benchmarks/precision.py, on
+# an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24).
 SLOWER_IN_CACHES = {"RealDiv": 1.5, "Relu": 1.4, "ReluGrad": 1.5}
-"""Like SLOWER, while the values fit into the processor's caches: with 0.5 and 2 million values these took 1.4 to
-1.8, 1.3 to 1.6, and 1.5 to 1.9 times as long, with 8 million values 0.8 to 1.2 times (benchmarks/precision.py, on
-an AMD EPYC with avx512_bf16, TensorFlow 2.21, 2026-11-24)."""
-
+# Time of a call of these in float32 up to which its values fit: 0.4 to 0.7 ms with 2 million values, and 1.7 to 3.2
+# with 8 million (as above). The graph of a Keras step has no batch size, so the number of values is unknown.
 IN_CACHES_MS = 1.0
-"""Time of a call of these in float32 up to which its values fit: 0.4 to 0.7 ms with 2 million values, and 1.7 to
-3.2 with 8 million (as above). The graph of a Keras step has no batch size, so the number of values is unknown."""
-
+# The start of the names of layers whose mean Keras computes in float32 (``keras.ops.mean``): their input is cast,
+# and so is the gradient by it.
 POOLED = "GlobalAveragePooling"
-"""The start of the names of layers whose mean Keras computes in float32 (``keras.ops.mean``): their input is cast,
-and so is the gradient by it."""
 
 
 @dataclass(frozen=True, slots=True)

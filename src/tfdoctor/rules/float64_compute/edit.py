@@ -8,11 +8,10 @@ from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice
 
+# What may meet a float32 value with a float64 one: TensorFlow computes with one type only.
 _ELSEWHERE = re.compile(r"float64|double|\bGradientTape\b|\btf\.function\b|\bVariable\b|\bdtype\b|\bastype\b")
-"""What may meet a float32 value with a float64 one: TensorFlow computes with one type only."""
-
+# A cast to whole numbers, whose type does not follow Keras'.
 _WHOLE = re.compile(r"""\b(?:astype\(|dtype\s*=)\s*["']?(?:(?:np|numpy|tf)\.)?(?:u?int\d*|bool_?)\b""")
-"""A cast to whole numbers, whose type does not follow Keras'."""
 
 
 def floatx(module: SyntaxTree, _: int, __: str) -> list[Splice]:

@@ -28,6 +28,7 @@ class Origin(Enum):
     UNKNOWN = "Create arrays, variables and constants in float32"  # the graph's edges are not recorded
 
 
+# Operations without a float64 input whose result is float64; all others are OTHER.
 ORIGINS = {
     "Placeholder": Origin.ARGUMENT,
     "_Arg": Origin.ARGUMENT,
@@ -36,7 +37,6 @@ ORIGINS = {
     "ResourceGather": Origin.VARIABLE,
     "Cast": Origin.CAST,
 }
-"""Operations without a float64 input whose result is float64; all others are OTHER."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ SINCE = "0.2.0"
 PRECONDITIONS = (whole_run,)
 BY_HAND = "how often the script has to save is for its author to decide"
 
-SHOWN = 3
-"""Lines with remedies of their own: those that take most."""
+SHOWN = 3  # Lines with remedies of their own: those that take most
 
 
 @dataclass(frozen=True, slots=True)

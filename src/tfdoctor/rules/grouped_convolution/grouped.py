@@ -10,8 +10,8 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
 
+# Dimensions that a convolution's kernel has at least: height, width, channels of a group, filters.
 SIZES_OF_KERNEL = 4
-"""Dimensions that a convolution's kernel has at least: height, width, channels of a group, filters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,9 @@ class Limits:
     )
 
 
+# Share of a step outside of a line from which on it can be compared: less is within the error of samples.
 LEAST_REST = 0.1
-"""Share of a step outside of a line from which on it can be compared: less is within the error of samples."""
-
-SHOWN_LINES = 5
-"""Lines in the table of those that grow."""
+SHOWN_LINES = 5  # Lines in the table of those that grow
 
 
 def check(  # noqa: PLR0913, PLR0917 - the trend, and all facts that explain it

@@ -15,11 +15,9 @@ from tfdoctor.recording.run_log import Line, RunLog
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
+# Calls whose time the log adds up: a point of the trend is the mean of those in a bucket.
 TOGETHER = (RunCall.FUNCTION,)
-"""Calls whose time the log adds up: a point of the trend is the mean of those in a bucket."""
-
-ALONE = (RunCall.PREDICT, RunCall.EVALUATE)
-"""Calls that the log tells one by one."""
+ALONE = (RunCall.PREDICT, RunCall.EVALUATE)  # Calls that the log tells one by one
 
 
 NOT_MADE = RunCall.SCRIPT, ("", ("", 0))

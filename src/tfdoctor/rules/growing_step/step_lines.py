@@ -14,20 +14,11 @@ from tfdoctor.recording.run_log import Bucket, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import RunCall, RunWork
 from tfdoctor.terms.verdict import Location
 
-SKIPPED = 0.1
-"""Share of the steps that is left out at the beginning: they warm up."""
-
-PART = 1 / 3
-"""Share of the other steps that is compared, at their beginning and at their end."""
-
-TRAINING = (RunCall.STEP, RunCall.BETWEEN)
-"""Calls that train."""
-
-AROUND = (RunCall.SCRIPT, RunCall.FUNCTION)
-"""Calls in whose loops steps may be."""
-
-MAKES_GRAPH = (RunWork.TRACING, RunWork.BUILDING)
-"""Work that adds operations to a graph."""
+SKIPPED = 0.1  # Share of the steps that is left out at the beginning: they warm up
+PART = 1 / 3  # Share of the other steps that is compared, at their beginning and at their end
+TRAINING = (RunCall.STEP, RunCall.BETWEEN)  # Calls that train
+AROUND = (RunCall.SCRIPT, RunCall.FUNCTION)  # Calls in whose loops steps may be
+MAKES_GRAPH = (RunWork.TRACING, RunWork.BUILDING)  # Work that adds operations to a graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

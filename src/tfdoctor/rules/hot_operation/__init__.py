@@ -18,20 +18,13 @@ __doc__, CODE = page(__file__)
 TOPIC = Topic.OPERATIONS
 SINCE = "0.1.0"
 BY_HAND = "it shows where the time goes, but no change that saves it"
-GENERAL = True
-"""Speaks only of time that no specific rule explains."""
-
+GENERAL = True  # Speaks only of time that no specific rule explains
+# Groups, layers that are called again, and lines of each in tables: those that take most of the time.
 SHOWN_ROWS, SHOWN_LAYERS, SHOWN_LINES = 8, 3, 3
-"""Groups, layers that are called again, and lines of each in tables: those that take most of the time."""
-
-PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
-"""The types of tf.py_function and tf.numpy_function."""
-
+PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")  # The types of tf.py_function and tf.numpy_function
+# The training does not need such work in every step.
 AVOIDABLE = (Departure.METRICS, Departure.CONSTANT, Departure.REPEATED)
-"""The training does not need such work in every step."""
-
-DOMINATES = 0.5
-"""Share of the step from which a softmax is reported: sampling it trains another objective."""
+DOMINATES = 0.5  # Share of the step from which a softmax is reported: sampling it trains another objective
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,15 @@ from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
-FEW = 0.25
-"""Share of the elements that an operation makes up to which most of its work is for nothing."""
-
-LEFT = 0.5
-"""Share of the arithmetic that the cheaper form may need at most: less is not worth its lines."""
-
+FEW = 0.25  # Share of the elements that an operation makes up to which most of its work is for nothing
+LEFT = 0.5  # Share of the arithmetic that the cheaper form may need at most: less is not worth its lines
+# Fewest classes of a softmax that sampling is meant for: tf.nn.sampled_softmax_loss has thousands of samples.
 CLASSES = 10_000
-"""Fewest classes of a softmax that sampling is meant for: tf.nn.sampled_softmax_loss has thousands of samples."""
 
 SLICES = frozenset(("StridedSlice", "Slice"))
-CHOOSES = SLICES | {"Max", "GatherV2"}
-"""Operations that take one of several values as it is."""
-
+CHOOSES = SLICES | {"Max", "GatherV2"}  # Operations that take one of several values as it is
+# Operations whose result has the rows of their first operand several times.
 REPEATS = frozenset(("Tile", "BroadcastTo", "GatherV2", "Gather", "GatherNd"))
-"""Operations whose result has the rows of their first operand several times."""
 
 
 class FormKind(StrEnum):
@@ -87,8 +81,8 @@ class CheaperForms:
         return cls(tuple(found.values()))
 
 
+# The names of the operations, the clause and the share of the work that is left.
 Found = tuple[Sequence[str], str, float] | None
-"""The names of the operations, the clause and the share of the work that is left."""
 
 
 def _singular_value(made: Operation, dataflow: Dataflow) -> Found:
@@ -199,6 +193,7 @@ def _softmax(made: Operation, dataflow: Dataflow) -> Found:
     return _with_gradients(dataflow, made), f"the loss has {classes:,} classes", 0.0
 
 
+# What to look at, by the type of the operation.
 FORMS: Mapping[str, Mapping[FormKind, Callable[[Operation, Dataflow], Found]]] = {
     "Svd": {FormKind.LARGEST_SINGULAR_VALUE: _singular_value},
     "TopKV2": {FormKind.FEW_OF_A_SORT: _sort},
@@ -210,7 +205,6 @@ FORMS: Mapping[str, Mapping[FormKind, Callable[[Operation, Dataflow], Found]]] =
     "SoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
     "LRN": {FormKind.RESPONSE_NORMALIZATION: _response},
 }
-"""What to look at, by the type of the operation."""
 
 
 def _source(made: Operation, position: int, dataflow: Dataflow) -> Operation | None:

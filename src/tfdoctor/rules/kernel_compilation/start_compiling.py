@@ -10,20 +10,14 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import GpuAccess
 from tfdoctor.terms.kinds import Phase
 
+# A compute capability for which a build has kernels: "sm_80"; sm_90a runs on 9.0 alone, and counts as such.
 KERNELS = re.compile(r"sm_(\d+)(\d)[af]?")
-"""A compute capability for which a build has kernels: "sm_80"; sm_90a runs on 9.0 alone, and counts as such."""
-
-PTX = re.compile(r"compute_(\d+)(\d)")
-"""One for which it has PTX, which newer GPUs compile."""
-
+PTX = re.compile(r"compute_(\d+)(\d)")  # One for which it has PTX, which newer GPUs compile
+# Bytes that CUDA's cache holds unless CUDA_CACHE_MAXSIZE says otherwise (CUDA C++ Programming Guide).
 USUAL_LIMIT = 1 << 30
-"""Bytes that CUDA's cache holds unless CUDA_CACHE_MAXSIZE says otherwise (CUDA C++ Programming Guide)."""
-
-FULL = 0.9
-"""Share of the cache's limit from which on new kernels push out old ones soon."""
-
+FULL = 0.9  # Share of the cache's limit from which on new kernels push out old ones soon
+# The flag of TensorFlow that keeps XLA's programs in a folder (tensorflow/compiler/jit/flags.cc).
 PERSISTENT = "--tf_xla_persistent_cache_directory="
-"""The flag of TensorFlow that keeps XLA's programs in a folder (tensorflow/compiler/jit/flags.cc)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ BY_HAND = "another version of a library is installed outside of the file"
 
 KERAS = "keras"
 
+# Versions of Keras between which train_on_batch gives its function a new generator in each call (tf 67033).
 FIRST, REPAIRED = (3, 0), (3, 7)
-"""Versions of Keras between which train_on_batch gives its function a new generator in each call (tf 67033)."""
 
 UPGRADE = "# in the shell: pip install --upgrade 'keras>=3.7'"
 

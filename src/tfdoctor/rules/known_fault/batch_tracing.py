@@ -12,11 +12,9 @@ from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Location
 
+# Functions of Keras 3 that train on a batch (keras/src/backend/tensorflow/trainer.py).
 OWN = re.compile(r"one_step_on_iterator|multi_step_on_iterator|train_function")
-"""Functions of Keras 3 that train on a batch (keras/src/backend/tensorflow/trainer.py)."""
-
-NUMBER = re.compile(r"(\d+)\.(\d+)")
-"""The parts of a version that a fault depends on."""
+NUMBER = re.compile(r"(\d+)\.(\d+)")  # The parts of a version that a fault depends on
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,18 +4,17 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import BROADCASTING, CONSTANT, MATMULS, SHAPES, UNARY
 from tfdoctor.trace.names import GRADIENT
 
+# Those whose shapes tell how many rows they take. GatherNd takes as many as its indices have, which is open.
 SELECTS = frozenset(["StridedSlice", "Slice", "GatherV2"])
-"""Those whose shapes tell how many rows they take. GatherNd takes as many as its indices have, which is open."""
 
+# Operations whose result in a row, along the last axis, depends on that row of their operands alone.
 ROW_BY_ROW = (
     BROADCASTING
     | UNARY
     | {"BiasAdd", "Cast", "Erfc", "Identity", "LogSoftmax", "Reshape", "Softmax", "StopGradient"}
 )
-"""Operations whose result in a row, along the last axis, depends on that row of their operands alone."""
 
-GIVEN = SHAPES | CONSTANT | {"ReadVariableOp"}
-"""Operations without a gradient of their own."""
+GIVEN = SHAPES | CONSTANT | {"ReadVariableOp"}  # Operations without a gradient of their own
 
 
 @dataclass(frozen=True, slots=True)

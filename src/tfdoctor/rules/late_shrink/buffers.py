@@ -8,21 +8,17 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatabl
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 
+# Kinds that pass on each element as one, so that a buffer may move past them.
 ONE_TO_ONE = frozenset(
     ("Map", "ParallelMap", "Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard", "Filter")
 )  # fmt: skip
-"""Kinds that pass on each element as one, so that a buffer may move past them."""
-
+# Kinds whose elements are in memory already: a buffer holds references to them.
 SHARED = frozenset(("TensorSlice", "Tensor", "Range", "Cache"))
-"""Kinds whose elements are in memory already: a buffer holds references to them."""
-
+# Types of operations that are not worth caching: they cost as much as reading the element.
 CHEAP = frozenset(
     ("Cast", "Placeholder", "Const", "Identity", "NoOp", "Mul", "RealDiv", "Sub", "AddV2", "OneHot", "ExpandDims")
 )  # fmt: skip
-"""Types of operations that are not worth caching: they cost as much as reading the element."""
-
-PATH_BYTES = 1024
-"""An upper bound for the size of a file's path."""
+PATH_BYTES = 1024  # An upper bound for the size of a file's path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +97,8 @@ class Buffers:
         return cls(tuple(known), tuple(unknown))
 
 
+# The bytes of an element there, the stage that changes them, and whether that enlarges them.
 Place = tuple[int, Dataset | None, bool]
-"""The bytes of an element there, the stage that changes them, and whether that enlarges them."""
 
 
 def _before(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Place]:

@@ -19,11 +19,11 @@ _BEFORE = re.compile(r"# before line (\d+)")
 
 RESIZES = frozenset(["resize", "resize_with_crop_or_pad", "resize_with_pad"])
 
+# Functions that give an image of the size that they take, and need no other.
 CHANGES = re.compile(
     r"tensorflow\.(?:cast|clip_by_value|image\.(?:(?:stateless_)?random_(?:brightness|contrast|flip_\w+|hue|saturation)"
     r"|adjust_\w+|flip_\w+|per_image_standardization|rot90|transpose))"
 )
-"""Functions that give an image of the size that they take, and need no other."""
 
 ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 

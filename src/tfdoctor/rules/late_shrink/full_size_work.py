@@ -19,9 +19,9 @@ from tfdoctor.recording.program import RecordedOperation
 from tfdoctor.rules.late_shrink.joined_maps import JoinedMaps, MapNode, Size
 from tfdoctor.terms.verdict import Location
 
-CROPS = frozenset(("Slice", "StridedSlice"))
-"""Operations that cut a part of an image out."""
+CROPS = frozenset(("Slice", "StridedSlice"))  # Operations that cut a part of an image out
 
+# Operations whose result at a pixel needs that pixel alone, and perhaps a mean: they may follow a shrinking.
 PIXELWISE = frozenset(
     ("Abs", "Add", "AddN", "AddV2", "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "Cast",
      "CheckNumerics", "ClipByValue", "Div", "DivNoNan", "EnsureShape", "Equal", "Exp", "ExpandDims", "Floor",
@@ -30,22 +30,21 @@ PIXELWISE = frozenset(
      "RealDiv", "Relu", "Round", "Rsqrt", "Select", "SelectV2", "Sigmoid", "Sqrt", "Square",
      "SquaredDifference", "Squeeze", "Sub", "Tanh")
 )  # fmt: skip
-"""Operations whose result at a pixel needs that pixel alone, and perhaps a mean: they may follow a shrinking."""
 
+# Operations that move pixels: they may follow a resize of the whole image, and a crop at a random place.
 MIRRORS = frozenset(("ReverseV2", "Transpose", "If", "StatelessIf", "ImageProjectiveTransformV3"))
-"""Operations that move pixels: they may follow a resize of the whole image, and a crop at a random place."""
 
+# Operations on the numbers beside the images within a branch, as tf.image makes them.
 SCALARS = frozenset(
     ("Const", "NoOp", "Shape", "Rank", "Size", "StridedSlice", "Pack", "Range", "ConcatV2", "Merge", "Switch",
      "RandomUniform", "RandomUniformInt", "StatelessRandomUniformV2", "StatelessRandomGetKeyCounter",
      "StatelessRandomGetAlg", "StatelessRandomUniformIntV2")
 )  # fmt: skip
-"""Operations on the numbers beside the images within a branch, as tf.image makes them."""
 
 BRANCHES = frozenset(("If", "StatelessIf"))
 
+# Types of a picture's numbers as stored: a resize makes them float, and a conversion after it would not scale.
 INTEGER = re.compile(r"u?int\d+")
-"""Types of a picture's numbers as stored: a resize makes them float, and a conversion after it would not scale."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,14 @@ from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.recording.program import RecordedOperation, TensorType
 
+# Kinds of datasets between two maps that pass on the elements, alone or stacked.
 PASSING = frozenset(
     ("Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard", "Cache", "Batch", "ParallelBatch")
 )  # fmt: skip
-"""Kinds of datasets between two maps that pass on the elements, alone or stacked."""
 
 MAPS = frozenset(("Map", "ParallelMap"))
 
-Size = tuple[int | None, int | None]
-"""Height and width in pixels; None is open."""
+Size = tuple[int | None, int | None]  # Height and width in pixels; None is open
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,25 +5,23 @@ import re
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE
 
+# Operations that have a data format: a transposition for them is a layout, not attention's heads.
 IMAGES = (
     CONVOLUTIONS
     | DEPTHWISE
     | {"MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "FusedBatchNormV3", "ResizeBilinear"}
     | {"ResizeNearestNeighbor", "DepthToSpace", "SpaceToDepth"}
 )
-"""Operations that have a data format: a transposition for them is a layout, not attention's heads."""
 
+# How many operations may lie between a conversion and its image operation: a bias, an activation, a normalization's
+# multiplication and addition.
 REACH = 4
-"""How many operations may lie between a conversion and its image operation: a bias, an activation, a
-normalization's multiplication and addition."""
 
 IMAGE_RANKS = (4, 5)
 
+# Kernels of cuDNN, MIOpen and TensorFlow that convert a tensor's layout, also within other operations.
 CONVERTING_KERNEL = re.compile(r"nchwToNhwc|nhwcToNchw|batched_transpose_|SwapDimension")
-"""Kernels of cuDNN, MIOpen and TensorFlow that convert a tensor's layout, also within other operations."""
-
-FORMATTING = "data formatting"
-"""XLA's category of copies, transposes and reshapes that move a TPU's data."""
+FORMATTING = "data formatting"  # XLA's category of copies, transposes and reshapes that move a TPU's data
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.SCALE, "0.2.0"
 BY_HAND = "what is installed, and which devices a run may use, stands outside of the file"
 
-DELIBERATE = (Obstacle.VARIABLE, Obstacle.PROGRAM)
-"""Obstacles that somebody chose, perhaps for this run."""
+DELIBERATE = (Obstacle.VARIABLE, Obstacle.PROGRAM)  # Obstacles that somebody chose, perhaps for this run
 
 WORK = (Phase.STEPS, Phase.EVALUATION, Phase.PREDICTION)
 

@@ -9,8 +9,8 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import GpuAccess, MissingLibrary
 from tfdoctor.terms.kinds import DeviceKind
 
+# Values of CUDA_VISIBLE_DEVICES that show no GPU (CUDA C++ Programming Guide: an invalid index ends the list).
 NONE_SHOWN = ("", "-1", "NoDevFiles")
-"""Values of CUDA_VISIBLE_DEVICES that show no GPU (CUDA C++ Programming Guide: an invalid index ends the list)."""
 
 TENSORFLOW = "tensorflow"
 

@@ -11,9 +11,9 @@ from tfdoctor.facts.steps.steps import PS_PER_MS
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.work import Work
 
+# Least number of different kernels that convolve for one operation in one step, from which it is a search: an
+# operation without one runs a single such kernel, and helpers beside it (kernel_names).
 CANDIDATES = 4
-"""Least number of different kernels that convolve for one operation in one step, from which it is a search: an
-operation without one runs a single such kernel, and helpers beside it (kernel_names)."""
 
 
 @dataclass(frozen=True, slots=True)

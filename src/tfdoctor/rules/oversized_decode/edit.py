@@ -14,11 +14,9 @@ _RATIO = re.compile(r"ratio=([248])\b")
 
 DECODERS = frozenset(f"tensorflow.{package}.decode_jpeg" for package in ("image", "io", "compat.v1.image"))
 
-POSITION = 2
-"""Arguments of decode_jpeg() before ``ratio``: the contents and the channels."""
-
+POSITION = 2  # Arguments of decode_jpeg() before ``ratio``: the contents and the channels
+# Functions that count pixels of the image, or ask for their number.
 _SIZED = re.compile(r"crop|slice|pad|shape|^size$|extract_patches|reshape")
-"""Functions that count pixels of the image, or ask for their number."""
 
 
 def decode_ratio(module: SyntaxTree, line: int, example: str) -> list[Splice]:

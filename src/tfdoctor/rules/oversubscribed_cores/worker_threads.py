@@ -11,8 +11,8 @@ from tfdoctor.recording import Recording
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
+# Mean number of cores of a process from which it counts as one that trains: with a GPU, it launches kernels.
 WORKING = 0.25
-"""Mean number of cores of a process from which it counts as one that trains: with a GPU, it launches kernels."""
 
 
 @dataclass(frozen=True, slots=True)

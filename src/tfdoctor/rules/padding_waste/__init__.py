@@ -62,13 +62,13 @@ OWN = "Pad each batch to its own longest sequence"
 
 ACTION = "Batch sequences of similar length, padded to the longest of their batch"
 
+# How to pad batches to their own longest sequence, and how to make them of similar lengths, by what makes them.
 PADDINGS = {
     BatchMaker.DATASET: (["padded"], ["buckets"]),
     BatchMaker.ARRAYS: (["sliced", "padded", "without"], ["sliced", "buckets"]),
     BatchMaker.GIVEN: (["few", "different"], ["few", "sorted", "ends-first"]),
     BatchMaker.LOOP: (["few"], ["few", "sorted", "shuffled"]),
 }
-"""How to pad batches to their own longest sequence, and how to make them of similar lengths, by what makes them."""
 
 
 def _remedies(

@@ -17,6 +17,7 @@ class BatchMaker(Enum):
     LOOP = auto()  # Python in the script's own loop
 
 
+# By what the user gives to fit; Keras 2 is recorded by its adapters' classes. Others are datasets.
 MAKERS = {
     InputKind.ARRAYS: BatchMaker.ARRAYS,
     "TensorLikeDataAdapter": BatchMaker.ARRAYS,
@@ -28,7 +29,6 @@ MAKERS = {
     "GeneratorDataAdapter": BatchMaker.GIVEN,
     "": BatchMaker.LOOP,
 }
-"""By what the user gives to fit; Keras 2 is recorded by its adapters' classes. Others are datasets."""
 
 
 @dataclass(frozen=True, slots=True)

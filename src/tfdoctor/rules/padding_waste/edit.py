@@ -10,8 +10,8 @@ from tfdoctor.edits.values import Values
 
 SHAPES = "padded_shapes"
 
+# Layers and functions that name the length of a sequence, or need it.
 FIXED = frozenset(["Flatten", "Input", "InputLayer", "Reshape", "TensorSpec", "ensure_shape", "set_shape"])
-"""Layers and functions that name the length of a sequence, or need it."""
 
 
 def own_length(module: SyntaxTree, line: int, _: str) -> list[Splice]:

@@ -6,15 +6,11 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.sequence_padding import SequencePadding
 from tfdoctor.facts.operations.loop_work import LoopWork
 
+# Smallest number of calls per position of the sequence from which an operation belongs to a loop over time:
+# TensorFlow does not record all of the cheap ones.
 LOOPED = 0.5
-"""Smallest number of calls per position of the sequence from which an operation belongs to a loop over time:
-TensorFlow does not record all of the cheap ones."""
-
-MATRIX = 2
-"""Dimensions of what a layer makes of batch and time in one: (rows, features)."""
-
-MOST_DIMENSIONS = 2
-"""Dimensions of time that a tensor can have: attention's scores have two."""
+MATRIX = 2  # Dimensions of what a layer makes of batch and time in one: (rows, features)
+MOST_DIMENSIONS = 2  # Dimensions of time that a tensor can have: attention's scores have two
 
 
 class GrowingOperation(NamedTuple):

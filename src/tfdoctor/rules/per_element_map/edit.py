@@ -14,8 +14,7 @@ from tfdoctor.edits.values import Values
 
 _NAMED = re.compile(r"\.map\((\w+),")
 
-WHOLE = ("parse_single_example", "parse_example")
-"""What parses one record, and what parses a batch of them."""
+WHOLE = ("parse_single_example", "parse_example")  # What parses one record, and what parses a batch of them
 
 
 def vectorized_map(module: SyntaxTree, line: int, example: str) -> list[Splice]:

@@ -9,11 +9,8 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
 
-KEPT = 0.01
-"""Share of the time that is left when the work is done every 100 steps."""
-
-MOST = 0.5
-"""Share of the lines' time that no later step depends on, from which the saving is what to expect."""
+KEPT = 0.01  # Share of the time that is left when the work is done every 100 steps
+MOST = 0.5  # Share of the lines' time that no later step depends on, from which the saving is what to expect
 
 
 @dataclass(frozen=True, slots=True)

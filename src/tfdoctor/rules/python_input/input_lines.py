@@ -14,14 +14,12 @@ from tfdoctor.recording.program import PythonRecord, SeenPlace
 from tfdoctor.terms.humanize import location, percent
 from tfdoctor.terms.verdict import Location
 
+# Packages of Python's whose innermost function waits for another thread or process.
 WAITING = ("threading", "queue", "multiprocessing", "concurrent")
-"""Packages of Python's whose innermost function waits for another thread or process."""
-
+# The operations of tf.py_function and tf.numpy_function, which run Python within a graph.
 PYTHON_OPERATIONS = {"PyFunc", "EagerPyFunc"}
-"""The operations of tf.py_function and tf.numpy_function, which run Python within a graph."""
-
+# TensorFlow's module that runs the Python of those operations and of tf.data's generators.
 SHARED_ENTRY = "script_ops"
-"""TensorFlow's module that runs the Python of those operations and of tf.data's generators."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,7 @@ def equivalents(calls: Iterable[tuple[str, float]]) -> tuple[Equivalent, ...]:
     return tuple(dict.fromkeys(EQUIVALENTS[key] for key in large if key in EQUIVALENTS))
 
 
-SMALL = 0.1
-"""Share of the time below which a function is not worth an example of what replaces it."""
+SMALL = 0.1  # Share of the time below which a function is not worth an example of what replaces it
 
 
 DECODE = Equivalent(

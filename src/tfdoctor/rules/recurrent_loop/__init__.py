@@ -141,8 +141,7 @@ def _finding(
     )
 
 
-RECURRENT = "rnn"
-"""The package of Keras that holds recurrent layers."""
+RECURRENT = "rnn"  # The package of Keras that holds recurrent layers
 
 
 def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:

@@ -14,16 +14,16 @@ from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.edits.values import Values
 
+# Functions of TensorFlow without an effect or random numbers, which it computes for many elements at once.
 VECTORIZED = ELEMENTWISE | frozenset(
     ["argmax", "argmin", "concat", "expand_dims", "gather", "greater_equal", "less_equal", "logical_and",
      "logical_not", "logical_or", "matmul", "negative", "norm", "not_equal", "reduce_logsumexp", "reduce_max",
      "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "softmax", "squeeze", "stack", "tensordot",
      "transpose", "where", "zeros_like", "ones_like"]
 )  # fmt: skip
-"""Functions of TensorFlow without an effect or random numbers, which it computes for many elements at once."""
 
+# Arguments of map_fn that vectorized_map does not need: it takes the types from the function.
 TYPES = frozenset(["dtype", "fn_output_signature", "name", "parallel_iterations"])
-"""Arguments of map_fn that vectorized_map does not need: it takes the types from the function."""
 
 _SYNTAX: tuple[Any, ...] = (
     cst.BaseNumber, cst.Name, cst.Attribute, cst.Call, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison,

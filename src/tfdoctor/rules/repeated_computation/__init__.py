@@ -8,8 +8,7 @@ SINCE = "0.1.0"
 PRECONDITIONS = (found(RepeatedResults, lambda work: work.ms),)
 BY_HAND = "which line keeps the value for the others is a choice in the code of the step"
 
-SHOWN = 5
-"""Pairs of lines that are shown: those of most time."""
+SHOWN = 5  # Pairs of lines that are shown: those of most time
 
 
 @dataclass(frozen=True, slots=True)

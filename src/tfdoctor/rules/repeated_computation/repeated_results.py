@@ -10,17 +10,16 @@ from tfdoctor.facts.savings.layer_calls import values_of
 from tfdoctor.rules.repeated_computation.unassigned import Unassigned
 from tfdoctor.trace.names import GRADIENT
 
+# Operations that take no longer than reading their stored result.
 FILLS = frozenset(("Fill", "ZerosLike", "OnesLike", "Const", "HostConst", "Identity"))
-"""Operations that take no longer than reading their stored result."""
 
+# Operations that only move elements, as the methods of a library do with the result that the user keeps.
 MOVES = frozenset((
     "MatrixBandPart", "MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3", "Transpose", "Reshape",
     "ExpandDims", "Squeeze", "Slice", "StridedSlice", "GatherV2", "ConcatV2", "Pack", "Unpack", "Cast",
 ))  # fmt: skip
-"""Operations that only move elements, as the methods of a library do with the result that the user keeps."""
 
-SUM = "AddN"
-"""The operation that adds up the gradients of one tensor, or of one weight."""
+SUM = "AddN"  # The operation that adds up the gradients of one tensor, or of one weight
 
 
 class GradientSum(NamedTuple):
@@ -94,8 +93,8 @@ class RepeatedResults:
         return sum(one.ms for one in self.repeats) + sum(one.ms for one in self.constants)
 
 
+# The operations that ran, by their name in the graph. One that was fused with others has the name of the last.
 Ran = Mapping[str, Sequence[OperationTime]]
-"""The operations that ran, by their name in the graph. One that was fused with others has the name of the last."""
 
 
 def _constants(ran: Ran, dataflow: Dataflow, kept: Unassigned) -> Iterator[Constant]:

@@ -7,14 +7,10 @@ from tfdoctor.facts.operations.dataflow import of_metric
 from tfdoctor.facts.run.operation_types import READS, UPDATES
 from tfdoctor.facts.run.program import Tensor
 
-ASSIGN = "AssignVariableOp"
-"""What ``variable.assign`` runs, in a graph or outside of any."""
-
+ASSIGN = "AssignVariableOp"  # What ``variable.assign`` runs, in a graph or outside of any
+# The beginning of the types of writes that do not show the variable's shape: of parts of it, or by its moments.
 ANY = "Resource"
-"""The beginning of the types of writes that do not show the variable's shape: of parts of it, or by its moments."""
-
-Handle = tuple[int, str]
-"""A variable, as one graph knows it: the number of the graph, and the name there."""
+Handle = tuple[int, str]  # A variable, as one graph knows it: the number of the graph, and the name there
 
 
 @dataclass(frozen=True, eq=False)

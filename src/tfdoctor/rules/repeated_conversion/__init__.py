@@ -8,8 +8,8 @@ SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
 BY_HAND = "the recording does not show one loop whose arrays stay the same"
 
+# NumPy's default type, of which a cast to anything else can be made once, where the array is loaded.
 WIDE = "float64"
-"""NumPy's default type, of which a cast to anything else can be made once, where the array is loaded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.names import is_label, unused_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
+# A line of the rule's example: the argument's place and the type to convert to, "" for its own.
 _ARRAY = re.compile(r"^array_(\w+) = tf\.constant\(\w+(?:, tf\.(\w+))?\)", re.MULTILINE)
-"""A line of the rule's example: the argument's place and the type to convert to, "" for its own."""
 
 
 def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:

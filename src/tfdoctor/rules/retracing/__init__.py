@@ -14,14 +14,10 @@ SINCE = "0.1.0"
 
 BY_HAND = "whether the function may compute with a tensor instead of a Python value is not in the file"
 
-SHOWN_VALUES = 3
-"""Values of the changing argument, or parameter, that a cell of a table holds."""
-
-SEVERAL = 2
-"""Different shapes from which on the shape is what changes."""
-
+SHOWN_VALUES = 3  # Values of the changing argument, or parameter, that a cell of a table holds
+SEVERAL = 2  # Different shapes from which on the shape is what changes
+# A tensor's shape; the groups are its dimensions and its type.
 SHAPED = re.compile(r"TensorSpec\(shape=\((\w+(?:, \w+)*),?\)(?:, dtype=(tf\.\w+))?")
-"""A tensor's shape; the groups are its dimensions and its type."""
 
 NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 

@@ -12,18 +12,17 @@ from tfdoctor.edits.splice import Declined, Splice, spliced
 from tfdoctor.edits.values import Values
 from tfdoctor.rules.retracing.signatures import reduce_retracing, tensor_argument
 
+# Keras' optimizers whose first argument is the learning rate, which ``optimizer.learning_rate`` assigns.
 OPTIMIZERS = frozenset(
     ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam", "RMSprop", "SGD"]
 )
-"""Keras' optimizers whose first argument is the learning rate, which ``optimizer.learning_rate`` assigns."""
 
 RATES = ("learning_rate", "lr")
 
+# What needs a new compile, or sets the learning rate in another way, which compile resets.
 _RECOMPILED = re.compile(r"\.trainable\s*=|\.add\(|\.pop\(|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler")
-"""What needs a new compile, or sets the learning rate in another way, which compile resets."""
-
+# The same outside of the loop, where a function that the loop calls may do it.
 _ELSEWHERE = re.compile(r"\.trainable\s*=|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler")
-"""The same outside of the loop, where a function that the loop calls may do it."""
 
 
 def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:

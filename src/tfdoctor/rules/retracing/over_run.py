@@ -12,11 +12,8 @@ from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Recurrence, RunEffect
 
-KERAS = (RunCall.FIT, RunCall.EVALUATE, RunCall.PREDICT)
-"""Calls whose functions ``compile`` discards."""
-
-WITHIN_KERAS = (*KERAS, RunCall.EPOCH)
-"""Calls that trace such functions."""
+KERAS = (RunCall.FIT, RunCall.EVALUATE, RunCall.PREDICT)  # Calls whose functions ``compile`` discards
+WITHIN_KERAS = (*KERAS, RunCall.EPOCH)  # Calls that trace such functions
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,15 @@ from tfdoctor.edits.values import Values, given
 
 CONSTANT, FLOAT32 = "tensorflow.constant", "tensorflow.float32"
 
-_NAMED = re.compile(r"^(?:def |loss = )(\w+)\(", re.MULTILINE)
-"""The function in the examples of the rule."""
-
+_NAMED = re.compile(r"^(?:def |loss = )(\w+)\(", re.MULTILINE)  # The function in the examples of the rule
+# The parameters in them that get other numbers, where the recording has their names.
 _TENSORS = re.compile(r"tf\.constant\((\w+)\)")
-"""The parameters in them that get other numbers, where the recording has their names."""
-
+# What may need a shape as numbers while a function is traced.
 _NEEDS_SHAPE = re.compile(
     r"\.shape\b|\blen\(|\brange\(|\.get_shape\b|\bunstack\b|\bensure_shape\b|\bset_shape\b|\bsplit\b|\bTensorArray\b"
 )
-"""What may need a shape as numbers while a function is traced."""
-
+# Layers and options that may need it as well.
 _LAYERS = re.compile(r"\b(?:Flatten|Lambda|Reshape|unroll|jit_compile)\b")
-"""Layers and options that may need it as well."""
 
 _OTHER_TYPES = re.compile(r"float64|double|float16|half|mixed_|set_floatx|complex")
 

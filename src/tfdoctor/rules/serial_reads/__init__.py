@@ -8,14 +8,11 @@ TOPIC = Topic.INPUT
 SINCE = "0.1.0"
 BY_HAND = "there is only one file to read: it has to be written again as several"
 
+# The stages that open one file after the other, on their consumer's thread.
 OPENER = re.compile(r"FlatMap|Interleave")
-"""The stages that open one file after the other, on their consumer's thread."""
-
+# The stages that read several files at a time: if few threads are busy, they wait for a core or a disk.
 PARALLEL_OPENER = ("ParallelInterleave", "LegacyParallelInterleave")
-"""The stages that read several files at a time: if few threads are busy, they wait for a core or a disk."""
-
-REMOTE_READS = 16
-"""Simultaneous reads across a network: tf.data's number of threads before it tunes it."""
+REMOTE_READS = 16  # Simultaneous reads across a network: tf.data's number of threads before it tunes it
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,20 +10,14 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.optimizer_work import is_small
 from tfdoctor.facts.run.program import Program
 
+# The scope of a replica beyond the first (TensorFlow, distribute/mirrored_run.py).
 COPY = re.compile(r"(?:^|/)replica_[1-9]\d*/")
-"""The scope of a replica beyond the first (TensorFlow, distribute/mirrored_run.py)."""
-
+# The scope in which the variables of such a replica are updated (distribute/mirrored_strategy.py).
 UPDATE = re.compile(r"(?:^|/)update_[1-9]\d*(?:_\d+)?/")
-"""The scope in which the variables of such a replica are updated (distribute/mirrored_strategy.py)."""
-
-COLLECTIVE = "Collective"
-"""How the types of operations begin that replicas exchange tensors by."""
-
+COLLECTIVE = "Collective"  # How the types of operations begin that replicas exchange tensors by
+# Largest number of values in an operation that a batch of several replicas hardly slows; as in small-batch.
 VALUES = 10_000
-"""Largest number of values in an operation that a batch of several replicas hardly slows; as in small-batch."""
-
-EACH_MS = 0.02
-"""Longest call of such an operation where its tensors are unknown; as in small-batch."""
+EACH_MS = 0.02  # Longest call of such an operation where its tensors are unknown; as in small-batch
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,10 @@ ORDER = "the examples come in another order"
 
 BATCHES = frozenset(("Batch", "ParallelBatch", "PaddedBatch"))
 
+# Kinds that leave the order and the grouping of elements as they are.
 PASSING = frozenset(("Map", "ParallelMap", "Prefetch", "Options", "Cache", "Take", "Skip", "Shard", "Filter"))
-"""Kinds that leave the order and the grouping of elements as they are."""
-
+# Kinds that yield their elements one after the other, in stored order.
 SOURCES = frozenset(("TensorSlice", "Range", "TFRecord", "TextLine", "FixedLengthRecord"))
-"""Kinds that yield their elements one after the other, in stored order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,10 @@ TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 BY_HAND = "what the loop does with the result of the call is not certain from the file"
 
+# Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the default
+# of its --reload_interval.
 READ_MS = 5000.0
-"""Time from which on somebody can read what comes next, in ms: TensorBoard looks for new data every 5 s, the
-default of its --reload_interval."""
-
-MOST_STEPS = 100
-"""Steps from one write to the next at most: 99 % of its time is saved then."""
+MOST_STEPS = 100  # Steps from one write to the next at most: 99 % of its time is saved then
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +28,10 @@ class Limits:
     samples: float = limit(5.0, "Stack samples in such calls; with 5 their time is uncertain by 45 %")
 
 
+# The calls whose time the account of the run has as a phase of its own.
 OF_THE_RUN: dict[SlowCall | None, RunCall] = {
     SlowCall.PREDICT: RunCall.PREDICT, SlowCall.EVALUATE: RunCall.EVALUATE, SlowCall.SAVE: RunCall.SAVE,
 }  # fmt: skip
-"""The calls whose time the account of the run has as a phase of its own."""
 
 
 def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a change may spare with them

@@ -23,11 +23,9 @@ from tfdoctor.recording.program import RecordedGraph
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Trace
 
-MANY = 8.0
-"""Calls per step from which on one call for all examples spares most of their time (seven eighths of it)."""
-
+MANY = 8.0  # Calls per step from which on one call for all examples spares most of their time (seven eighths of it)
+# Share of the calls' time in their operations from which on it is work that one call has to do as well.
 USEFUL = 0.5
-"""Share of the calls' time in their operations from which on it is work that one call has to do as well."""
 
 
 @dataclass(frozen=True, slots=True)

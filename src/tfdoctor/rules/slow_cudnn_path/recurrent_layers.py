@@ -15,11 +15,8 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedSequences
 from tfdoctor.trace.names import FRAME
 
-RAGGED = "RaggedTensorToTensor"
-"""The operation by which Keras pads a ragged input."""
-
-MOSTLY = 0.9
-"""Share of the rows that end with a value, from which their padding is on the left."""
+RAGGED = "RaggedTensorToTensor"  # The operation by which Keras pads a ragged input
+MOSTLY = 0.9  # Share of the rows that end with a value, from which their padding is on the left
 
 
 class CudnnObstacle(Enum):

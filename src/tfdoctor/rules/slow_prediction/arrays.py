@@ -5,14 +5,12 @@ import libcst as cst
 from tfdoctor.edits.module import dotted, last_name
 from tfdoctor.edits.values import Values
 
+# Methods of arrays, and of tables, whose result is an array.
 METHODS = frozenset({"astype", "reshape", "copy", "to_numpy", "clip", "round", "transpose"})
-"""Methods of arrays, and of tables, whose result is an array."""
-
+# Functions of NumPy that return something else than one array of numbers.
 LISTS = frozenset({"split", "array_split", "meshgrid", "where", "nonzero", "load", "broadcast_arrays"})
-"""Functions of NumPy that return something else than one array of numbers."""
-
+# Data sets of Keras whose examples all have one shape.
 SETS = frozenset({"mnist", "fashion_mnist", "cifar10", "cifar100", "california_housing", "boston_housing"})
-"""Data sets of Keras whose examples all have one shape."""
 
 
 def is_array(values: Values, value: cst.BaseExpression, seen: frozenset[int] = frozenset()) -> bool:

@@ -12,8 +12,8 @@ from tfdoctor.edits.names import unused_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 from tfdoctor.rules.slow_prediction.arrays import is_array
 
+# What makes a prediction depend on the one before, or predict() another function.
 _STATE = re.compile(r"\bstateful\b|\.reset_states?\b|\bdef predict\b")
-"""What makes a prediction depend on the one before, or predict() another function."""
 
 _NEW_AXIS = re.compile(r"(?:None|(?:np|numpy|tf)\.newaxis)(?:, ?(?:\.\.\.|:))*")
 
@@ -133,8 +133,8 @@ def _in_loop(module: SyntaxTree, call: PredictCall, loop: cst.For) -> list[Splic
     return [*splices, Splice(*module.span(call.outer), 0, row if call.first else f"{row}[None]")]
 
 
+# An array, what of it a loop goes through, as written, and the name of the place in it; "" where there is none.
 Through = tuple[cst.Name, str, str]
-"""An array, what of it a loop goes through, as written, and the name of the place in it; "" where there is none."""
 
 
 def _through(module: SyntaxTree, call: PredictCall, loop: cst.For) -> Through:

@@ -13,16 +13,14 @@ BY_HAND = "what a script needs before its first step is not decided by one line"
 
 STARTING = (Phase.START, Phase.IMPORTS, Phase.BUILDING)
 
-TENSORFLOW = frozenset({"tensorflow", "keras", "tf_keras"})
-"""Packages whose import is TensorFlow's."""
-
+TENSORFLOW = frozenset({"tensorflow", "keras", "tf_keras"})  # Packages whose import is TensorFlow's
+# Packages of which an import tells nothing but that it is one.
 NO_MODULE = frozenset({"", "importlib", "_frozen_importlib", "_frozen_importlib_external"})
-"""Packages of which an import tells nothing but that it is one."""
 
 LOADS = frozenset({"load_model", "load_weights", "restore", "read"})
 
+# Functions that give a variable, or a layer's variables, their values.
 SETTERS = frozenset({"assign", "set_weights", "set_value", "batch_set_value"})
-"""Functions that give a variable, or a layer's variables, their values."""
 
 
 @dataclass(frozen=True, slots=True)

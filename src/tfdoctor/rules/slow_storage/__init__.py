@@ -11,14 +11,9 @@ SINCE = "0.2.0"
 PRECONDITIONS = (awaited("Storage does"),)
 BY_HAND = "what the storage can deliver, and whether the order of files matters, is not in the file"
 
-OPENER = re.compile(r"(?:Legacy)?ParallelInterleave(?:V\d)?")
-"""The stages that read several files at a time."""
-
-MOST_READS = 64
-"""Files at a time that were shown to help (tensorflow/models 7127)."""
-
-LITTLE_MORE = 1.2
-"""Times as many reads at a time from which more of them are advised."""
+OPENER = re.compile(r"(?:Legacy)?ParallelInterleave(?:V\d)?")  # The stages that read several files at a time
+MOST_READS = 64  # Files at a time that were shown to help (tensorflow/models 7127)
+LITTLE_MORE = 1.2  # Times as many reads at a time from which more of them are advised
 
 
 @dataclass(frozen=True, slots=True)

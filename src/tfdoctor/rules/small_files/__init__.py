@@ -79,8 +79,6 @@ def _left(stage: StageTime, functions: MapFunctions | None) -> float:
     return min(left, 1.0 / function.batch) if function and batches else left
 
 
-READS = frozenset(("ReadFile",))
-"""What a function no longer does when it is given the content of the files."""
-
+READS = frozenset(("ReadFile",))  # What a function no longer does when it is given the content of the files
+# Bytes of a file of records: TensorFlow's guide to TFRecord asks for at least 10 MB, ideally 100 MB or more.
 LARGE = 100_000_000
-"""Bytes of a file of records: TensorFlow's guide to TFRecord asks for at least 10 MB, ideally 100 MB or more."""

@@ -8,8 +8,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import number
 
-NS_PER_US = 1000
-"""Nanoseconds in a microsecond."""
+NS_PER_US = 1000  # Nanoseconds in a microsecond
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,12 +38,10 @@ class Limits:
     )
 
 
+# Share of the stack samples from which one line is the cause, and of the traced time from which samples without a
+# time are those of long steps.
 MOST = 0.5
-"""Share of the stack samples from which one line is the cause, and of the traced time from which samples without a
-time are those of long steps."""
-
-SHOWN = 3
-"""Lines with remedies of their own: those that take most."""
+SHOWN = 3  # Lines with remedies of their own: those that take most
 
 OF_LONG = "share of the traced time added by long steps"
 
@@ -286,5 +284,5 @@ REMEDIES = {
     UNKNOWN: Remedy("Record the device's work to see what takes longer"),
 }
 
+# Of a loop that runs operation by operation, which traces and compiles nothing.
 IN_PYTHON = Remedy("Find what Python does in these steps and not in the others")
-"""Of a loop that runs operation by operation, which traces and compiles nothing."""

@@ -8,8 +8,7 @@ from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Location
 
-NEXT_TO = 2
-"""Steps from the last of an epoch to the first of the next: numbers begin with 0 or 1."""
+NEXT_TO = 2  # Steps from the last of an epoch to the first of the next: numbers begin with 0 or 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,11 @@ from tfdoctor.terms.kinds import Phase, RunWork
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Recurrence, RunEffect
 
+# What a line does that makes a step long by itself; rules for input, tracing and building report the rest.
 OWN_WORK = (RunWork.OTHER, RunWork.MODEL, RunWork.SAVING)
-"""What a line does that makes a step long by itself; rules for input, tracing and building report the rest."""
-
+# What a line does that a training step consists of.
 OF_EACH_STEP = (LineWork.OPERATIONS, LineWork.READING, LineWork.CONVERTING, LineWork.ENTERING)
-"""What a line does that a training step consists of."""
-
-OFTEN = 0.05
-"""Share of a usual step from which a line belongs to every step: it does not come sometimes."""
+OFTEN = 0.05  # Share of a usual step from which a line belongs to every step: it does not come sometimes
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,9 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.verdict import Stage
 
-MINORITY = 3
-"""At most one step in three is long: steady steps are at least two in three."""
-
+MINORITY = 3  # At most one step in three is long: steady steps are at least two in three
+# Of the smallest growth of a part in steps with samples of a callback: others that grew as much have it, too.
 ALIKE = 0.75
-"""Of the smallest growth of a part in steps with samples of a callback: others that grew as much have it, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.verdict import Bound, Effect, Stage
 
+# FLOPs of a call from which TensorFlow divides a matmul or convolution: about 0.1 ms on one core.
 FLOP = 2_000_000.0
-"""FLOPs of a call from which TensorFlow divides a matmul or convolution: about 0.1 ms on one core."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,7 @@ class Limits:
     )
 
 
-MOST_EACH = 2
-"""Traces of a function object that is made for one model: the second is often a last, smaller batch."""
+MOST_EACH = 2  # Traces of a function object that is made for one model: the second is often a last, smaller batch
 
 
 REUSE = "Build and compile models of the same operations and sizes once, and reset their weights"

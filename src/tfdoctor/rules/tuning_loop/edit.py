@@ -12,14 +12,14 @@ from tfdoctor.edits.values import Values
 
 CLEAR = tuple(f"{package}.backend.clear_session" for package in ("keras", "tensorflow.keras", "tf_keras"))
 
+# Methods that keep what they are given.
 KEEPERS = frozenset(["add", "append", "appendleft", "extend", "insert", "put", "setdefault"])
-"""Methods that keep what they are given."""
 
+# State that clear_session would reset, or graphs that it would remove; or it is called already.
 _STATE = re.compile(
     r"clear_session|set_global_policy|set_dtype_policy|set_policy|mixed_precision|set_distribution|Strategy\("
     r"|disable_eager_execution|disable_v2_behavior|compat\.v1|placeholder\(|\bSession\("
 )
-"""State that clear_session would reset, or graphs that it would remove; or it is called already."""
 
 
 def clear_session(module: SyntaxTree, line: int, _: str) -> list[Splice]:

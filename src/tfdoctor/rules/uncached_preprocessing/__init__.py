@@ -78,8 +78,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     return replace(verdict, effects=(*verdict.effects, *contention.relief(work)))
 
 
-LITTLE = 0.05
-"""Share of the step below which the report says that a cache would save little."""
+LITTLE = 0.05  # Share of the step below which the report says that a cache would save little
 
 
 def _not_waiting(

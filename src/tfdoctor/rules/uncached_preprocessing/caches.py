@@ -14,8 +14,8 @@ from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Remedy, Table
 
+# Methods that the user calls with a function of a library, such as a Keras layer.
 METHODS = frozenset(("map", "flat_map", "interleave", "filter"))
-"""Methods that the user calls with a function of a library, such as a Keras layer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.recording.program import RecordedOperation
 from tfdoctor.terms.verdict import Location
 
-ARGUMENT = "Placeholder"
-"""The type of a function's arguments in its graph."""
+ARGUMENT = "Placeholder"  # The type of a function's arguments in its graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,7 @@ class RepeatablePrefixes:
         return cls(tuple(found))
 
 
-LONG = 0.05
-"""Share of the repeatable work from which the report names an operation."""
+LONG = 0.05  # Share of the repeatable work from which the report names an operation
 
 
 def _reached(operations: Sequence[RecordedOperation]) -> list[bool]:

@@ -8,8 +8,8 @@ from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.module import SyntaxTree, imports_above, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
 
+# Keras 3 under its names; tf_keras runs the fused operation itself.
 ORIGINS = ("keras.layers.BatchNormalization", "tensorflow.keras.layers.BatchNormalization")
-"""Keras 3 under its names; tf_keras runs the fused operation itself."""
 
 _CLASS = re.compile(r"class (\w+)\(([\w.]+)\):")
 _SAVES = re.compile(r"\bload_model\b|\bmodel_from_json\b|\bto_json\b|\.save\(|\bModelCheckpoint\b")

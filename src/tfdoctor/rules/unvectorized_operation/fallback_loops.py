@@ -9,8 +9,8 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph
 
+# The loop that replaces an operation, under the operation's name (parallel_for/pfor.py: _fallback_converter).
 LOOP = re.compile(r"(.*\bloop_body(?:_\d+)?/.+)/pfor/while(?:_\d+)?")
-"""The loop that replaces an operation, under the operation's name (parallel_for/pfor.py: _fallback_converter)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

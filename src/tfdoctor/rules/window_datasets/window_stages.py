@@ -11,8 +11,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime, feeds
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 
-JOINS = re.compile(r"FlatMap|(?:Parallel)?Interleave")
-"""Kinds of datasets that join datasets."""
+JOINS = re.compile(r"FlatMap|(?:Parallel)?Interleave")  # Kinds of datasets that join datasets
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,23 +7,19 @@ from tfdoctor.trace.names import GRADIENT
 
 FACTORS = frozenset(["Mul", "MulNoNan"])
 
-PRODUCTS = MATRIX_TYPES | FACTORS
-"""Types of operations whose result is zero where one operand is."""
+PRODUCTS = MATRIX_TYPES | FACTORS  # Types of operations whose result is zero where one operand is
 
+# Types of operations whose result is zero where the first operand is, such as those whose others are axes.
 FIRST = PASSING | {
     "RealDiv", "DivNoNan", "ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "Sum", "Mean", "Transpose",
     "BroadcastTo", "Tile", "ZerosLike", "Sqrt", "Square", "Abs", "Neg", "L2Loss", "BiasAddGrad",
 }  # fmt: skip
-"""Types of operations whose result is zero where the first operand is, such as those whose others are axes."""
 
-SUMS = frozenset(["Add", "AddV2", "AddN", "Sub"])
-"""Types of operations whose result is zero where all operands are."""
-
+SUMS = frozenset(["Add", "AddV2", "AddN", "Sub"])  # Types of operations whose result is zero where all operands are
+# The type of the operation that passes on several values: its results are known by their numbers.
 SEVERAL = "IdentityN"
-"""The type of the operation that passes on several values: its results are known by their numbers."""
-
+# Beginnings of the types of updates that leave a variable as it is for a zero; an optimizer's takes it last.
 ADDS = ("AssignAdd", "AssignSub", "ResourceApply")
-"""Beginnings of the types of updates that leave a variable as it is for a zero; an optimizer's takes it last."""
 
 
 @dataclass(frozen=True, slots=True)

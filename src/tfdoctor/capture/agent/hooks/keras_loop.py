@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     Marked = Callable[[object, FrameType], object]
     Wrap = Callable[[Model, TrainFunction], TrainFunction]
 
+# What shows that a call of the train function is a step.
 BATCHES, FITS = str(StepKind.BATCH.value), str(StepKind.FIT.value)
-"""What shows that a call of the train function is a step."""
-
-FITS_DEPTH = 4
-"""How far above `make_train_function` its fit may be: a user's override may stand between."""
+FITS_DEPTH = 4  # How far above `make_train_function` its fit may be: a user's override may stand between
 
 
 def trainers(installed: Installed) -> Mapping[str, Trainers]:

@@ -28,15 +28,12 @@ MODULE = "tensorflow.python.client.session"
 
 SESSION = StepKind.SESSION
 
-HARDWARE_TRACE = 2
-"""The level of `RunOptions` from which on TensorFlow profiles a step; a full trace is above it."""
-
+HARDWARE_TRACE = 2  # The level of `RunOptions` from which on TensorFlow profiles a step; a full trace is above it
+# How the operations are called that change weights by gradients: ApplyAdam, ResourceApplyAdam …
 UPDATES = ("Apply", "ResourceApply", "SparseApply", "ResourceSparseApply")
-"""How the operations are called that change weights by gradients: ApplyAdam, ResourceApplyAdam …"""
-
+# How those are called that write variables: beside gradients, they train. Gradient descent writes the rows of an
+# embedding by ScatterSub or ResourceScatterAdd.
 WRITES = ("Assign", "Scatter", "ResourceScatter")
-"""How those are called that write variables: beside gradients, they train. Gradient descent writes the rows of an
-embedding by ScatterSub or ResourceScatterAdd."""
 
 
 def hooks(installed: Installed) -> Hooks:

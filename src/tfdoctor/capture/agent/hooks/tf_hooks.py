@@ -29,8 +29,7 @@ CONCRETE_2_12 = "tensorflow.python.eager.polymorphic_function.monomorphic_functi
 FUNCTIONS_2_9, CONCRETE_2_9 = ("tensorflow.python.eager.def_function", "tensorflow.python.eager.function")
 TAPES = "tensorflow.python.eager.backprop"
 
-NONE: Marks = {}
-"""The marks of a graph that takes no gradients."""
+NONE: Marks = {}  # The marks of a graph that takes no gradients
 
 
 def hooks(installed: Installed) -> Hooks:

@@ -42,11 +42,9 @@ if TYPE_CHECKING:
 
 FUNCTION, GRADIENT, GRAPH = StepKind.FUNCTION, StepKind.GRADIENT, StepKind.GRAPH
 
+# Calls to wait for the next `__next__` of an iterator that is at hand: its loop may be the outer one.
 PATIENCE = 100
-"""Calls to wait for the next `__next__` of an iterator that is at hand: its loop may be the outer one."""
-
-GRAPH_SECONDS = 3.0
-"""How long to trace a loop inside a tf.function, whose steps nobody sees from Python."""
+GRAPH_SECONDS = 3.0  # How long to trace a loop inside a tf.function, whose steps nobody sees from Python
 
 
 class CallLoops:

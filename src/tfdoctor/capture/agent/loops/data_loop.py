@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 DATA = StepKind.DATA
 
-KEY = DATA, None
-"""All loops over datasets are one source."""
+KEY = DATA, None  # All loops over datasets are one source
 
 
 class ThreadLoops(threads._local):

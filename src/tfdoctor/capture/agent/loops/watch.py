@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 EVERY_S = 0.1
 
-LONG_CALL_S = 1.0
-"""A loop inside a tf.function that has run for so long is past its warm-up."""
-
-AT_WORK_S = 10.0
-"""`--for` begins so long after TensorFlow began to work when no step is seen."""
+LONG_CALL_S = 1.0  # A loop inside a tf.function that has run for so long is past its warm-up
+AT_WORK_S = 10.0  # `--for` begins so long after TensorFlow began to work when no step is seen
 
 
 class Watch:

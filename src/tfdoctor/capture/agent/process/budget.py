@@ -28,28 +28,17 @@ if TYPE_CHECKING:
         program_s: float
 
 
-SHARE = 0.1
-"""Of the run so far, without tfdoctor's own work, that this may take."""
-
+SHARE = 0.1  # Of the run so far, without tfdoctor's own work, that this may take
+# Of fewer traced calls no saving is computed: these may take more of the run so far, which goes on.
 FEWEST_CALLS, FEWEST_SHARE = 5, 0.25
-"""Of fewer traced calls no saving is computed: these may take more of the run so far, which goes on."""
-
-LEAST_S = 0.5
-"""What it may take of the shortest run, all in all."""
-
-LEAST_OPEN_S = 0.25
-"""What a window may cost beside its start, which is paid for by then."""
-
-STOP_PER_MB_S = 0.045
-"""Seconds that the profiler's stop takes for each MB that it has noted, at most."""
-
+LEAST_S = 0.5  # What it may take of the shortest run, all in all
+LEAST_OPEN_S = 0.25  # What a window may cost beside its start, which is paid for by then
+STOP_PER_MB_S = 0.045  # Seconds that the profiler's stop takes for each MB that it has noted, at most
+# The same for a second of CPU time in the window: 0.02 for convolutions, 2 where single elements are mapped.
 STOP_PER_CPU_S = 0.65
-"""The same for a second of CPU time in the window: 0.02 for convolutions, 2 where single elements are mapped."""
-
-
+# Seconds for each of CPU time by which the profiler delays steps, at most (0.3 in a pipeline of single elements):
+# what steps wait for, such as input or other programs, is not its cost.
 SLOWED_PER_CPU_S = 0.5
-"""Seconds for each of CPU time by which the profiler delays steps, at most (0.3 in a pipeline of single elements):
-what steps wait for, such as input or other programs, is not its cost."""
 
 
 def allowed(run_s: float, spent_s: float) -> float:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-READING = frozenset("rbtU")
-"""Modes of `open` that only read."""
+READING = frozenset("rbtU")  # Modes of `open` that only read
 
 
 class ChangedFiles:

@@ -21,18 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-CALL = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\(")
-"""A call of a plain or dotted name."""
-
-CALLS = ("CALL", "PRECALL")
-"""How the names of the instructions begin that call."""
-
-
-LINES = 2
-"""Where an entry of linecache's has the lines."""
-
-MOST_BYTES = 2_000_000
-"""Of a source file, as far as it is read."""
+CALL = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*)\(")  # A call of a plain or dotted name
+CALLS = ("CALL", "PRECALL")  # How the names of the instructions begin that call
+LINES = 2  # Where an entry of linecache's has the lines
+MOST_BYTES = 2_000_000  # Of a source file, as far as it is read
 
 
 def compiled_call(frame: FrameType) -> str:

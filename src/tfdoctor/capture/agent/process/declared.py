@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+# An object of TensorFlow, Keras or NumPy whose type is not declared here: the border of what is checked.
 Foreign: TypeAlias = Any
-"""An object of TensorFlow, Keras or NumPy whose type is not declared here: the border of what is checked."""
 
 # What is replaced
 

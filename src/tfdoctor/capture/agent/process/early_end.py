@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from .journal import Journal
 
-_stopped: list[Journal] = []
-"""The journal of the process whose run tfdoctor ends."""
+_stopped: list[Journal] = []  # The journal of the process whose run tfdoctor ends
 
 
 def stops(log: Journal) -> None:

@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 MARK = "(tfdoctor)"
 
+# Earlier ones raise an exception again with the traceback that it had, whatever that is by then.
 STRIPS = sys.version_info >= (3, 11)
-"""Earlier ones raise an exception again with the traceback that it had, whatever that is by then."""
-
-UP = 2 if STRIPS else 1
-"""How far above a function that is hidden its caller is."""
+UP = 2 if STRIPS else 1  # How far above a function that is hidden its caller is
 
 
 def hide(wrapper: F) -> F:

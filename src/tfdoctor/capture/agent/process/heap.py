@@ -10,11 +10,9 @@ if TYPE_CHECKING:
 
 MB = 1e6
 
-PROBE = 100_000
-"""Bytes that are taken to see whether the C library is the one that gives out memory."""
-
+PROBE = 100_000  # Bytes that are taken to see whether the C library is the one that gives out memory
+# Of glibc's `struct mallinfo2`, all of them `size_t` (glibc 2.33 and later).
 FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
-"""Of glibc's `struct mallinfo2`, all of them `size_t` (glibc 2.33 and later)."""
 
 
 def reader() -> Callable[[], float] | None:

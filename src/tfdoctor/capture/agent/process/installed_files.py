@@ -6,8 +6,7 @@ import sys
 
 from .kept import io, os
 
-_names: dict[str, frozenset[str]] = {}
-"""The packages and modules that were installed into each folder met so far."""
+_names: dict[str, frozenset[str]] = {}  # The packages and modules that were installed into each folder met so far
 
 
 def is_installed(path: str) -> bool:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     Owner = TypeVar("Owner", bound=HasJournal)
 
 
-MOST_ERRORS = 20
-"""A fault in a hook may repeat every step; the first reports are enough."""
+MOST_ERRORS = 20  # A fault in a hook may repeat every step; the first reports are enough
 
 
 class Journal:

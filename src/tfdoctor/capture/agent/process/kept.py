@@ -28,8 +28,8 @@ _Function, _PATH = type(lambda: None), importlib.import_module("os.path").__name
 
 SECOND = 1_000_000_000
 
+# Clocks of Linux: one that is whole seconds apart from the time of day, and one that is behind it by some ms.
 TAI, COARSE = 11, 5
-"""Clocks of Linux: one that is whole seconds apart from the time of day, and one that is behind it by some ms."""
 
 
 def _copy(name: str, **known: object) -> Any:  # noqa: ANN401  # stands for a module

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 KERAS_3 = "keras.src.backend.tensorflow.trainer"
+# Where Model lives in tf_keras, in Keras from 2.13 on, and before.
 KERAS_2 = ("tf_keras.src.engine.training", "keras.src.engine.training", "keras.engine.training")
-"""Where Model lives in tf_keras, in Keras from 2.13 on, and before."""
 
 
 class FitState:

@@ -16,11 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WARNING = 1
-"""absl's LogSeverity; INFO is 0."""
-
+WARNING = 1  # absl's LogSeverity; INFO is 0
+# Releases of absl with long-term support, the newest first.
 VERSIONS = ("20260107", "20250814", "20250512", "20250127", "20240722", "20240116")
-"""Releases of absl with long-term support, the newest first."""
 
 LIBRARY = "libtensorflow_framework.so.2"
 

@@ -8,11 +8,9 @@ if TYPE_CHECKING:
 
     Marks = dict[str, bool]
 
-TRAINS, LOOPS = "_tfdoctor_trains", "_tfdoctor_loops"
-"""It takes gradients; it does so inside a loop of its own."""
-
+TRAINS, LOOPS = "_tfdoctor_trains", "_tfdoctor_loops"  # It takes gradients; it does so inside a loop of its own
+# What AutoGraph makes of `for x in dataset`, by the names of the functions that tf.data traces.
 BODIES = ("Dataset_reduce", "Dataset_scan")
-"""What AutoGraph makes of `for x in dataset`, by the names of the functions that tf.data traces."""
 
 
 def while_traced(graph: Graph | None) -> tuple[Marks, Graph | None]:

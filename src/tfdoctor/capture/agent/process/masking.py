@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
 MASK = "***"
 
-LONGEST = 50_000
-"""Characters of a text that are read to show its beginning."""
+LONGEST = 50_000  # Characters of a text that are read to show its beginning
 
 
 def _after_none(words: str, then: str) -> str:
@@ -19,6 +18,8 @@ def _after_none(words: str, then: str) -> str:
     return f"(?={then})" + "".join(f"(?<!{word})(?<!{word}[_-])" for word in words.split()) + then
 
 
+# Parts of the names of credentials, but for what training scripts call so: `--max_tokens`, `--tokenizer`,
+# `--key_dim`, `--author`, `--bypass`, `--signature_def`.
 WORDS = "|".join(
     (
         _after_none("num max min sub pad bos eos unk mask sep cls", "token")
@@ -30,22 +31,16 @@ WORDS = "|".join(
         r"signature(?![\w.-])|(?<![a-z])(?:pw|sig|pat|sas)(?![\w.-])",
     )
 )
-"""Parts of the names of credentials, but for what training scripts call so: `--max_tokens`, `--tokenizer`,
-`--key_dim`, `--author`, `--bypass`, `--signature_def`."""
 
+# Options whose values are masked. A short option says nothing of what it takes: `-p` is a port as often as a
+# password, and is left alone.
 SECRET = re.compile(WORDS, re.IGNORECASE)
-"""Options whose values are masked. A short option says nothing of what it takes: `-p` is a port as often
-as a password, and is left alone."""
-
+# The name of a credential, begun at its beginning only: arguments may be long, and this is linear.
 NAME = rf"(?<![\w.-])(?=[\w.-]*?(?:{WORDS}))[\w.-]+"
-"""The name of a credential, begun at its beginning only: arguments may be long, and this is linear."""
-
-USER = ("-u", "--user", "--proxy-user")
-"""Options of curl and others that take `name:password`."""
-
+USER = ("-u", "--user", "--proxy-user")  # Options of curl and others that take `name:password`
+# What looks like `name:password` and is a host's port, or a user and a group by number: `worker0:6009`,
+# `1000:1000`.
 PORT = r"(?:localhost|[\w-]+\.[\w.-]+|[\w-]*\d):\d{1,5}(?:[\s,/:]|$)"
-"""What looks like `name:password` and is a host's port, or a user and a group by number: `worker0:6009`,
-`1000:1000`."""
 
 PATTERNS = tuple(
     (re.compile(pattern, re.IGNORECASE), rf"\g<1>{MASK}")
@@ -69,6 +64,13 @@ PATTERNS = tuple(
     )
 )
 
+# Tokens that show what they are, by their issuers' prefixes: Hugging Face, GitHub, npm, Groq, Replicate, Supabase,
+# Grafana, Together, Netlify; Weights & Biases, Docker, Sentry, LangSmith, Pinecone; GitLab, Kaggle, PlanetScale;
+# Fireworks, Notion, RunPod, Discord; OpenAI, Anthropic, Langfuse, Mapbox; Stripe, Shopify, Square; AWS, Google;
+# Slack, NVIDIA, PyPI, DigitalOcean; SendGrid, Vault, Databricks, Atlassian, RubyGems; Bitbucket, JFrog, Terraform,
+# Doppler; Figma, Postman, New Relic, Tailscale, CircleCI; Pulumi, Sonar, Fly, Brevo, Heroku; Azure, Mailgun,
+# Twilio, Telegram; a JWT, age. Each with as much after the prefix as keeps names of files and of packages
+# (`sk-learn-image`, `hf_transformers_cache`).
 ISSUERS = (
     r"(?:hf_|api_org_|gh[oprsu]_|npm_|gsk_|r8_|pplx-|xai-|sbp_|glsa_|lin_api_|tgp_v1_|nfp_)[A-Za-z0-9]{30,}",
     r"(?:github_pat_|wandb_v\d_|(?:dckr|sntry|sntrys)_(?:pat_|oat_)?|lsv2_[ps][tk]_|pcsk_|sb_secret_|glc_)\w{20,}",
@@ -86,19 +88,11 @@ ISSUERS = (
     r"[A-Za-z0-9_-]{3}8Q~[\w.~-]{31,}|key-[0-9a-f]{32}|SK[0-9a-f]{32}|\d{8,10}:AA[\w-]{33}",
     r"\beyJ[\w-]{10,}\.[\w-]+\.[\w-]+|AGE-SECRET-KEY-1[0-9A-Z]{50,}",
 )
-"""Tokens that show what they are, by their issuers' prefixes: Hugging Face, GitHub, npm, Groq, Replicate, Supabase,
-Grafana, Together, Netlify; Weights & Biases, Docker, Sentry, LangSmith, Pinecone; GitLab, Kaggle, PlanetScale;
-Fireworks, Notion, RunPod, Discord; OpenAI, Anthropic, Langfuse, Mapbox; Stripe, Shopify, Square; AWS, Google;
-Slack, NVIDIA, PyPI, DigitalOcean; SendGrid, Vault, Databricks, Atlassian, RubyGems; Bitbucket, JFrog, Terraform,
-Doppler; Figma, Postman, New Relic, Tailscale, CircleCI; Pulumi, Sonar, Fly, Brevo, Heroku; Azure, Mailgun, Twilio,
-Telegram; a JWT, age. Each with as much after the prefix as keeps names of files and of packages (`sk-learn-image`,
-`hf_transformers_cache`)."""
 
+# Whatever stands before one: `-tghp_…` is an option with its value, `\nhf_…` the end of a line in JSON.
 KNOWN = re.compile("|".join(ISSUERS))
-"""Whatever stands before one: `-tghp_…` is an option with its value, `\\nhf_…` the end of a line in JSON."""
-
+# Between arguments while a key is looked for that a shell has split: white space that nobody types.
 BETWEEN = "\x1f"
-"""Between arguments while a key is looked for that a shell has split: white space that nobody types."""
 
 
 def _private_key(space: str) -> re.Pattern[str]:
@@ -109,8 +103,7 @@ def _private_key(space: str) -> re.Pattern[str]:
 
 PEM, SPLIT_PEM = _private_key(r"\s"), _private_key(BETWEEN)
 
-HEX_KEY = re.compile(r"[0-9a-f]{40}")
-"""A key of Weights & Biases after `login`; elsewhere, it looks like a hash."""
+HEX_KEY = re.compile(r"[0-9a-f]{40}")  # A key of Weights & Biases after `login`; elsewhere, it looks like a hash
 
 
 def masked(arguments: Iterable[str]) -> list[str]:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
         size: int | None
 
 
+# JSON with the tasks of a job and which of them this is; TensorFlow's own and Vertex AI's. A TFJob with
+# `enableDynamicWorker` names a worker only itself and the parameter servers, by a mapping in place of a list.
 CLUSTERS = ("TF_CONFIG", "CLUSTER_SPEC")
-"""JSON with the tasks of a job and which of them this is; TensorFlow's own and Vertex AI's. A TFJob with
-`enableDynamicWorker` names a worker only itself and the parameter servers, by a mapping in place of a list."""
 
+# A worker's number and how many there are. The number is enough; but Slurm's batch script has one too, which is no
+# worker's.
 NUMBERS = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -30,23 +32,15 @@ NUMBERS = (
     ("PMI_RANK", "PMI_SIZE"),
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 )
-"""A worker's number and how many there are. The number is enough; but Slurm's batch script has one
-too, which is no worker's."""
 
+# A pod's number in an Indexed Job of Kubernetes, which does not say how many there are.
 INDEX = "JOB_COMPLETION_INDEX"
-"""A pod's number in an Indexed Job of Kubernetes, which does not say how many there are."""
-
-STEP = "SLURM_STEP_ID"
-"""Slurm's sign that this is one of the tasks that `srun` started."""
-
-HOSTS = "SM_HOSTS"
-"""JSON with the names of the machines of a training job of SageMaker."""
-
+STEP = "SLURM_STEP_ID"  # Slurm's sign that this is one of the tasks that `srun` started
+HOSTS = "SM_HOSTS"  # JSON with the names of the machines of a training job of SageMaker
+# Longest number of a worker, and longest name of a kind of tasks: they become the name of a folder.
 DIGITS, LETTERS = 9, 60
-"""Longest number of a worker, and longest name of a kind of tasks: they become the name of a folder."""
-
+# Kinds of tasks that train, in the order of their numbers; others come after them.
 FIRST = ("chief", "master", "worker")
-"""Kinds of tasks that train, in the order of their numbers; others come after them."""
 
 
 def rank(environment: Mapping[str, str]) -> Rank | None:

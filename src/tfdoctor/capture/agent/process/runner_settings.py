@@ -19,20 +19,18 @@ if TYPE_CHECKING:
     from .declared import Foreign, VariantPlan
     from .imports import Hooks
 
+# Threads of a pool of its own for each tf.data pipeline; no function is compiled with XLA.
 POOL_THREADS, NO_XLA = "pool-threads", "no-xla"
-"""Threads of a pool of its own for each tf.data pipeline; no function is compiled with XLA."""
-
+# Attribute of a dataset: the same with a pool of its own, for a loop is known by its dataset.
 KEPT = "_tfdoctor_with_options"
-"""Attribute of a dataset: the same with a pool of its own, for a loop is known by its dataset."""
-
+# How the modules of functions begin that TensorFlow has for itself: no program needs to call them.
 TENSORFLOW = "tensorflow."
-"""How the modules of functions begin that TensorFlow has for itself: no program needs to call them."""
 
+# Variables that TensorFlow ignores where the program has set a number by `tf.config.threading`.
 CONFIGURED = {
     "TF_NUM_INTEROP_THREADS": "get_inter_op_parallelism_threads",
     "TF_NUM_INTRAOP_THREADS": "get_intra_op_parallelism_threads",
 }
-"""Variables that TensorFlow ignores where the program has set a number by `tf.config.threading`."""
 
 
 class RunnerSettings:

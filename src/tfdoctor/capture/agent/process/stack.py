@@ -22,23 +22,21 @@ if TYPE_CHECKING:
     Instructions = tuple[int, ...]  # ids of codes and instructions, the innermost first
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# How the files of the agent and of what loads it begin: without a file where the latter has named them.
 OURS = ("<tfdoctor>", HERE + os.sep, os.path.join(os.path.dirname(HERE), "site") + os.sep)
-"""How the files of the agent and of what loads it begin: without a file where the latter has named them."""
 AGENT = sys.modules[__name__.rpartition(".")[0].rpartition(".")[0]]
+# Scripts change their working directory; relative file names were made before that.
 START: str = getattr(AGENT, "START", None) or os.getcwd()
-"""Scripts change their working directory; relative file names were made before that."""
-
+# What code of a program without a file has in place of its name; "" of any other program.
 MAIN: str = getattr(AGENT, "MAIN", "")
-"""What code of a program without a file has in place of its name; "" of any other program."""
 
+# Installed packages, the standard library, code without a file, AutoGraph's translations, and our own wrappers.
 FOREIGN = re.compile(
     r"[\\/](site-packages|dist-packages|lib[\\/]python\d+(\.\d+)*)[\\/]|^<(?!i?python-input-)"
     r"|__autograph_generated_file|\(tfdoctor\)$"
 )
-"""Installed packages, the standard library, code without a file, AutoGraph's translations, and our own wrappers."""
 
-_known: dict[str, str | None] = {MAIN: MAIN or None}
-"""The user's path of each file name met so far."""
+_known: dict[str, str | None] = {MAIN: MAIN or None}  # The user's path of each file name met so far
 
 
 def name_files(names: Mapping[str, str | None]) -> None:
@@ -191,11 +189,10 @@ class Stack:
         return hash(self._key())
 
 
+# Modules that call the user's Python for input: of tf.data's generators and py_functions, of Keras' datasets.
 INPUT_MODULES = re.compile(r"\.(script_ops|data_adapters?|data_utils)(\.|$)")
-"""Modules that call the user's Python for input: of tf.data's generators and py_functions, of Keras' datasets."""
-
+# The flag of functions that are defined within others, such as those that decorators return: CO_NESTED.
 NESTED = 0x10
-"""The flag of functions that are defined within others, such as those that decorators return: CO_NESTED."""
 
 
 def function_of(frame: FrameType) -> Function:
@@ -224,8 +221,8 @@ def public_name(function: Function | None) -> str | None:
     return f"{package if callable(offered) else module}.{name}"
 
 
+# Where Keras 3 and Keras 2 call a layer.
 LAYER_CALL = re.compile(r"layers[\\/]layer\.py$|engine[\\/]base_layer\.py$")
-"""Where Keras 3 and Keras 2 call a layer."""
 
 
 @cache

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-TRAINERS = ("tensorflow", "jax", "torch")
-"""Frameworks that train."""
+TRAINERS = ("tensorflow", "jax", "torch")  # Frameworks that train
 
 
 def versions() -> dict[str, str]:

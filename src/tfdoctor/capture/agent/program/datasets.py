@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     Value = bool | int | float | str
 
+# Kept by TensorFlow as `_<name>` on its dataset objects.
 PARAMETERS = (
     "num_parallel_calls",
     "buffer_size",
@@ -27,10 +28,8 @@ PARAMETERS = (
     "count",
     "compression_type",
 )
-"""Kept by TensorFlow as `_<name>` on its dataset objects."""
 
-UNKNOWN = -2
-"""tf.data's cardinality of what it cannot count."""
+UNKNOWN = -2  # tf.data's cardinality of what it cannot count
 
 PYTHON_OPS = frozenset(("PyFunc", "EagerPyFunc", "PyFuncStateless"))
 

@@ -22,8 +22,7 @@ DATA = "tensorflow.python.data.ops.debug_mode"
 CONFIG = "tensorflow.python.framework.config"
 
 CHECKS, EAGERLY, DATA_MODE = "check_numerics", "functions_eagerly", "data_debug_mode"
-DETERMINISM = "op_determinism"
-"""The aids, by what switches them on."""
+DETERMINISM = "op_determinism"  # The aids, by what switches them on
 
 
 class DebugAids:

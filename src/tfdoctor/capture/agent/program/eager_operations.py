@@ -26,14 +26,11 @@ if TYPE_CHECKING:
 MODULE = "tensorflow.python.pywrap_tfe"
 TENSORS = "tensorflow.python.framework.ops"
 
+# The functions that start an operation: every generated function of TensorFlow looks them up in their module.
 FAST, PLAIN = "TFE_Py_FastPathExecute", ("TFE_Py_Execute", "TFE_Py_ExecuteCancelable")
-"""The functions that start an operation: every generated function of TensorFlow looks them up in their module."""
-
+# Methods of eager tensors that take the value without an operation.
 READS = ("_numpy", "_copy_nograd", "__dlpack__")
-"""Methods of eager tensors that take the value without an operation."""
-
-MOST = 300_000
-"""Operations to note at most, which cost a few microseconds each: a loop may take no more gradients."""
+MOST = 300_000  # Operations to note at most, which cost a few microseconds each: a loop may take no more gradients
 
 
 class Started:

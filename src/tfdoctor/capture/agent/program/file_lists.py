@@ -11,14 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..process.declared import Foreign, Tensor, TfDataset
 
+# Paths of TensorFlow's file systems that lie across a network.
 REMOTE = re.compile(r"(gs|s3|s3a|http|https|hdfs|viewfs|abfs|abfss|az|oss|cns)://")
-"""Paths of TensorFlow's file systems that lie across a network."""
-
-LONGEST = 1000
-"""Bytes of a text that may be a path."""
-
-MOST_SIZES = 16
-"""Files whose size is read: training waits meanwhile."""
+LONGEST = 1000  # Bytes of a text that may be a path
+MOST_SIZES = 16  # Files whose size is read: training waits meanwhile
 
 
 def describe(dataset: TfDataset) -> dict[str, object] | None:

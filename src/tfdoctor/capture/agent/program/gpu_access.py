@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 DEVICES = "/dev"
 
-STARTED = time.time()
-"""When TensorFlow was imported, and no kernel was compiled yet."""
+STARTED = time.time()  # When TensorFlow was imported, and no kernel was compiled yet
+DRIVER = "libcuda.so.1"  # The driver's library (https://docs.nvidia.com/cuda/cuda-driver-api/)
 
-DRIVER = "libcuda.so.1"
-"""The driver's library (https://docs.nvidia.com/cuda/cuda-driver-api/)."""
-
+# What TensorFlow loads before it registers a GPU, by the major version of CUDA that it is built with: the calls of
+# TryDlopenCUDALibraries in xla/tsl/platform/default/dso_loader.cc, the numbers from the packages nvidia-*-cu12 and
+# -cu11. cuDNN's number is its major version.
 LIBRARIES = {
     "12": (
         "libcudart.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11", "libcusolver.so.11",
@@ -34,15 +34,12 @@ LIBRARIES = {
         "libcusparse.so.11",
     ),
 }  # fmt: skip
-"""What TensorFlow loads before it registers a GPU, by the major version of CUDA that it is built with: the calls of
-TryDlopenCUDALibraries in xla/tsl/platform/default/dso_loader.cc, the numbers from the packages nvidia-*-cu12 and
--cu11. cuDNN's number is its major version."""
 
+# Distributions that bring the module tensorflow.
 PACKAGES = (
     "tensorflow", "tensorflow-cpu", "intel-tensorflow", "tensorflow-intel", "tensorflow-cpu-aws",
     "tensorflow-macos", "tf-nightly", "tf-nightly-cpu",
 )  # fmt: skip
-"""Distributions that bring the module tensorflow."""
 
 
 def describe(config: Foreign) -> dict[str, object]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..process.declared import Foreign, Graph, GraphOperation, Tensor
     from .layers import Layers, Scopes
 
+# What the cost of an operation depends on, besides its shapes.
 ATTRIBUTES = frozenset(
     (
         *("DstT", "SrcT", "T", "adj_x", "adj_y", "data_format", "dilations", "epsilon", "equation"),
@@ -23,34 +24,18 @@ ATTRIBUTES = frozenset(
         *("transpose_a", "transpose_b"),
     )
 )
-"""What the cost of an operation depends on, besides its shapes."""
 
-_wanted: dict[str, list[str]] = {}
-"""Which of them an operation of a type has."""
-
-_types: dict[int, object] = {}
-"""The names of the data types by their numbers."""
-
-_differs: dict[str, bool] = {}
-"""Whether an operation of a type may return other results for equal inputs."""
-
+_wanted: dict[str, list[str]] = {}  # Which of them an operation of a type has
+_types: dict[int, object] = {}  # The names of the data types by their numbers
+_differs: dict[str, bool] = {}  # Whether an operation of a type may return other results for equal inputs
+# Operations that return the same until their variable is written.
 READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd"})
-"""Operations that return the same until their variable is written."""
-
-NAMES_OF_GRAPH = ("_class", "_output_shapes")
-"""Attributes that say where an operation is, and not what it computes."""
-
+NAMES_OF_GRAPH = ("_class", "_output_shapes")  # Attributes that say where an operation is, and not what it computes
+# Elements of a constant whose value is looked at: comparing longer ones costs more time than it explains.
 LONGEST_CONSTANT = 4096
-"""Elements of a constant whose value is looked at: comparing longer ones costs more time than it explains."""
-
-NUMBERS = ("float_val", "double_val", "int_val", "int64_val")
-"""Where a constant keeps its number, by its type."""
-
-DATASET_FUNCTIONS = "Dataset_"
-"""How tf.data names the functions that it traces."""
-
-SESSION = "session"
-"""The name we give the graph of a session, which has none."""
+NUMBERS = ("float_val", "double_val", "int_val", "int64_val")  # Where a constant keeps its number, by its type
+DATASET_FUNCTIONS = "Dataset_"  # How tf.data names the functions that it traces
+SESSION = "session"  # The name we give the graph of a session, which has none
 
 
 def describe(graph: Graph, layers: Layers, dataset_graphs: Container[int], scopes: Scopes) -> dict[str, object]:

@@ -14,24 +14,19 @@ if TYPE_CHECKING:
 PNG = b"\x89PNG\r\n\x1a\n"
 JPEG = b"\xff\xd8"
 
+# A PNG file begins with its signature and the head of the first chunk, then width and height.
 PNG_HEAD = struct.Struct(">16xII")
-"""A PNG file begins with its signature and the head of the first chunk, then width and height."""
-
+# A segment of a JPEG file: 0xFF, what it is, and the bytes of the segment, these two included.
 MARKER = struct.Struct(">BBH")
-"""A segment of a JPEG file: 0xFF, what it is, and the bytes of the segment, these two included."""
 
 MARKER_BEGINS = 0xFF
 
 LENGTH_BYTES = 2
 
-FRAME = struct.Struct(">xHH")
-"""A frame begins with the bits of a sample, then height and width."""
-
+FRAME = struct.Struct(">xHH")  # A frame begins with the bits of a sample, then height and width
+# JPEG's markers of a frame, which contains the size; the others among them are tables.
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""JPEG's markers of a frame, which contains the size; the others among them are tables."""
-
-MOST_MARKERS = 64
-"""A JPEG file has some ten before its frame."""
+MOST_MARKERS = 64  # A JPEG file has some ten before its frame
 
 
 def median(paths: Sequence[str]) -> list[int] | None:

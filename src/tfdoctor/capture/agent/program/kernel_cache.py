@@ -10,11 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-FOLDER = "~/.nv/ComputeCache"
-"""Where CUDA keeps them on Linux (CUDA C++ Programming Guide, environment variables)."""
-
-MOST_FILES = 20_000
-"""Files of the cache that are looked at: training waits meanwhile."""
+FOLDER = "~/.nv/ComputeCache"  # Where CUDA keeps them on Linux (CUDA C++ Programming Guide, environment variables)
+MOST_FILES = 20_000  # Files of the cache that are looked at: training waits meanwhile
 
 
 def describe(since: float, environment: Mapping[str, str] = os.environ) -> dict[str, object]:

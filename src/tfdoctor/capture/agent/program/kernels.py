@@ -22,15 +22,11 @@ DEPTHWISE = "DepthwiseConv2dNative"
 
 PASSING = frozenset({"Cast", "Identity"})
 
-MOST = 65_536
-"""Values of a kernel to look at, one by one in Python: 0.1 s."""
-
-RANK = 4
-"""Height, width, channels and multiplier."""
-
+MOST = 65_536  # Values of a kernel to look at, one by one in Python: 0.1 s
+RANK = 4  # Height, width, channels and multiplier
+# Largest size of what a column times a row leaves of a kernel, relative to the kernel: then the second singular
+# value is at most as large, relative to the first. Rounding to float32 leaves 1e-7, to bfloat16 4e-3.
 TOLERANCE = 1e-4
-"""Largest size of what a column times a row leaves of a kernel, relative to the kernel: then the second singular
-value is at most as large, relative to the first. Rounding to float32 leaves 1e-7, to bfloat16 4e-3."""
 
 
 def describe(graph: Graph) -> list[HeldKernel]:

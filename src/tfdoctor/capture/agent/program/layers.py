@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     Entry = tuple[Callable[[], KerasLayer | None], Line | None]  # a weak reference, and the line
 
 
-LONGEST = 16
-"""Longer lists in a layer's config are data (vocabularies), not settings."""
+LONGEST = 16  # Longer lists in a layer's config are data (vocabularies), not settings
 
 
 class NoLayer(str):
@@ -109,8 +108,7 @@ def _layer(layer: KerasLayer, line: Line | None) -> dict[str, object]:
     }
 
 
-CUDNN_LAYERS = frozenset(("LSTM", "GRU"))
-"""Keras' classes that cuDNN computes where their arguments let it."""
+CUDNN_LAYERS = frozenset(("LSTM", "GRU"))  # Keras' classes that cuDNN computes where their arguments let it
 
 
 def _recurrent(layer: KerasLayer) -> dict[str, object] | None:

@@ -6,17 +6,12 @@ import re
 
 from ..process.kept import io, os
 
+# A line a mount (proc_pid_mountinfo(5)): its folder is the fifth field, type and source follow a hyphen.
 MOUNTS = "/proc/self/mountinfo"
-"""A line a mount (proc_pid_mountinfo(5)): its folder is the fifth field, type and source follow a hyphen."""
-
-ESCAPED = re.compile(r"\\([0-7]{3})")
-"""How the kernel writes spaces, tabs, line feeds and backslashes in a folder."""
-
-FUSE = "fuse"
-"""The type of mounts whose program names itself in the source at best."""
-
+ESCAPED = re.compile(r"\\([0-7]{3})")  # How the kernel writes spaces, tabs, line feeds and backslashes in a folder
+FUSE = "fuse"  # The type of mounts whose program names itself in the source at best
+# A source that is the name of a program, such as mountpoint-s3, and no path, bucket or host.
 PROGRAM = re.compile(r"[a-z][a-z0-9-]*")
-"""A source that is the name of a program, such as mountpoint-s3, and no path, bucket or host."""
 
 
 def file_system(path: str, table: str = MOUNTS) -> str:

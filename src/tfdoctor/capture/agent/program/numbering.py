@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..process.declared import TfDataset
 
+# Classes that make exactly one kernel, and the type of that kernel.
 TYPES = {
     "CacheDataset": "CacheDatasetV2",
     "_BatchDataset": "BatchDatasetV2",
@@ -37,14 +38,13 @@ TYPES = {
     "_TensorSliceDataset": "TensorSliceDataset",
     "_ZipDataset": "ZipDataset",
 }
-"""Classes that make exactly one kernel, and the type of that kernel."""
 
+# Classes that make one kernel, whose functions make more while the data flows.
 MAKERS = {
     "_FlatMapDataset": "FlatMapDataset",
     "_InterleaveDataset": "InterleaveDataset",
     "_ParallelInterleaveDataset": "ParallelInterleaveDatasetV4",
 }
-"""Classes that make one kernel, whose functions make more while the data flows."""
 
 
 class Numbering:

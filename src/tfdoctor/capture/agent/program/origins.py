@@ -15,22 +15,17 @@ if TYPE_CHECKING:
 
     Origin = tuple[str, str]  # the kind of the part, and its class or function
 
+# Where Keras 2 and 3 and tf_keras keep these parts; single files in old versions.
 PART = re.compile(r"keras[\\/](?:src[\\/])?(metrics|losses|optimizers|regularizers)[\\/]?")
-"""Where Keras 2 and 3 and tf_keras keep these parts; single files in old versions."""
 
 KINDS = {"metrics": "metric", "losses": "loss", "optimizers": "optimizer", "regularizers": "regularizer"}
 
+# Files of the classes that all parts of a kind share: they do not say which one it is.
 SHARED = re.compile(r"[\\/](metric|base_metric|reduction_metrics|loss|base_optimizer|optimizer)\.py$")
-"""Files of the classes that all parts of a kind share: they do not say which one it is."""
-
-CLIPPING = re.compile(r"clip", re.IGNORECASE)
-"""In the names of the optimizers' functions that clip gradients."""
-
-DEFINED = re.compile(r"(?:class|def) (\w+)")
-"""A definition of a module."""
-
+CLIPPING = re.compile(r"clip", re.IGNORECASE)  # In the names of the optimizers' functions that clip gradients
+DEFINED = re.compile(r"(?:class|def) (\w+)")  # A definition of a module
+# Classes that call a function, which says what it is.
 WRAPPERS = frozenset({"LossFunctionWrapper", "MeanMetricWrapper"})
-"""Classes that call a function, which says what it is."""
 
 _names: dict[tuple[str, int], str] = {}
 

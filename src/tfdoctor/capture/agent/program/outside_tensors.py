@@ -8,11 +8,9 @@ if TYPE_CHECKING:
 
     from ..process.declared import Foreign, Graph
 
+# Types of tensors that refer to something that changes: a variable, an iterator.
 HANDLES = frozenset({"resource", "variant"})
-"""Types of tensors that refer to something that changes: a variable, an iterator."""
-
-DEEPEST = 8
-"""Functions that contain each other, at most."""
+DEEPEST = 8  # Functions that contain each other, at most
 
 
 def held(graph: Graph) -> Iterator[tuple[Foreign, str]]:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     Inputs = dict[tuple[int, bool], Sequences]  # by the input's position and its side
 
 
-BATCHES = 4
-"""Batches that are looked at, before the window opens."""
+BATCHES = 4  # Batches that are looked at, before the window opens
 
 
 class SequenceLengths:

@@ -26,25 +26,21 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 
+# Without it the script has no TensorFlow; importing one at its end would be a crash of ours.
 CONTEXT = "tensorflow.python.eager.context"
-"""Without it the script has no TensorFlow; importing one at its end would be a crash of ours."""
-
+# When TensorFlow was imported at the latest: a file written later may not be what Python has read.
 STARTED = time.time()
-"""When TensorFlow was imported at the latest: a file written later may not be what Python has read."""
-
-DIGITS = 8
-"""Of the hash of a line; `tfdoctor.recording.program` has the same."""
-
-MOST_LINES = 10_000
-"""Lines of a file beyond which it is generated code: no finding is looked for in it by its text."""
+DIGITS = 8  # Of the hash of a line; `tfdoctor.recording.program` has the same
+MOST_LINES = 10_000  # Lines of a file beyond which it is generated code: no finding is looked for in it by its text
 
 GRAPHS = "graphs"
+# Why graphs are left out.
 TOO_MANY = (
     "{} of {} graphs, earlier ones of functions that were traced again, were not recorded, because that would have "
     "cost over 10 % of the run"
 )
-"""Why graphs are left out."""
 
+# What the user gave to fit, by the class of Keras's adapter for it.
 INPUTS = {
     "TFDatasetAdapter": "tf.data",
     "ArrayDataAdapter": "arrays",
@@ -53,7 +49,6 @@ INPUTS = {
     "TorchDataLoaderAdapter": "torch",
     "GrainDatasetAdapter": "grain",
 }
-"""What the user gave to fit, by the class of Keras's adapter for it."""
 
 
 class ProgramFile:

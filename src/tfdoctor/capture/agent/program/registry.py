@@ -41,27 +41,26 @@ if TYPE_CHECKING:
 
 
 GRAPHS = "tensorflow.python.framework.func_graph"
+# Where Layer lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before.
 LAYERS = (
     "keras.src.layers.layer",
     "tf_keras.src.engine.base_layer",
     "keras.src.engine.base_layer",
     "keras.engine.base_layer",
 )
-"""Where Layer lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before."""
 SCOPES = "keras.src.backend.tensorflow.core"
 OPTIMIZERS = "keras.src.optimizers.base_optimizer"
+# Where Metric lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before.
 METRICS = (
     "keras.src.metrics.metric",
     "tf_keras.src.metrics.base_metric",
     "keras.src.metrics.base_metric",
     "keras.metrics.base_metric",
 )
-"""Where Metric lives in Keras 3, in tf_keras, and in Keras 2 from 2.13 on and before."""
 DATASETS = "tensorflow.python.data.ops.dataset_ops"
 STRATEGIES = "tensorflow.python.distribute.distribute_lib"
 
-MOST = 20_000
-"""A script may make a dataset or a function every step: the dead are dropped from here on."""
+MOST = 20_000  # A script may make a dataset or a function every step: the dead are dropped from here on
 
 
 class Registry:

@@ -32,23 +32,16 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 64
-MOST_BYTES = 8_000_000
-"""Of one input: training waits meanwhile."""
-
+MOST_BYTES = 8_000_000  # Of one input: training waits meanwhile
+# Ranks of sequences: whole numbers (batch, time), or vectors of floats (batch, time, features).
 TOKENS, FEATURES = 2, 3
-"""Ranks of sequences: whole numbers (batch, time), or vectors of floats (batch, time, features)."""
-
+# Share of rows that end with a number, twice, from which it is taken for padding: the least that padding of a
+# quarter of the positions needs.
 PADDED = 0.25
-"""Share of rows that end with a number, twice, from which it is taken for padding: the least that padding of a
-quarter of the positions needs."""
-
+# Numbers that pad: of Keras and BERT, of RoBERTa, of masked labels, and of labels that losses in Hugging Face's
+# library ignore (huggingface.co/docs/transformers/pad_truncation). Any other may be data, as a counter's limit.
 PADS = frozenset((0, 1, -1, -100))
-"""Numbers that pad: of Keras and BERT, of RoBERTa, of masked labels, and of labels that losses in Hugging Face's
-library ignore (huggingface.co/docs/transformers/pad_truncation). Any other may be data, as a counter's limit."""
-
-
-NONE: Mapping[bool, int] = {}
-"""Nothing is known of padding."""
+NONE: Mapping[bool, int] = {}  # Nothing is known of padding
 
 
 def may_be_sequences(specs: Iterable[Foreign]) -> bool:

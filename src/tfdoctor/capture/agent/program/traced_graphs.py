@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from ..process.declared import ConcreteFunction, Graph
     from ..process.marks import Marks
 
+# How the names of operations begin that a GradientTape made while a function was traced.
 GRADIENTS = "gradient_tape/"
-"""How the names of operations begin that a GradientTape made while a function was traced."""
 
 
 def concrete(function: object) -> list[ConcreteFunction]:

@@ -22,22 +22,16 @@ if TYPE_CHECKING:
     from .row_lengths import Sequences
 
 VARIABLES = "tensorflow.python.ops.resource_variable_ops"
+# Where optimizers live in Keras 3, in tf_keras, and in Keras 2 from 2.11 on.
 OPTIMIZERS = (
     ("keras.src.optimizers.base_optimizer", "BaseOptimizer"),
     ("tf_keras.src.optimizers.optimizer", "_BaseOptimizer"),
     ("keras.src.optimizers.optimizer", "_BaseOptimizer"),
 )
-"""Where optimizers live in Keras 3, in tf_keras, and in Keras 2 from 2.11 on."""
 
-MOST_BYTES = 2**30
-"""Weights that are read; a larger model is not compared."""
-
-LOSSES = 20
-"""Steps whose losses are kept."""
-
-
-BATCHES = 8
-"""Batches of a loop whose examples are counted, before its steps are timed."""
+MOST_BYTES = 2**30  # Weights that are read; a larger model is not compared
+LOSSES = 20  # Steps whose losses are kept
+BATCHES = 8  # Batches of a loop whose examples are counted, before its steps are timed
 
 
 class BatchSizes(SequenceLengths):

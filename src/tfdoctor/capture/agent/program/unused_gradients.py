@@ -21,17 +21,13 @@ if TYPE_CHECKING:
     from ..process.stack import Line, Way
     from .eager_operations import Started
 
+# The call of a line whose operations are noted first, for earlier ones are slower, and how many are noted.
 FIRST, CALLS = 3, 2
-"""The call of a line whose operations are noted first, for earlier ones are slower, and how many are noted."""
-
+# Calls after which a gradient is used or gone: the next one begins before the script's names have its results.
 AFTER = 2
-"""Calls after which a gradient is used or gone: the next one begins before the script's names have its results."""
-
-NEEDED = FIRST + CALLS - 1 + AFTER
-"""Calls of a line after which the uses of its gradients are known."""
-
+NEEDED = FIRST + CALLS - 1 + AFTER  # Calls of a line after which the uses of its gradients are known
+# Lines that take gradients, variables and types of operations to tell.
 MOST_LINES, MOST_NAMES, MOST_TYPES = 16, 8, 5
-"""Lines that take gradients, variables and types of operations to tell."""
 
 NS_PER_MS = 1e6
 

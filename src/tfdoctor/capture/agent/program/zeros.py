@@ -19,23 +19,16 @@ if TYPE_CHECKING:
         diagonal: bool  # whether all of them are on the diagonal of a square matrix
 
 
-ROWS = 64
-"""Rows of a matrix to look at, evenly spread."""
-
+ROWS = 64  # Rows of a matrix to look at, evenly spread
+# Values of a matrix worth a look: a product with 256 x 256 takes some 0.01 ms; and the most, which an accelerator
+# has to copy.
 FEWEST, MOST = 65_536, 250_000_000
-"""Values of a matrix worth a look: a product with 256 x 256 takes some 0.01 ms; and the most, which
-an accelerator has to copy."""
-
-MOST_CONSTANT = 20_000_000
-"""Values of a constant in the graph to look at: reading one copies it."""
-
-WIDTHS = {"float32": 4, "float64": 8}
-"""Bytes of a value, of the types that Python reads."""
+MOST_CONSTANT = 20_000_000  # Values of a constant in the graph to look at: reading one copies it
+WIDTHS = {"float32": 4, "float64": 8}  # Bytes of a value, of the types that Python reads
 
 MOST_MATRICES = 32
 
-MATRIX = 2
-"""The rank of a matrix."""
+MATRIX = 2  # The rank of a matrix
 
 
 def describe(graph: Graph) -> list[MatrixZeros]:

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
 SHORTEST_S = 0.5
 
-GROWTH = 400
-"""A bucket is at most so small a part of the run so far: a week has some 3,000 of them."""
-
+GROWTH = 400  # A bucket is at most so small a part of the run so far: a week has some 3,000 of them
+# Bytes of the file after each of which buckets become twice as wide: a program of many calls fills 64 MB never.
 DOUBLES_EACH = 8_000_000
-"""Bytes of the file after each of which buckets become twice as wide: a program of many calls fills 64 MB never."""
 
 
 class Buckets:

@@ -18,24 +18,20 @@ if TYPE_CHECKING:
 
 LOAD, STORE = "LOAD", "STORE"
 
+# Instructions that read or assign one name.
 PLAIN = frozenset(
     f"{verb}_{kind}"
     for verb in (LOAD, STORE)
     for kind in ("FAST", "FAST_BORROW", "FAST_CHECK", "NAME", "GLOBAL", "DEREF")
 )
-"""Instructions that read or assign one name."""
 
+# From Python 3.13 on, one may do both for two names.
 PAIR = re.compile(r"(LOAD|STORE)_FAST(?:_BORROW)?_(LOAD|STORE)_FAST(?:_BORROW)?")
-"""From Python 3.13 on, one may do both for two names."""
-
+# Instructions between the arguments of a call and the call.
 SKIPPED = frozenset(("PRECALL", "KW_NAMES", "CACHE", "EXTENDED_ARG"))
-"""Instructions between the arguments of a call and the call."""
-
+# Calls that take the names of their keyword arguments from the stack.
 NAMED = frozenset(("CALL_KW", "CALL_FUNCTION_KW"))
-"""Calls that take the names of their keyword arguments from the stack."""
-
-UNPACKS = "CALL_FUNCTION_EX"
-"""A call with `*` or `**`, whose arguments the bytecode does not show."""
+UNPACKS = "CALL_FUNCTION_EX"  # A call with `*` or `**`, whose arguments the bytecode does not show
 
 
 @functools.lru_cache(maxsize=500)

@@ -21,15 +21,13 @@ if TYPE_CHECKING:
     # What was under way before a call, when it began, and the call itself:
     Enter = tuple[CallSite, int, CallSite]
 
-MOST_SPANS = 4000
-"""Calls that are told one by one; later ones only where they take long."""
+MOST_SPANS = 4000  # Calls that are told one by one; later ones only where they take long
 
 LONG_NS = 1_000_000_000
 
 MOST_LONG_SPANS = 20_000
 
-WITHIN_LOOP = (BETWEEN, STEP)
-"""Calls within which another one is no part of the step."""
+WITHIN_LOOP = (BETWEEN, STEP)  # Calls within which another one is no part of the step
 
 
 class CallTimes:

@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 
 MOST_TRACES = 5000
 
-OFTEN = 0.5
-"""Calls for each step from which they belong to it."""
-
-IN_A_ROW = 2
-"""Calls without a step between them that may belong to one."""
+OFTEN = 0.5  # Calls for each step from which they belong to it
+IN_A_ROW = 2  # Calls without a step between them that may belong to one
 
 
 class CallClock(FollowedThread):

@@ -19,23 +19,18 @@ if TYPE_CHECKING:
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
+# Share of the run that counting live objects may take: they are counted by type at the doubled time each.
 SHARE = 0.002
-"""Share of the run that counting live objects may take: they are counted by type at the doubled time each."""
-
-SETTLED_S = 15.0
-"""Before that a program imports and builds, and its objects say nothing."""
-
-GREW = 1.05
-"""Times Python's memory blocks from which live objects are worth counting, by type."""
+SETTLED_S = 15.0  # Before that a program imports and builds, and its objects say nothing
+GREW = 1.05  # Times Python's memory blocks from which live objects are worth counting, by type
 
 MOST_TYPES = 40
 
+# What counting takes for each block of Python's memory, until it has been done: measured 30 to 80 ns.
 OBJECT_S = 1e-7
-"""What counting takes for each block of Python's memory, until it has been done: measured 30 to 80 ns."""
-
+# A counter is read again after so many times its own CPU time, 0.02 % of the run: the heap may be of many GB, and
+# the files many thousands.
 PACE = 5000
-"""A counter is read again after so many times its own CPU time, 0.02 % of the run: the heap may be of many GB, and
-the files many thousands."""
 
 TENSORFLOW = "tensorflow.python.eager.context"
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     # A thread, whether it has trained, what it was in, and when another one was followed instead:
     Lent = tuple[int, bool, CallSite, int]
 
+# How often a thread that trains looks whether the followed one waits: looking takes as long as a short step.
 MOVES_NS = 100_000_000
-"""How often a thread that trains looks whether the followed one waits: looking takes as long as a short step."""
 
 
 class FollowedThread(CallTimes):

@@ -8,14 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-MOST_BYTES = 60_000_000
-"""The file of a week stays below: afterwards only buckets and the end are written."""
+MOST_BYTES = 60_000_000  # The file of a week stays below: afterwards only buckets and the end are written
 
 ALWAYS = ("bucket", "end", "dropped", "process")
 
 
-MOST_WAITING = 2_000_000
-"""Bytes that wait for a full disk to have room again; what comes then is lost."""
+MOST_WAITING = 2_000_000  # Bytes that wait for a full disk to have room again; what comes then is lost
 
 
 class LogFile:

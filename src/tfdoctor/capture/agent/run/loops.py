@@ -16,21 +16,19 @@ if TYPE_CHECKING:
 
 JUMPS = frozenset(dis.hasjrel + dis.hasjabs)
 
+# Instructions that the next one in a function's code never follows.
 ENDS = frozenset(
     (
         *("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE"),
         *("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"),
     )
 )
-"""Instructions that the next one in a function's code never follows."""
 
+# Instructions between one that makes the iterator of a loop and the loop: of `for n, x in enumerate(data)`.
 ITERATES = frozenset(
     ("GET_ITER", "CALL", "CALL_KW", "CALL_FUNCTION", "CALL_METHOD", "PRECALL", "CACHE", "EXTENDED_ARG")
 )
-"""Instructions between one that makes the iterator of a loop and the loop: of `for n, x in enumerate(data)`."""
-
-WAITS = "JUMP_BACKWARD_NO_INTERRUPT"
-"""How `await` and `yield from` go round: no loop of the user's."""
+WAITS = "JUMP_BACKWARD_NO_INTERRUPT"  # How `await` and `yield from` go round: no loop of the user's
 
 
 def loops(code: CodeType) -> list[Loop]:
@@ -142,8 +140,8 @@ def _length(loop: Loop) -> int:
     return sum(end - first for first, end in loop)
 
 
+# Packages that call a function of the user's again and again, for each row or element.
 APPLIES = ("pandas.", "numpy.", "concurrent.futures.")
-"""Packages that call a function of the user's again and again, for each row or element."""
 
 
 def repeats(frame: FrameType | None) -> bool | None:

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-OFTEN_S, FIRST_S = 0.02, 10.0
-"""Time between two samples in the first seconds: a run of ten seconds gets some 300."""
-
-USUAL_S = 0.05
-"""Time between two samples afterwards."""
-
+OFTEN_S, FIRST_S = 0.02, 10.0  # Time between two samples in the first seconds: a run of ten seconds gets some 300
+USUAL_S = 0.05  # Time between two samples afterwards
+# Beyond the budget, a sample is followed by so many times its own CPU time of rest: 0.25 % of one core.
 AT_MOST = 400
-"""Beyond the budget, a sample is followed by so many times its own CPU time of rest: 0.25 % of one core."""
-
+# The longest rest in the first seconds, and how much longer a rest may be than the one before it. A sample stands
+# for the time since the one before: a slow one, as where Python collects garbage in it (60 ms of CPU while
+# TensorFlow is imported), must not hide the 24 s after it.
 FIRST_REST_S, GROWTH = 0.25, 1.5
-"""The longest rest in the first seconds, and how much longer a rest may be than the one before it. A sample stands
-for the time since the one before: a slow one, as where Python collects garbage in it (60 ms of CPU while TensorFlow
-is imported), must not hide the 24 s after it."""
-
-BUDGET = 0.0035
-"""Share of the run that the thread and the hooks may take together; the limit is 0.5 %."""
-
+BUDGET = 0.0035  # Share of the run that the thread and the hooks may take together; the limit is 0.5 %
+# What the hooks take of a step that repeats: 3 us and 0.2 % of it, up to 25 us. Between real steps, 5 to 6 us were
+# measured where these take 1.3 ms, and 20 to 25 us where they take 8 ms and use much memory, which empties the
+# processor's caches (`benchmarks/run_overhead.py`).
 STEP_S, SHARE, MOST_STEP_S = 3e-6, 0.002, 2.5e-5
-"""What the hooks take of a step that repeats: 3 us and 0.2 % of it, up to 25 us. Between real steps, 5 to 6 us were
-measured where these take 1.3 ms, and 20 to 25 us where they take 8 ms and use much memory, which empties the
-processor's caches (`benchmarks/run_overhead.py`)."""
-
+# A run is taken to be so much older than it is: at first all stacks are new, and reading one takes longer.
 LENT_S = 1.0
-"""A run is taken to be so much older than it is: at first all stacks are new, and reading one takes longer."""
-
+# Time between two samples where the hooks alone take the budget, in steps of 2 ms and less: it grows with the run,
+# which has so many samples nevertheless.
 LONGEST_S, LATER_S, FEWEST = 0.08, 1.0, 400
-"""Time between two samples where the hooks alone take the budget, in steps of 2 ms and less: it grows with the run,
-which has so many samples nevertheless."""
 
 
 class SamplePace:

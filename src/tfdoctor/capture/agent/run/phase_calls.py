@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .call_times import Enter
     from .clock import CallClock
 
+# Functions that are one phase of the run: the class that has them, "" a module; their name, and their kind.
 CALLS = {
     "keras.src.trainers.trainer": (("Trainer", "compile", kinds.COMPILE),),
     "keras.src.saving.saving_api": (
@@ -57,8 +58,8 @@ CALLS = {
         )
     },
 }
-"""Functions that are one phase of the run: the class that has them, "" a module; their name, and their kind."""
 
+# Functions of models.
 TRAINERS = {
     "fit": kinds.FIT,
     "evaluate": kinds.EVALUATE,
@@ -66,24 +67,19 @@ TRAINERS = {
     "test_on_batch": kinds.EVALUATE,
     "predict_on_batch": kinds.PREDICT,
 }
-"""Functions of models."""
 
+# Backends of Keras whose steps are not recorded, and the classes of their models.
 OTHER_BACKENDS = {
     "jax": "JAXTrainer",
     "torch": "TorchTrainer",
     "numpy": "NumpyTrainer",
     "openvino": "OpenVINOTrainer",
 }
-"""Backends of Keras whose steps are not recorded, and the classes of their models."""
 
-ADAPT = ("data", "batch_size", "steps")
-"""Parameters of a layer's adapt."""
-
-INFINITE = -1
-"""The cardinality of a dataset that has no end."""
-
+ADAPT = ("data", "batch_size", "steps")  # Parameters of a layer's adapt
+INFINITE = -1  # The cardinality of a dataset that has no end
+# The same of Keras 2, whose models have them themselves.
 OLD_MODELS = {"compile": kinds.COMPILE, "save": kinds.SAVE, "save_weights": kinds.SAVE, "load_weights": kinds.BUILD}
-"""The same of Keras 2, whose models have them themselves."""
 
 CALLBACKS = (
     "keras.src.callbacks.callback_list",
@@ -92,8 +88,7 @@ CALLBACKS = (
     "keras.callbacks",
 )
 
-KERAS_BATCH = 32
-"""Examples of a batch where Keras is not told."""
+KERAS_BATCH = 32  # Examples of a batch where Keras is not told
 
 
 class PhaseCalls:

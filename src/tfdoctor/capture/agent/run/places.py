@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     Key = tuple[str, "Line | None", str, "int | None"]
 
-MOST = 5000
-"""Places that are told apart; later ones are those of the call around them."""
+MOST = 5000  # Places that are told apart; later ones are those of the call around them
 
 
 class CallSite:

@@ -13,12 +13,10 @@ if TYPE_CHECKING:
 
     from ..process.stack import Line
 
-START_TIME = 19
-"""Where /proc/PID/stat has the start of the process, after its name: field 22."""
-
+START_TIME = 19  # Where /proc/PID/stat has the start of the process, after its name: field 22
+# Characters of an exception's message that are kept: TensorFlow first names the operation and its whole stack, and
+# at the end says what was wrong.
 BEGIN, END = 200, 800
-"""Characters of an exception's message that are kept: TensorFlow first names the operation and its whole stack, and
-at the end says what was wrong."""
 
 
 def started_ns() -> int | None:

@@ -18,17 +18,12 @@ if TYPE_CHECKING:
 
     from ..process.journal import Journal
 
+# How often to write, and after the first minute: what a killed run did up to its last second is there.
 WRITE_S, LATER_S, LATER_FROM_S = 0.5, 0.95, 60.0
-"""How often to write, and after the first minute: what a killed run did up to its last second is there."""
-
+# Writing is followed by so many times its own CPU time without, 0.1 % of one core, but not by more than this.
 WRITE_AT_MOST, LATEST_S = 1000, 1.0
-"""Writing is followed by so many times its own CPU time without, 0.1 % of one core, but not by more than this."""
-
-PATIENCE_S = 0.5
-"""How long a fork waits for the thread to end: it samples for less than a ms, and writes for a few."""
-
-LAST_S = 5.0
-"""How long the end waits for that: a disk may be slow, and what was not written would be lost."""
+PATIENCE_S = 0.5  # How long a fork waits for the thread to end: it samples for less than a ms, and writes for a few
+LAST_S = 5.0  # How long the end waits for that: a disk may be slow, and what was not written would be lost
 
 
 class RunRecorder:
@@ -239,5 +234,4 @@ class RunRecorder:
         self._renew()
 
 
-GONE_S = 0.0002
-"""What the system needs to remove a thread that has ended."""
+GONE_S = 0.0002  # What the system needs to remove a thread that has ended

@@ -31,23 +31,14 @@ if TYPE_CHECKING:
     # One that is over: when it began, when the function that trains did, and when it ended.
     Noted = tuple["Repeated", int, int, int]
 
+# How long steps may wait to be accounted for: what a killed run did up to its last second is there.
 WAIT_NS = 100_000_000
-"""How long steps may wait to be accounted for: what a killed run did up to its last second is there."""
-
-MOST_WAITING = 64
-"""How many steps may wait: together each takes a tenth of what it takes alone."""
-
-MOST = 200
-"""Calls that are known; where there are more, they are learned anew."""
-
-SURE = 16
-"""Calls in a row that must run the same graph before any is noted briefly."""
-
+MOST_WAITING = 64  # How many steps may wait: together each takes a tenth of what it takes alone
+MOST = 200  # Calls that are known; where there are more, they are learned anew
+SURE = 16  # Calls in a row that must run the same graph before any is noted briefly
+# Calls that are noted briefly after one in full: every 13th is, which is no usual period of what a loop does.
 BRIEF = 12
-"""Calls that are noted briefly after one in full: every 13th is, which is no usual period of what a loop does."""
-
-DEEPEST = 8
-"""Frames from a call of TensorFlow's to the user's line, as far as they are compared."""
+DEEPEST = 8  # Frames from a call of TensorFlow's to the user's line, as far as they are compared
 
 
 class Repeated:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from .places import CallSite
     from .repeated import Opened, RepeatedSteps
 
+# How often another thread tries to read the times, every 0.1 ms: a switch that takes longer was interrupted.
 TRIES = 100
-"""How often another thread tries to read the times, every 0.1 ms: a switch that takes longer was interrupted."""
 
 
 def snapshot(clock: ClockState, repeats: RepeatedSteps) -> tuple[dict[CallSite, int], int]:

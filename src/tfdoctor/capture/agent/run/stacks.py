@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     # The number of the call under way, what was seen, and when:
     Key = tuple[int, object, Times]
 
+# Frames of the ways through the program that are remembered, 16 MB at most; to read a way anew takes 0.1 ms.
 MOST_FRAMES = 200_000
-"""Frames of the ways through the program that are remembered, 16 MB at most; to read a way anew takes 0.1 ms."""
-
-MOST_STACKS = 4000
-"""Stacks that the file tells apart; of later ones the line and the call, and then the call alone."""
+MOST_STACKS = 4000  # Stacks that the file tells apart; of later ones the line and the call, and then the call alone
 
 
 class SampledStack:

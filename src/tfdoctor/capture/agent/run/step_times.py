@@ -11,20 +11,12 @@ if TYPE_CHECKING:
 
     from .places import CallSite
 
-MOST = 100_000
-"""Calls whose time is told one by one."""
-
-WAITING = 50_000
-"""Calls, or groups of them, that may wait for the thread that writes; it comes once a second."""
-
-REMEMBERED, RENEWED = 101, 16
-"""Calls by which the usual one is known, and after how many it is computed anew."""
-
-LONG = 1.5
-"""Times the usual call from which one is told with its number: cause and time belong together."""
-
+MOST = 100_000  # Calls whose time is told one by one
+WAITING = 50_000  # Calls, or groups of them, that may wait for the thread that writes; it comes once a second
+REMEMBERED, RENEWED = 101, 16  # Calls by which the usual one is known, and after how many it is computed anew
+LONG = 1.5  # Times the usual call from which one is told with its number: cause and time belong together
+# What such a call takes at least beyond the usual one: other programs delay every short step by as much.
 LEAST_NS = 2_000_000
-"""What such a call takes at least beyond the usual one: other programs delay every short step by as much."""
 
 MOST_LONG = 2000
 

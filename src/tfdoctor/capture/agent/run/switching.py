@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
+# The interval of Python, and while one thread of the script runs alone: what a sample may be late by.
 USUAL_S, SHORT_S = 0.005, 0.0005
-"""The interval of Python, and while one thread of the script runs alone: what a sample may be late by."""
 
 
 class SwitchInterval:

@@ -29,23 +29,12 @@ if TYPE_CHECKING:
         at: Line | None
 
 
-MOST_NUMBERED = 50
-"""Traces at a place that are told with the Python numbers that the function got."""
-
-MOST = 8
-"""Numbers of a call that are told."""
-
-SHOWN = 24
-"""Characters of a value."""
-
-MOST_BITS = 64
-"""Bits of a number that is told in decimal digits: for very large ones Python refuses to."""
-
-MOST_WRAPPERS = 10
-"""Wrappers around a function: a chain of them may be a circle."""
-
-PLAIN = frozenset((bool, int, float, str))
-"""Types that are part of a graph; a number of NumPy becomes a tensor."""
+MOST_NUMBERED = 50  # Traces at a place that are told with the Python numbers that the function got
+MOST = 8  # Numbers of a call that are told
+SHOWN = 24  # Characters of a value
+MOST_BITS = 64  # Bits of a number that is told in decimal digits: for very large ones Python refuses to
+MOST_WRAPPERS = 10  # Wrappers around a function: a chain of them may be a circle
+PLAIN = frozenset((bool, int, float, str))  # Types that are part of a graph; a number of NumPy becomes a tensor
 
 
 class TracedArguments:

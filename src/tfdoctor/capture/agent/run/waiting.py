@@ -11,15 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import FrameType
 
-IDLE = 0.1
-"""Share of a core below which neither a thread nor the process works."""
-
+IDLE = 0.1  # Share of a core below which neither a thread nor the process works
+# Ends of the files in which the innermost frame of a thread is that waits: in Python's locks, events and queues, as
+# an idle one of a pool, or in a loop of asyncio's.
 WAITING = (threading.__file__, "concurrent/futures/thread.py", "/selectors.py")
-"""Ends of the files in which the innermost frame of a thread is that waits: in Python's locks, events and queues,
-as an idle one of a pool, or in a loop of asyncio's."""
-
-SLEEP = "time.sleep"
-"""What a line calls that looks again and again whether another thread is done."""
+SLEEP = "time.sleep"  # What a line calls that looks again and again whether another thread is done
 
 
 def waits(thread: int | None, frames: Mapping[int, FrameType]) -> bool:

@@ -12,11 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
-IMPORT_SYSTEM = "<frozen importlib"
-"""How the files of Python's import system are called."""
+IMPORT_SYSTEM = "<frozen importlib"  # How the files of Python's import system are called
 
 KERAS = r"^(tf_keras|keras)(\.src)?\."
 
+# Kinds of work, in the order in which they count: modules, and the functions in them; None are all.
 WORK = (
     (WEIGHTS, re.compile(KERAS + r"engine\.training_utils$"), frozenset(("handle_partial_sample_weights",))),
     (
@@ -62,11 +62,10 @@ WORK = (
     (TRACING, re.compile(r"^tensorflow\.python\.framework\.func_graph$"), None),
     (MODEL, re.compile(KERAS + r"(layers\.layer|engine\.base_layer)$"), frozenset(("__call__",))),
 )
-"""Kinds of work, in the order in which they count: modules, and the functions in them; None are all."""
 
 
+# The calls of models and layers.
 MODEL_CALLS = next((modules, names) for kind, modules, names in WORK if kind == MODEL)
-"""The calls of models and layers."""
 
 
 def calls_model(frame: FrameType | None) -> FrameType | None:

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from .captures import Capture
     from .tracing import Tracing
 
-MOST_CAPTURES = 4
-"""Every window disturbs the run for a moment; a run of many short fits gets no more of them."""
+MOST_CAPTURES = 4  # Every window disturbs the run for a moment; a run of many short fits gets no more of them
 
 
 def choose(window: Tracing, capture: Capture, *, complete: bool) -> None:

@@ -39,14 +39,9 @@ if TYPE_CHECKING:
         arguments: list[Argument]
 
 
-MOST_LEAVES = 64
-"""Arrays of a nested structure to look at: one of thousands would take longer than the call."""
-
-DEEPEST = 4
-"""Levels of a nested structure to look into."""
-
-COMPARED = 4096
-"""Elements of an array that are compared, evenly spread: 10 to 20 microseconds, however large it is."""
+MOST_LEAVES = 64  # Arrays of a nested structure to look at: one of thousands would take longer than the call
+DEEPEST = 4  # Levels of a nested structure to look into
+COMPARED = 4096  # Elements of an array that are compared, evenly spread: 10 to 20 microseconds, however large it is
 
 
 class CallArguments:

@@ -34,16 +34,13 @@ if TYPE_CHECKING:
 
 TRACES = os.path.join("plugins", "profile", "*", "*.xplane.pb")
 
-OURS, USERS = "tfdoctor", "user"
-"""Whose profiler recorded a window."""
-
-IDLE_S = 10.0
-"""A loop that has not stepped for so long, and for so many of its longest steps, was left."""
+OURS, USERS = "tfdoctor", "user"  # Whose profiler recorded a window
+IDLE_S = 10.0  # A loop that has not stepped for so long, and for so many of its longest steps, was left
 
 IDLE_STEPS = 10
 
+# What all threads of the process have read since it began, as Linux counts it; files, pipes and sockets alike.
 COUNTERS = "/proc/self/io"
-"""What all threads of the process have read since it began, as Linux counts it; files, pipes and sockets alike."""
 
 
 class Capture:

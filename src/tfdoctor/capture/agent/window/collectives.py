@@ -23,21 +23,15 @@ if TYPE_CHECKING:
 
 CONTEXT = "tensorflow.python.eager.context"
 LIBRARY = "libtensorflow_framework.so"
+# How its name in the library ends; the namespace before differs between versions.
 NUMBERING = b"15TraceMeRecorder13NewActivityIdEv\0"
-"""How its name in the library ends; the namespace before differs between versions."""
-
+# Returns what `pthread_setconcurrency` has set, which has no effect on Linux and is 0 without it.
 RETURNS_0 = "pthread_getconcurrency"
-"""Returns what `pthread_setconcurrency` has set, which has no effect on Linux and is 0 without it."""
-
-STRTAB, SYMTAB, STRSZ, JMPREL, PLTRELSZ = 5, 6, 10, 23, 2
-"""Tags of the dynamic section (elf.h)."""
-
-LOAD, DYNAMIC = 1, 2
-"""Types of program headers: a part of the file in memory, and the dynamic section."""
-
+STRTAB, SYMTAB, STRSZ, JMPREL, PLTRELSZ = 5, 6, 10, 23, 2  # Tags of the dynamic section (elf.h)
+LOAD, DYNAMIC = 1, 2  # Types of program headers: a part of the file in memory, and the dynamic section
+# A program header of a 64-bit library: type, flags, offset, address, physical address, size in the file and in
+# memory, alignment.
 HEADER = "<IIQQQQQQ"
-"""A program header of a 64-bit library: type, flags, offset, address, physical address, size in the file and
-in memory, alignment."""
 
 
 class UnsafeError(RuntimeError):

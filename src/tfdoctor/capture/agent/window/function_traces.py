@@ -34,18 +34,10 @@ if TYPE_CHECKING:
         call_ms: float | None  # median of the others that came last
 
 
-FEWEST = 3
-"""Calls that trace a function before it is worth a record: the second is often a last, smaller batch."""
-
-MOST_CALLS = 64
-"""Traced calls whose numbers are kept, of those that came last."""
-
-MOST_FUNCTIONS = 1000
-"""Functions to follow: a script may make one in every step."""
-
-
-REMEMBERED = 256
-"""Calls without a trace whose times are kept."""
+FEWEST = 3  # Calls that trace a function before it is worth a record: the second is often a last, smaller batch
+MOST_CALLS = 64  # Traced calls whose numbers are kept, of those that came last
+MOST_FUNCTIONS = 1000  # Functions to follow: a script may make one in every step
+REMEMBERED = 256  # Calls without a trace whose times are kept
 
 
 class Calls:

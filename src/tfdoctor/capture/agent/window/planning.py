@@ -14,17 +14,10 @@ if TYPE_CHECKING:
     from .steps import StepCounter
     from .tracing import Tracing
 
-COST = "cost"
-"""The reason of a window that has cost as much as it may."""
-
-FIRST_LOOK = 2
-"""Calls of a window after which its cost is looked at for the first time."""
-
-MOST_SAMPLED = 5
-"""After the window, at most so many times its steps are sampled: very short steps give few samples."""
-
-MANY_ROUNDS = 3
-"""A fit that is entered so often is itself inside a loop, and the window may outlast it."""
+COST = "cost"  # The reason of a window that has cost as much as it may
+FIRST_LOOK = 2  # Calls of a window after which its cost is looked at for the first time
+MOST_SAMPLED = 5  # After the window, at most so many times its steps are sampled: very short steps give few samples
+MANY_ROUNDS = 3  # A fit that is entered so often is itself inside a loop, and the window may outlast it
 
 
 def planned(window: Tracing, k: int) -> int:

@@ -45,33 +45,26 @@ if TYPE_CHECKING:
     # What the stack shows, the callback that runs, and whether within a call that trains.
     Place = tuple[Stack, str | None, bool]
 
-EVERY_S = 0.002
-"""The least mean time between two samples: where they hurry, 20 steps of 4 ms get about 40."""
-
+EVERY_S = 0.002  # The least mean time between two samples: where they hurry, 20 steps of 4 ms get about 40
+# A sample is followed by so many times its own duration of rest: 0.2 % of one core. Steps that use all cores take
+# two to three times the sample's duration longer.
 AT_MOST = 500
-"""A sample is followed by so many times its own duration of rest: 0.2 % of one core. Steps that use all cores take
-two to three times the sample's duration longer."""
-
+# Samples that come without that rest, where nothing is measured or the loop ends with the window: a window of 20
+# short steps has some ten otherwise, too few to name a line. A sample takes 0.02 to 0.06 ms.
 ENOUGH = 75
-"""Samples that come without that rest, where nothing is measured or the loop ends with the window: a window of
-20 short steps has some ten otherwise, too few to name a line. A sample takes 0.02 to 0.06 ms."""
-
-LONGEST_S = 0.5
-"""Time for such samples after the window: no thread may get Python's lock often enough."""
-
+LONGEST_S = 0.5  # Time for such samples after the window: no thread may get Python's lock often enough
+# Python hands over after 5 ms otherwise: work shorter than that would be seen only where it ends, in the next call
+# that waits for TensorFlow. Python is interrupted no more often by this, for only samples ask for it.
 SWITCH_S = 0.0001
-"""Python hands over after 5 ms otherwise: work shorter than that would be seen only where it ends, in the next
-call that waits for TensorFlow. Python is interrupted no more often by this, for only samples ask for it."""
 
 USUAL_SWITCH_S = 0.005
 
 MOST_PLACES, MOST_WRITTEN = 1000, 200
 
+# Other threads that a sample reads: a known stack of 25 frames takes 4 to 5 microseconds (measured).
 MOST_THREADS = 32
-"""Other threads that a sample reads: a known stack of 25 frames takes 4 to 5 microseconds (measured)."""
-
+# A thread that is ready for a window and waits for so many rests ends, and the window starts another.
 IDLE_RESTS = 100
-"""A thread that is ready for a window and waits for so many rests ends, and the window starts another."""
 
 
 class Pace:

@@ -44,21 +44,13 @@ if TYPE_CHECKING:
             """End the script after the traced window, as --stop-after asks."""
 
 
-NEVER = sys.maxsize
-"""The step at which a resting source asks the window again."""
-
-REMEMBERED = 1000
-"""Untraced calls whose time is kept, for the report to say what profiling costs."""
-
+NEVER = sys.maxsize  # The step at which a resting source asks the window again
+REMEMBERED = 1000  # Untraced calls whose time is kept, for the report to say what profiling costs
+# Untraced steps of at least so many times the median are told one by one, at most so many: the first steps of
+# epochs, which a short window does not hold.
 LONG, LONGEST = 2, 40
-"""Untraced steps of at least so many times the median are told one by one, at most so many: the first steps of
-epochs, which a short window does not hold."""
-
-AHEAD = 2
-"""So many calls before a window may open, it is announced: what is learnt from calls is learnt there."""
-
-ROUNDS = 2
-"""How often a call must have come before it is taken for one that recurs."""
+AHEAD = 2  # So many calls before a window may open, it is announced: what is learnt from calls is learnt there
+ROUNDS = 2  # How often a call must have come before it is taken for one that recurs
 
 
 class StepKind(str, enum.Enum):  # noqa: UP042  # Python 3.9 has no StrEnum
@@ -75,11 +67,10 @@ class StepKind(str, enum.Enum):  # noqa: UP042  # Python 3.9 has no StrEnum
     __hash__ = str.__hash__  # that of an enum is slow, and each step looks its source up
 
 
+# Sources that see where a step begins and not where the loop ends: the last step has no end.
 OPEN_ENDED = frozenset((StepKind.FUNCTION, StepKind.GRADIENT))
-"""Sources that see where a step begins and not where the loop ends: the last step has no end."""
-
+# Sources that are single calls: several of them may make up one round of the user's loop.
 TAKING_TURNS = OPEN_ENDED | {StepKind.BATCH, StepKind.SESSION}
-"""Sources that are single calls: several of them may make up one round of the user's loop."""
 
 
 class Marking:

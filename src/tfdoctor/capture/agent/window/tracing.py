@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from .profiler import ProfilerApi, Session
     from .steps import StepCounter
 
-AFTERWARDS = 200
-"""Steps to count after the window, for how long they take untraced; then the hooks rest."""
+AFTERWARDS = 200  # Steps to count after the window, for how long they take untraced; then the hooks rest
 
 
 class State(str, enum.Enum):  # noqa: UP042  # Python 3.9 has no StrEnum
@@ -37,15 +36,11 @@ class State(str, enum.Enum):  # noqa: UP042  # Python 3.9 has no StrEnum
     DONE = "done"  # nothing more is traced
 
 
+# In Python 3.11, to read a member of an enumeration calls Python; each step asks for some.
 WAITING, OPEN, SAMPLING, DONE = State
-"""In Python 3.11, to read a member of an enumeration calls Python; each step asks for some."""
-
-
+# The states that may follow one; with the next recording, all begins at WAITING.
 FOLLOWING = {WAITING: (OPEN, DONE), OPEN: (SAMPLING, WAITING, DONE), SAMPLING: (WAITING, DONE), DONE: (DONE,)}
-"""The states that may follow one; with the next recording, all begins at WAITING."""
-
-PROFILED = (OPEN, SAMPLING)
-"""The states in which a profiler runs."""
+PROFILED = (OPEN, SAMPLING)  # The states in which a profiler runs
 
 
 class NoWork:

@@ -15,8 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .tracing import Tracing
 
-COMPLETE = ("steps", "time")
-"""Reasons of a window that has got what it was opened for."""
+COMPLETE = ("steps", "time")  # Reasons of a window that has got what it was opened for
 
 
 def close(window: Tracing, reason: str, reached: int | None = None) -> None:

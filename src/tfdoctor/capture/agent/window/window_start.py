@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from .steps import StepCounter
     from .tracing import Tracing
 
-MOST_REFUSALS = 5
-"""How often to ask again for a profiler that somebody else has."""
+MOST_REFUSALS = 5  # How often to ask again for a profiler that somebody else has
 
 USERS_OWN = "the steps that could be traced had a profiler of the script's own, such as RunOptions.FULL_TRACE"
 

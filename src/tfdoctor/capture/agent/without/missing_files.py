@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     Answer = Callable[[Sequence[Foreign], Callable[..., object]], object]
 
-_saved: dict[str | None, object] = {}
-"""What was to be saved last, by path."""
+_saved: dict[str | None, object] = {}  # What was to be saved last, by path
 
 
 def remember(path: str | None, what: Sequence[object]) -> None:

@@ -25,20 +25,12 @@ if TYPE_CHECKING:
     from ..process.imports import Hooks
     from .taken_out import TakenOut
 
+# Batches that are kept, and about the bytes that they may take: several, so that their shapes vary as usual.
 BATCHES, MOST_BYTES = 8, 2**28
-"""Batches that are kept, and about the bytes that they may take: several, so that their shapes vary as usual."""
-
-UNKNOWN_ROWS = 32
-"""What stands for a dimension that is not known before a batch is there."""
-
-KEPT = "_tfdoctor_ready"
-"""Attribute of a dataset: the one with ready batches, for a loop is known by its dataset."""
-
-INFINITE, UNKNOWN = -1, -2
-"""Cardinalities of tf.data."""
-
-DEEPEST = 12
-"""Frames between the iteration of a dataset and what counts its batches."""
+UNKNOWN_ROWS = 32  # What stands for a dimension that is not known before a batch is there
+KEPT = "_tfdoctor_ready"  # Attribute of a dataset: the one with ready batches, for a loop is known by its dataset
+INFINITE, UNKNOWN = -1, -2  # Cardinalities of tf.data
+DEEPEST = 12  # Frames between the iteration of a dataset and what counts its batches
 
 
 def hooks(out: TakenOut) -> Hooks:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..process.imports import Hooks
     from .taken_out import TakenOut
 
+# Functions that write, by module and class; "" is the module itself.
 SAVES = {
     "keras.src.saving.saving_api": (("", "save_model"), ("", "save_weights")),
     "tensorflow.python.checkpoint.checkpoint": (("Checkpoint", "save"), ("Checkpoint", "write")),
@@ -26,7 +27,6 @@ SAVES = {
     "tensorflow.python.training.saver": (("Saver", "save"),),
     **dict.fromkeys(KERAS_2, (("Model", "save"), ("Model", "save_weights"))),
 }
-"""Functions that write, by module and class; "" is the module itself."""
 
 
 def hooks(out: TakenOut) -> Hooks:

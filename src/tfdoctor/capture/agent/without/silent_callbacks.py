@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ..process.imports import Hooks
     from .taken_out import TakenOut
 
+# Modules that have CallbackList: of Keras 3, of tf_keras, and of Keras 2.
 LISTS = ("keras.src.callbacks.callback_list", "tf_keras.src.callbacks", "keras.src.callbacks", "keras.callbacks")
-"""Modules that have CallbackList: of Keras 3, of tf_keras, and of Keras 2."""
 
 WHAT = ("epoch", "batch", "train_batch", "test_batch", "predict_batch", "test", "predict")
+# Functions that are replaced. `on_train_begin` stays: it sets the attributes that scripts read after fit.
 WORK = ("on_train_end", *(f"on_{what}_{when}" for what in WHAT for when in ("begin", "end")))
-"""Functions that are replaced. `on_train_begin` stays: it sets the attributes that scripts read after fit."""
 
 
 def hooks(out: TakenOut) -> Hooks:

@@ -15,22 +15,16 @@ if TYPE_CHECKING:
     from .frames import At
     from .source import UserSource
 
+# Calls that train whose loops are read; more have the same loops, or are made by a library for each model.
 MOST_CALLS = 50
-"""Calls that train whose loops are read; more have the same loops, or are made by a library for each model."""
-
-MOST_TOLD = 20
-"""Statements that are told of a run."""
-
+MOST_TOLD = 20  # Statements that are told of a run
+# Bytes of a file that is read: some 1,700 lines, which take 35 ms once; a script of 100 lines takes 2 ms.
 MOST_BYTES = 60_000
-"""Bytes of a file that is read: some 1,700 lines, which take 35 ms once; a script of 100 lines takes 2 ms."""
-
+# CPU time after which nothing more is read. A collection of all of Python's garbage may fall into it, which takes
+# 0.15 s with TensorFlow's objects (measured).
 MOST_S = 0.3
-"""CPU time after which nothing more is read. A collection of all of Python's garbage may fall into it, which takes
-0.15 s with TensorFlow's objects (measured)."""
-
-
+# Functions that are expressions: they hold no statements.
 WITHIN = frozenset(["<lambda>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"])
-"""Functions that are expressions: they hold no statements."""
 
 
 class NotedCall:

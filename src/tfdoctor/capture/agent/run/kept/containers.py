@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
 LIST, DICT, SET = "list", "dict", "set"
 
+# Functions that make a container, and its kind.
 MADE = {"list": LIST, "deque": LIST, "set": SET, "dict": DICT, "OrderedDict": DICT, "defaultdict": DICT}
-"""Functions that make a container, and its kind."""
 
 LITERALS = (((ast.List, ast.ListComp), LIST), ((ast.Dict, ast.DictComp), DICT), ((ast.Set, ast.SetComp), SET))
 
 MAKERS = frozenset(["__init__", "__post_init__"])
 
-MAXLEN = 2
-"""Positional arguments of a deque that has a longest length."""
+MAXLEN = 2  # Positional arguments of a deque that has a longest length
 
 
 class Containers:

@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from .frames import At
     from .source import UserSource
 
-PASSES = 2
-"""How often assignments are gone through: a name may get what a later line of the loop made."""
-
+PASSES = 2  # How often assignments are gone through: a name may get what a later line of the loop made
+# Functions that get the result of the call that trains, on the same line.
 WRAPS = frozenset(
     (*("append", "add", "bool", "enumerate", "extend", "float", "insert"), *("int", "print", "round", "str", "zip"))
 )
-"""Functions that get the result of the call that trains, on the same line."""
 
 
 class KnownNames:

@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
     Added = tuple[ast.expr, ast.expr, str]
 
+# Methods that add to a container: which argument they add, and what kind of container has them.
 ADDS = {"append": (0, LIST), "appendleft": (0, LIST), "extend": (0, LIST), "insert": (1, LIST), "add": (0, SET)}
-"""Methods that add to a container: which argument they add, and what kind of container has them."""
-
-LONGEST = 60
-"""Characters of an expression that are told."""
+LONGEST = 60  # Characters of an expression that are told
 
 
 def keeping(frames: Sequence[At], *, fits: bool, direct: bool) -> Iterator[dict[str, object]]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
+# Methods that take something out of a container.
 SHRINKS = frozenset(["clear", "pop", "popitem", "popleft", "remove", "discard"])
-"""Methods that take something out of a container."""
 
 
 def parameters(scope: ast.AST) -> set[str]:

@@ -13,22 +13,18 @@ if TYPE_CHECKING:
     from .source import UserSource
 
 RESULT, HISTORY, MODEL, OTHER = "result", "history", "model", "other"
-ORDER = (HISTORY, MODEL, RESULT)
-"""What counts where an expression holds several."""
+ORDER = (HISTORY, MODEL, RESULT)  # What counts where an expression holds several
 
 PLAIN_FUNCTIONS = frozenset(["bool", "float", "format", "int", "len", "ord", "repr", "str", "type"])
 PLAIN_METHODS = frozenset(
     ["format", "item", "join", "monotonic", "perf_counter", "process_time", "strftime", "time"]
 )
-KEEPS_PLAIN = frozenset(["abs", "max", "min", "round", "sum"])
-"""Functions that give a number for numbers."""
+KEEPS_PLAIN = frozenset(["abs", "max", "min", "round", "sum"])  # Functions that give a number for numbers
 
 NUMPY = frozenset(["np", "numpy", "math"])
+# Functions that give a number of an array, unless told an axis; those of one number are plain for a plain one.
 REDUCES = frozenset(["max", "mean", "median", "min", "std", "sum", "var", "sqrt", "exp", "log"])
-"""Functions that give a number of an array, unless told an axis; those of one number are plain for a plain one."""
-
-MOST = 300
-"""Expressions that are looked at, from one name to what it is bound to, before the answer is: not sure."""
+MOST = 300  # Expressions that are looked at, from one name to what it is bound to, before the answer is: not sure
 
 
 class Plain:
@@ -85,6 +81,7 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, (ast.Constant, ast.JoinedStr))
 
 
+# The fields of expressions that hold those that they are made of.
 FIELDS = {
     ast.Tuple: ("elts",),
     ast.List: ("elts",),
@@ -98,7 +95,6 @@ FIELDS = {
     ast.Starred: ("value",),
     ast.NamedExpr: ("value",),
 }
-"""The fields of expressions that hold those that they are made of."""
 
 
 def _parts(node: ast.expr) -> list[ast.expr] | None:
