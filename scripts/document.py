@@ -26,14 +26,14 @@ from scripts.quoted import account_of, figures_filled, headline_of, report_on, t
 from tfdoctor.cli import FOUND, UNDECIDED, app
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.report.formats import md
-from tfdoctor.report.rule_page import generated, table
+from tfdoctor.report.rule_page import generated, limits_table, table
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.rulebook.config.settings import KEYS
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import TfdoctorError
-from tfdoctor.terms.pages import by_hand, shown
+from tfdoctor.terms.pages import by_hand, shown, with_limits
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
@@ -119,7 +119,8 @@ def documented(rule: Rule) -> dict[Path, str]:
     name = rule.name.replace("-", "_")
     source = Path("src", "tfdoctor", "rules", f"{name}.md")
     case = import_module(f"tests.rules.cases.{name}")
-    text = f"{by_hand((ROOT / source).read_text(encoding='utf-8'))}\n{generated(rule, case.sick, case.healthy)}"
+    written = with_limits(by_hand((ROOT / source).read_text(encoding="utf-8")), limits_table(rule))
+    text = f"{written}\n{generated(rule, case.sick, case.healthy)}"
     banner = BANNER.format(source=source.as_posix())
     return {ROOT / source: text, RULES / f"{rule.name}.md": f"{banner}\n{shown(text)}"}
 
@@ -245,7 +246,7 @@ def _every_limit(rules: tuple[Rule, ...]) -> Iterator[tuple[str, str, str, str]]
         limits: Any = rule.limits
         for field in fields(limits) if limits else ():
             name = f"[{rule.name}](../rules/{rule.name}.md)"
-            yield name, f"`{field.name}`", f"{field.default:g}", field.metadata["why"]
+            yield name, f"`{field.name}`", f"{field.default:g}", rule.why(field)
 
 
 def exit_codes_page() -> str:

@@ -34,6 +34,12 @@ TODO: versions of TensorFlow, and hardware.
 
 - [TODO: title](https://www.tensorflow.org/guide)
 
+## Limits
+
+| limit | default | what it limits |
+|---|---|---|
+| `share` | 0.05 | Smallest share of the step; TODO: why this much, and its source |
+
 ## Code
 
 ```python change
@@ -53,9 +59,7 @@ PRECONDITIONS = (timed_steps,)  # TODO: what is asked first, see preconditions.p
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    share: float = share_limit(0.05, "share of the step; TODO: why this much, and its source")
+    share: float = share_limit(0.05)
 
 
 def check(breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:

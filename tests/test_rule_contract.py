@@ -209,14 +209,14 @@ PROMISES: dict[str, Callable[[Rule], bool]] = {
     "its limits reach it": has_limits_that_reach_it,
     "a limit is a number with a reason that stands alone": lambda rule: all(
         isinstance(field.default, float)
-        and len(field.metadata["why"].split()) >= LEAST_WORDS
-        and not leans(field.metadata["why"])
+        and len(rule.why(field).split()) >= LEAST_WORDS
+        and not leans(rule.why(field))
         for field in limits_of(rule)
     ),
     "a limit that is a share ends at the whole": lambda rule: all(
         field.metadata["most"] == 1.0
         for field in limits_of(rule)
-        if re.search(r"\bshare of\b", field.metadata["why"], re.IGNORECASE)
+        if re.search(r"\bshare of\b", rule.why(field), re.IGNORECASE)
     ),
     "a label stands alone": lambda rule: (
         not any(leans(label) for verdict in examples(rule) for label in labels(verdict))

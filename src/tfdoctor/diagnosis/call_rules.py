@@ -23,10 +23,8 @@ WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)  # Calls around a validation, which ep
 class CallLimits:
     """When slow calls are reported: both limits must be reached by what a change saves."""
 
-    share: float = share_limit(
-        0.05, "Smallest share of the run that fewer and larger calls save, as of other savings"
-    )
-    least_ms: float = limit(1000.0, "Shortest time in ms that they save; below a second nobody waits for it")
+    share: float = share_limit(0.05)
+    least_ms: float = limit(1000.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field
 from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
@@ -27,10 +27,11 @@ class Topic(StrEnum):
     RECORDING = "recording"
 
 
-def limit(default: float, why: str, *, least: float = 0.0, most: float = inf) -> Any:  # noqa: ANN401 - as dataclasses.field, which a checker sees through
+def limit(default: float, why: str = "", *, least: float = 0.0, most: float = inf) -> Any:  # noqa: ANN401 - as dataclasses.field, which a checker sees through
     """Return a field of a rule's ``Limits``: its default, and what it limits, with unit and reason.
 
-    Values below ``least`` or above ``most`` are refused: a share is at most 1.
+    Values below ``least`` or above ``most`` are refused: a share is at most 1. A built-in rule says ``why`` on its
+    page, in the table of its limits.
 
     A rule with thresholds has a frozen dataclass ``Limits`` of such fields, and a ``check`` with a
     last parameter ``limits: Limits = LIMITS``. Users set them in ``[tool.tfdoctor.limits.RULE]``.
@@ -38,7 +39,7 @@ def limit(default: float, why: str, *, least: float = 0.0, most: float = inf) ->
     return field(default=default, metadata={"why": why, "least": least, "most": most})
 
 
-def share_limit(default: float, why: str) -> Any:  # noqa: ANN401 - as limit
+def share_limit(default: float, why: str = "") -> Any:  # noqa: ANN401 - as limit
     """Return a field of a rule's ``Limits`` that is a share of something, 0 to 1."""
     return limit(default, why, most=1.0)
 
@@ -77,7 +78,7 @@ class Rule:
         """Read the rule that a module defines.
 
         Raises:
-            ValueError: the docstring lacks a section.
+            ValueError: the page lacks a section.
             AttributeError: the module lacks a part of a rule.
         """
         preconditions = getattr(module, "PRECONDITIONS", ())
@@ -112,6 +113,10 @@ class Rule:
             name=name, topic=topic, since="", doc=RuleDoc(title), needs=(), check=absent,
             own=own, general=general,
         )  # fmt: skip
+
+    def why(self, limit: Field[Any]) -> str:
+        """Return what a limit limits, with unit and reason; "" where neither the code nor the page says it."""
+        return limit.metadata["why"] or self.doc.limits.get(limit.name, "")
 
     def bound(self) -> Callable[..., Verdict]:
         """Return ``check`` with the current limits, so that it takes only facts."""

@@ -17,14 +17,14 @@ def rule_page(rule: Rule, *, off: str = "") -> str:
     """Return the page, with the current values of limits that are not the defaults."""
     example = generated_example(rule, rule.sick, rule.healthy) if rule.sick and rule.healthy else rule.doc.example
     written = "\n".join(f"## {name}\n\n{rule.doc.sections[name]}\n" for name in SECTIONS)
-    generated = {ABOUT: _about(rule, off), LIMITS: _limits(rule), EXAMPLE: example}
+    generated = {ABOUT: _about(rule, off), LIMITS: limits_table(rule), EXAMPLE: example}
     return shown(f"# {rule.doc.title}\n\n{written}{_sections(generated)}")
 
 
 def generated(rule: Rule, sick: Callable[[], Verdict], healthy: Callable[[], Verdict]) -> str:
     """Return the sections of a page file that `make docs` writes; ``sick`` and ``healthy`` are the rule's cases."""
     example = generated_example(rule, sick, healthy)
-    return _sections({ABOUT: _about(rule), LIMITS: _limits(rule), EXAMPLE: example})
+    return _sections({ABOUT: _about(rule), EXAMPLE: example})
 
 
 def _sections(texts: Mapping[str, str]) -> str:
@@ -47,7 +47,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
         yield f"| {' | '.join(cells)} |"
 
 
-def _limits(rule: Rule) -> str:
+def limits_table(rule: Rule) -> str:
     """Return the table of limits: name, default, current value where that differs, and what it limits."""
     limits: Any = rule.limits
     if limits is None:
@@ -57,7 +57,7 @@ def _limits(rule: Rule) -> str:
     rows: list[tuple[str, ...]] = []
     for limit in known:
         now = (f"{getattr(limits, limit.name):g}",) if changed else ()
-        rows.append((f"`{limit.name}`", f"{limit.default:g}", *now, limit.metadata["why"]))
+        rows.append((f"`{limit.name}`", f"{limit.default:g}", *now, rule.why(limit)))
     columns = ("limit", "default", *(("now",) if changed else ()), "what it limits")
     where = f"Set the limits in `pyproject.toml`, in the table `[tool.tfdoctor.limits.{rule.name}]`."
     return "\n".join([*table(columns, rows), "", where])

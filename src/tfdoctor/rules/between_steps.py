@@ -24,20 +24,10 @@ RARELY = 0.99  # Share of the time that is spared where work runs every 100 step
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the step between two training calls; xprof reports waits from 5 % on"
-    )
-    least_ms: float = limit(
-        0.5, "Shortest time in ms per step; Keras' own loop takes 0.1 to 0.3 ms between two calls"
-    )
-    stack_samples: float = limit(5.0, "Stack samples needed before a callback or a line is named")
-    longer: float = limit(
-        1.25,
-        "Smallest ratio of untraced to traced steps of which the report says that the work may grow: 1.19 is "
-        "common on a machine that other programs use as well",
-    )
+    share: float = share_limit(0.05)
+    least_ms: float = limit(0.5)
+    stack_samples: float = limit(5.0)
+    longer: float = limit(1.25)
 
 
 def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts that explain a part of it

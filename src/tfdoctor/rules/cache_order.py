@@ -11,11 +11,7 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    passes: float = limit(
-        2.0,
-        "Smallest number of passes over the data for which a cache is read at all, or for which random draws "
-        "are kept from one pass to the next",
-    )
+    passes: float = limit(2.0)
 
 
 def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work before them costs

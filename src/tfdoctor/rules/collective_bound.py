@@ -14,9 +14,7 @@ LARGER = "batch_size = 2 * batch_size  # adjust the learning rate and compare th
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.1, "Smallest share of the step in exposed collectives; a few percent are normal with several devices"
-    )
+    share: float = share_limit(0.1)
 
 
 def check(

@@ -20,23 +20,10 @@ TEXT_BYTES = 16  # What is copied of a text: it is moved, not read
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When the slices are what takes the time."""
-
-    columns: float = limit(
-        6.0,
-        "Fewest columns: with three, the change saved 0.3 to 0.4 ms of a step of 1.4 ms with batches of 512 rows "
-        "(median, on two busy cores), which is little for what has to be rewritten",
-        least=1.0,
-    )
-    slice_bytes: float = limit(
-        4096.0, "Largest mean size of a column's row in bytes: to copy 4 kB takes half a microsecond", least=1.0
-    )
-    share: float = share_limit(
-        0.05, "Smallest share of the step that the slices must take; below it, the change is not worth it"
-    )
-    taken: float = share_limit(
-        0.05, "Smallest share of the step that they take from the compute of a CPU run that does not wait"
-    )
+    columns: float = limit(6.0, least=1.0)
+    slice_bytes: float = limit(4096.0, least=1.0)
+    share: float = share_limit(0.05)
+    taken: float = share_limit(0.05)
 
 
 def check(

@@ -11,11 +11,7 @@ BATCHES = ("Batch", "PaddedBatch", "ParallelBatch")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.1,
-        "Smallest share of the step that reading a step's records must take; smaller shares are hidden behind the "
-        "compute",
-    )
+    share: float = share_limit(0.1)
 
 
 def check(

@@ -8,9 +8,7 @@ BY_HAND = "which programs run on a GPU is not decided by the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.1, "Smallest share of the time with kernels of other programs on the GPU; less may be a display"
-    )
+    share: float = share_limit(0.1)
 
 
 def check(boards: GpuBoards, device: Device, limits: Limits = Limits()) -> Verdict:

@@ -16,17 +16,8 @@ SECONDS_PER_HOUR = 3600  # For a rate per second and a price per hour
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    idle: float = share_limit(
-        0.5, "Largest share of the step without compute; above it most of the cost pays for idle time"
-    )
-    mean: float = limit(
-        1.25,
-        "Largest ratio of the mean traced step to a steady step; above it a few long steps decide the cost, "
-        "and a short trace does not show how often they occur",
-        least=1.0,
-    )
+    idle: float = share_limit(0.5)
+    mean: float = limit(1.25, least=1.0)
 
 
 def check(

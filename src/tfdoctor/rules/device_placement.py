@@ -10,9 +10,7 @@ PYTHON = frozenset(["PyFunc", "PyFuncStateless", "EagerPyFunc"])  # Types of ope
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.02, "Smallest share of the step in which the GPU waits for operations on the host; steps vary by as much"
-    )
+    share: float = share_limit(0.02)
 
 
 def check(detours: Detours, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:

@@ -12,25 +12,10 @@ BY_HAND = "it concerns the recording, not the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:  # the report's own trust level does not depend on them
-    steps: float = limit(
-        float(FEW_STEPS),
-        "Smallest number of traced training steps that is enough; with fewer, one late callback moves the median",
-    )
-    uneven: float = limit(
-        UNEVEN,
-        "Largest spread of the middle half of the steps, relative to the median step, that counts as even; "
-        "beyond it, the figures mix different kinds of steps",
-    )
-    slowed: float = limit(
-        SLOWED,
-        "Largest slowdown of the steps by tracing, relative to their time, that is not reported; beyond it, "
-        "short operations are overstated",
-    )
-    busy_cores: float = limit(
-        BUSY_CORES,
-        "Largest number of cores used by other programs that is not reported; the default is a quarter of "
-        "a small machine",
-    )
+    steps: float = limit(float(FEW_STEPS))
+    uneven: float = limit(UNEVEN)
+    slowed: float = limit(SLOWED)
+    busy_cores: float = limit(BUSY_CORES)
 
 
 def check(quality: Quality, limits: Limits = Limits()) -> Verdict:

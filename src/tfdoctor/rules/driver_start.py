@@ -12,14 +12,8 @@ BY_HAND = "the driver is a setting of the machine, not of the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When the start of the driver is reported: it has to reach both."""
-
-    least_ms: float = limit(
-        1000.0,
-        "Shortest time in ms to open all GPUs; NVIDIA gives 1 to 3 s for one that is initialized anew, others open "
-        "in milliseconds",
-    )
-    share: float = share_limit(0.01, "Smallest ratio of that time to the time of the run")
+    least_ms: float = limit(1000.0)
+    share: float = share_limit(0.01)
 
 
 def check(boards: GpuBoards, phases: RunPhases, limits: Limits = Limits()) -> Verdict:

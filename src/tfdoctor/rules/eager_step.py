@@ -13,15 +13,8 @@ BY_HAND = "the functions that run operation by operation are not in a file of th
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    operations: float = limit(
-        20.0,
-        "Smallest number of operations run one by one per step; reading a loss and updating a metric take up to 12",
-    )
-    call_ms: float = limit(
-        0.5, "Host time in ms that is left when the step is one function; Keras' fit takes 0.4 ms on a CPU"
-    )
+    operations: float = limit(20.0)
+    call_ms: float = limit(0.5)
 
 
 def check(

@@ -15,18 +15,8 @@ BY_HAND = "the policy was chosen, and the memory may not hold the batch in float
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which float16 matmuls and convolutions are reported."""
-
-    share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in slow float16 matmuls and convolutions that is reported, as of "
-        "float16-on-cpu",
-    )
-    reached: float = share_limit(
-        0.3,
-        "Smallest share of the peak rate in float32 from which float16 counts as fast enough: large products reach "
-        "0.64 to 0.71 of a peak (on an H100, 2026-11-22), and the thread tells of a loss by a factor of 2 to 4",
-    )
+    share: float = share_limit(0.05)
+    reached: float = share_limit(0.3)
 
 
 UNKNOWN_RATE = "the FLOPs of the float16 matmuls are unknown: record a step in a graph with `tfdoctor profile`"

@@ -13,18 +13,9 @@ BY_HAND = "the features have to be computed in the order of the examples, and th
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When computing the results once is worth it, and how large they may be."""
-
-    share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in frozen layers that is worth a second script to compute features",
-    )
-    passes: float = limit(2.0, "Smallest number of passes over the data for which results are used again")
-    memory: float = share_limit(
-        0.5,
-        "Largest share of the host's free memory that the results may take; the rest is for buffers, checkpoints "
-        "and later allocations of the run",
-    )
+    share: float = share_limit(0.05)
+    passes: float = limit(2.0)
+    memory: float = share_limit(0.5)
 
 
 def check(

@@ -17,39 +17,13 @@ BY_HAND = "what keeps the memory alive is not certain from the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    growth: float = limit(
-        100e6,
-        "Smallest growth of memory in the recorded run, in bytes; allocators keep some ten megabytes more or "
-        "less, and a list of a million losses takes 32 MB",
-    )
-    along: float = limit(
-        32e6,
-        "Smallest growth of memory, in bytes, where graphs, traced functions or live objects grow along and so "
-        "confirm it",
-    )
-    share: float = limit(
-        0.05,
-        "Smallest growth relative to the first level of memory; fragmentation of a large heap may reach some "
-        "percent",
-    )
-    seconds: float = limit(
-        20.0,
-        "Shortest time, in s, over which memory has to grow; before that, allocators and compiled functions "
-        "still warm up",
-    )
-    kept_seconds: float = limit(
-        8.0,
-        "Shortest time, in s, over which memory has to grow where a statement of the loop keeps the results of "
-        "each step, which explains the growth",
-    )
-    once: float = share_limit(
-        0.5, "Largest share of the run in what comes once, such as loading data, whose growth ends with it"
-    )
-    models: float = limit(
-        3.0, "Number of models fitted one after another from which on tuning-loop judges the memory"
-    )
+    growth: float = limit(100e6)
+    along: float = limit(32e6)
+    share: float = limit(0.05)
+    seconds: float = limit(20.0)
+    kept_seconds: float = limit(8.0)
+    once: float = share_limit(0.5)
+    models: float = limit(3.0)
 
 
 MODELS = frozenset(["Functional", "Model", "Sequential"])  # Types of live objects that are models of Keras

@@ -13,18 +13,9 @@ FIT = Remedy("With Keras' fit, run several steps per call", STEPS, edit_id="step
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.05,
-        "Smallest share of the step in which the GPU idles after reads; about a tenth of that is the copy itself",
-    )
-    steps: float = limit(
-        3.0,
-        "Smallest number of steady steps in the trace; a single traced step is cut off by the profiler",
-        least=2.0,
-    )
-    syncs: float = limit(
-        0.9, "Smallest number of reads per step that stall the GPU; reading every few steps delays few steps"
-    )
+    share: float = share_limit(0.05)
+    steps: float = limit(3.0, least=2.0)
+    syncs: float = limit(0.9)
 
 
 def check(

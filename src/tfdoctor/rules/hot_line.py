@@ -19,14 +19,8 @@ NAMED = {LineWork.READING: StepWork.READING_RESULTS, LineWork.ENTERING: StepWork
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a line is named: both limits must be reached."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the step in a line that is named; findings of less are notes at best"
-    )
-    samples: float = limit(
-        10.0, "Stack samples in a line before it is named; with 10 its time is uncertain by a third"
-    )
+    share: float = share_limit(0.05)
+    samples: float = limit(10.0)
 
 
 Hot = tuple[Stage, TimedLine]  # A line in a part of the step that no specific finding explains

@@ -13,9 +13,7 @@ GENERAL = True  # Speaks only of time that no specific rule explains
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        SHARE, "Smallest share of the step in a stage that is reported: parts of less need no explanation"
-    )
+    share: float = share_limit(SHARE)
 
 
 def check(

@@ -10,9 +10,7 @@ HIDE = "# in the shell: CUDA_VISIBLE_DEVICES=0 python train.py"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    steps: float = limit(
-        3.0, "Smallest number of traced steps; a part of one step may lack the work of some devices"
-    )
+    steps: float = limit(3.0)
 
 
 def check(

@@ -11,23 +11,9 @@ BY_HAND = "the other findings have to be fixed first"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of the matrix unit a healthy step uses."""
-
-    low: float = share_limit(
-        0.30,
-        "Smallest share of the unit's peak, while the device is busy, that is healthy: well-tuned training "
-        "reaches 40 to 60 %, and gpuprof warns below 30 %",
-    )
-    low_on_unit: float = share_limit(
-        0.50,
-        "Smallest share of the matmul and convolution time on the unit that is healthy, among kernels of known "
-        "kind: below it, most of the time avoids the unit",
-    )
-    small: float = share_limit(
-        0.10,
-        "Smallest share of the compute time in matmuls and convolutions for which their kernels are checked: "
-        "with less, the time goes elsewhere",
-    )
+    low: float = share_limit(0.30)
+    low_on_unit: float = share_limit(0.50)
+    small: float = share_limit(0.10)
 
 
 def check(unit: MatrixUnit, limits: Limits = Limits()) -> Verdict:

@@ -14,28 +14,11 @@ BY_HAND = "what the stage computes has to become cheaper, unless uncached-prepro
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        INPUT_SHARE,
-        "Smallest share of the step spent waiting that counts as input-bound; xprof's analyzer and DLProf "
-        "use 5 % as well",
-    )
-    ready_ms: float = limit(
-        READY_MS,
-        "Shortest wait in ms per step that counts as input-bound; handing over a batch that is ready takes "
-        "tf.data about 0.1 ms, which is more than 5 % of a 1 ms step although nothing waits",
-    )
+    share: float = share_limit(INPUT_SHARE)
+    ready_ms: float = limit(READY_MS)
 
-    late: float = share_limit(
-        0.25,
-        "Share of the step from which a wait counts even if the pipeline's own work does not explain it, because "
-        "something that the trace does not show may delay the pipeline",
-    )
-    ahead: float = share_limit(
-        0.25,
-        "Largest share of the step that the work for a batch takes in a pipeline that works ahead, at which a "
-        "shorter wait is not for this work: the batch is ready before it is needed, and making it faster does "
-        "not shorten the step",
-    )
+    late: float = share_limit(0.25)
+    ahead: float = share_limit(0.25)
 
 
 def check(

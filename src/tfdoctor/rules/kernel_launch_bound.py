@@ -26,11 +26,7 @@ REMEDIES = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.1,
-        "Smallest share of the step in which the GPU idles while the host launches; profiling alone "
-        "costs a few percent",
-    )
+    share: float = share_limit(0.1)
 
 
 def check(

@@ -20,11 +20,7 @@ ONEDNN = re.compile("(^|:)_Mkl[^:]*$")  # Kernels of oneDNN, by the type at the 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The share of the step from which the gradients are reported."""
-
-    share: float = share_limit(
-        0.03, "Smallest share of the compute time in gradients of max pooling that justifies changing a model"
-    )
+    share: float = share_limit(0.03)
 
 
 def check(operations: Operations, hardware: Hardware, limits: Limits = Limits()) -> Verdict:

@@ -10,19 +10,9 @@ BY_HAND = "a smaller batch or model changes the training"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    device: float = share_limit(
-        0.95,
-        "Smallest share of the limit of TensorFlow's allocator in use on a device; fragmentation soon takes "
-        "the rest",
-    )
-    host: float = share_limit(
-        0.95,
-        "Smallest share of the host's memory in use by all programs; above it the kernel drops caches and swaps",
-    )
-    stalled: float = share_limit(
-        0.02,
-        "Smallest share of the sampled time with a task that waits for memory; 0 on a machine with enough memory",
-    )
+    device: float = share_limit(0.95)
+    host: float = share_limit(0.95)
+    stalled: float = share_limit(0.02)
 
 
 def check(

@@ -10,11 +10,7 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    serial_ms: float = limit(
-        NEGLIGIBLE_MS,
-        "Smallest time in ms per step that the step waits for input work which a prefetch would do ahead; "
-        "handing over a batch that is ready takes about 0.1 ms",
-    )
+    serial_ms: float = limit(NEGLIGIBLE_MS)
 
 
 def check(pipeline: InputPipeline, breakdown: Breakdown, cores: Cores | None, limits: Limits = Limits()) -> Verdict:

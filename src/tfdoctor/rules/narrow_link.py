@@ -11,13 +11,9 @@ LANE_RATES = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    samples: float = limit(3.0, "Smallest number of readings of the busy GPU's link, one a second")
-    rate: float = share_limit(
-        0.75, "Largest ratio of the link's rate to the possible one; each step down halves it"
-    )
-    share: float = share_limit(
-        0.03, "Smallest share of the step that waits for copies; of less a faster link saves nothing"
-    )
+    samples: float = limit(3.0)
+    rate: float = share_limit(0.75)
+    share: float = share_limit(0.03)
 
 
 def check(boards: GpuBoards, device: Device, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:

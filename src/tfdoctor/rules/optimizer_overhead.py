@@ -11,24 +11,10 @@ BY_HAND = "fewer and larger variables change the model"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What counts as a small operation, and how many are reported."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the compute time in the optimizer's small operations that is reported"
-    )
-    values: float = limit(
-        10_000.0,
-        "Largest number of values in the tensors of a small operation: 40 kB of float32, which fits in every cache",
-    )
-    each_ms: float = limit(
-        0.005,
-        "Longest call, in ms, that is small when the tensors' size is unknown: an empty GPU kernel takes 2 to 3 us",
-    )
-    on_cpu: float = limit(
-        1000.0,
-        "Smallest number of small operations per step that is reported on a CPU: including scheduling they "
-        "take about 2 ms there, and a network of 30 layers has fewer",
-    )
+    share: float = share_limit(0.05)
+    values: float = limit(10_000.0)
+    each_ms: float = limit(0.005)
+    on_cpu: float = limit(1000.0)
 
 
 def check(

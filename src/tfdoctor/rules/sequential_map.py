@@ -12,11 +12,7 @@ AUTOTUNE = -1  # tf.data.AUTOTUNE
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    threads: float = limit(
-        1.2,
-        "Average number of busy threads in a map up to which it counts as sequential; threads overlap a "
-        "little when they hand over elements",
-    )
+    threads: float = limit(1.2)
 
 
 def check(

@@ -14,15 +14,8 @@ SPLIT = 1 << 20  # Bytes of a batch from which on TensorFlow copies it on all th
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.02, "Smallest share of the step that batching must take; below it, a parallel batch saves too little"
-    )
-    example_bytes: float = limit(
-        32768.0,
-        "Smallest size of an example, in bytes: to copy 32 kB takes about 4 microseconds, and to fetch an example "
-        "1 to 3 (measured on one core), so that for smaller ones the copies are not what takes the time",
-        least=1.0,
-    )
+    share: float = share_limit(0.02)
+    example_bytes: float = limit(32768.0, least=1.0)
 
 
 def check(  # noqa: PLR0913, PLR0917 - what the copy costs, what spreads it, and on how many cores

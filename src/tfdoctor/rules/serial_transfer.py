@@ -13,7 +13,7 @@ dataset = dataset.apply(tf.data.experimental.prefetch_to_device("/GPU:0"))  # th
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(0.02, "Smallest share of the step that copies take while no kernel runs")
+    share: float = share_limit(0.02)
 
 
 def check(transfers: Transfers, breakdown: Breakdown, framework: Framework, limits: Limits = Limits()) -> Verdict:

@@ -17,12 +17,8 @@ PLACE = f"{{at}}{{within}}: {PART}"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When preparing is reported: both limits must be reached by a loop and what it calls."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the run in one loop that prepares data, as of other savings"
-    )
-    least_ms: float = limit(1000.0, "Shortest time in ms of such a loop; below a second nobody waits for it")
+    share: float = share_limit(0.05)
+    least_ms: float = limit(1000.0)
 
 
 # Of each kind of work that need not take so long; what is not here is necessary, or not known well enough.

@@ -43,11 +43,7 @@ PRECONDITIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The share of the step from which random numbers are reported."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the compute time in expensive distributions that justifies changing a model"
-    )
+    share: float = share_limit(0.05)
 
 
 def check(operations: Operations, hardware: Hardware, limits: Limits = Limits()) -> Verdict:

@@ -29,36 +29,12 @@ INPUT = "the job waits for its input: a larger batch would only wait longer"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    share: float = share_limit(
-        0.4,
-        "Smallest share of the step that does not grow with the batch; above it, 20 steps in one call saved "
-        "30 to 60 % in three of four scripts (benchmarks/accuracy)",
-    )
-    call_ms: float = limit(
-        3.0,
-        "Longest time in ms per step, on a CPU, that Python takes to enter and leave a training call: 0.5 to "
-        "2.6 ms in the corpus; a longer time has another cause, such as tracing",
-    )
-    examples: float = limit(
-        16.0,
-        "Largest batch, on a CPU, for which the time to start operations is reported: half of the default of "
-        "Keras' fit, because users often choose a larger batch on purpose",
-    )
-    values: float = limit(
-        10_000.0,
-        "Largest number of values in the tensors of an operation that a larger batch hardly slows: 40 kB of "
-        "float32, which fits in every cache",
-    )
-    each_ms: float = limit(
-        0.02,
-        "Longest call, in ms, of such an operation when the tensors' size is unknown, as inside loops: in an LSTM "
-        "of 64 units a matmul took 3 to 9 us with 2 examples and 8 to 17 us with 64",
-    )
-    memory: float = share_limit(
-        0.7, "Largest share of the device's memory in use; above it a batch twice as large may not fit"
-    )
+    share: float = share_limit(0.4)
+    call_ms: float = limit(3.0)
+    examples: float = limit(16.0)
+    values: float = limit(10_000.0)
+    each_ms: float = limit(0.02)
+    memory: float = share_limit(0.7)
 
 
 # A part of the step that does not depend on the batch size: its stage, the effect's subject, ms per step.

@@ -12,14 +12,8 @@ UNRECORDED = "the recording does not say among how many replicas the batch is di
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    examples: float = limit(
-        32.0,
-        "Number of examples per replica that is enough; with more of them, the remedies of small-batch apply, as "
-        "on one device",
-    )
-    share: float = share_limit(
-        0.3, "Smallest share of the step that does not depend on the batch; below it the replicas are mostly busy"
-    )
+    examples: float = limit(32.0)
+    share: float = share_limit(0.3)
 
 
 def check(replicas: Replicas, breakdown: Breakdown, device: Device, limits: Limits = Limits()) -> Verdict:

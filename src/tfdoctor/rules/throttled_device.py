@@ -22,20 +22,9 @@ FEW = "too few samples show a busy GPU and the reasons for its clock; record a l
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    samples: float = limit(
-        3.0,
-        "Smallest number of samples of a busy GPU, one per second, that give a reason for its clock; fewer may "
-        "be chance",
-    )
-    share: float = share_limit(
-        0.1,
-        "Smallest share of the busy time with heat or power as the reason; clocks also change for shorter times",
-    )
-    cap: float = share_limit(
-        0.8,
-        "Ratio of the clock to its maximum below which the power cap counts; GPUs at their power cap usually "
-        "stay above it under full load",
-    )
+    samples: float = limit(3.0)
+    share: float = share_limit(0.1)
+    cap: float = share_limit(0.8)
 
 
 def check(clocks: GpuClocks, boards: GpuBoards | None, limits: Limits = Limits()) -> Verdict:

@@ -8,12 +8,8 @@ BY_HAND = "how the batch is divided is set outside of the training step"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    lag: float = share_limit(
-        0.05, "Smallest share of the step by which the slowest device lags; the same limit as between hosts"
-    )
-    waited: float = share_limit(
-        0.5, "Smallest share of that lag which the other devices spend in collectives; below it they do not wait"
-    )
+    lag: float = share_limit(0.05)
+    waited: float = share_limit(0.5)
 
 
 def check(skew: DeviceSkew, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:

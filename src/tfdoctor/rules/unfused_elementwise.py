@@ -11,14 +11,8 @@ PRECONDITIONS = (not_on(DeviceKind.TPU, verdict=Healthy(summary="XLA fuses the e
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much elementwise work is worth compiling a step."""
-
-    share: float = share_limit(
-        0.1, "Smallest share of the compute time in elementwise operations that justifies compiling the step"
-    )
-    operations: float = limit(
-        10.0, "Smallest number of elementwise operations per step that is reported: fewer form no chains to fuse"
-    )
+    share: float = share_limit(0.1)
+    operations: float = limit(10.0)
 
 
 def check(

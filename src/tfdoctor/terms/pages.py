@@ -1,7 +1,7 @@
 """The page of a rule: its documentation in Markdown, the code that its remedies show, and what is generated.
 
 A built-in rule has it in a file beside its module, one of the user in its module's docstring. The file's last
-sections, from *About* on, are written by `make docs`.
+sections, from *About* on, are written by `make docs`, which also completes the table of limits.
 """
 
 import ast
@@ -26,11 +26,15 @@ RULE_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True)
 class RuleDoc:
-    """A rule's documentation, in Markdown; ``example`` is the text of that section, "" for an own rule."""
+    """A rule's documentation, in Markdown; ``example`` is the text of that section, "" for an own rule.
+
+    ``limits`` says by name what each limit limits, with unit and reason, for those that the page has in a table.
+    """
 
     title: str
     sections: Mapping[str, str] = field(default_factory=dict)
     example: str = ""
+    limits: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -44,7 +48,10 @@ class RuleDoc:
         if missing:
             raise ValueError(f"{title!r} lacks {', '.join(missing)}")
         own = {name: body for name, body in sections.items() if name not in {CODE, ABOUT, LIMITS, EXAMPLE}}
-        return cls(title, own, sections.get(EXAMPLE, ""))
+        rows = [line for line in sections.get(LIMITS, "").splitlines() if line.startswith("| `")]
+        cells = [row.removeprefix("| ").removesuffix(" |").split(" | ", 2) for row in rows]
+        limits = {name.strip("`"): why.replace(r"\|", "|") for name, _, why in cells}
+        return cls(title, own, sections.get(EXAMPLE, ""), limits)
 
 
 def page(file: str) -> tuple[str, Mapping[str, str]]:
@@ -69,6 +76,13 @@ def built_in(name: str) -> str:
 def by_hand(text: str) -> str:
     """Return a page without what is generated."""
     return text.partition(f"\n## {ABOUT}\n")[0].rstrip("\n")
+
+
+def with_limits(text: str, limits: str) -> str:
+    """Return a page with this text in its section of limits; unchanged where it has none."""
+    head, heading, rest = text.partition(f"\n## {LIMITS}\n")
+    _, following, rest = rest.partition("\n\n## ")
+    return f"{head}{heading}\n{limits}{following}{rest}" if heading else text
 
 
 def shown(text: str) -> str:

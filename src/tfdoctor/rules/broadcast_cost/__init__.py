@@ -12,23 +12,9 @@ BY_HAND = "the shapes that broadcast have to be chosen in the model"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes and times from which a repetition is reported."""
-
-    times: float = limit(
-        4.0,
-        "Smallest size of the result relative to the input: below it, reading the input instead hardly saves "
-        "memory traffic",
-    )
-    expansion: float = limit(
-        16.0,
-        "Smallest size of an expanded tensor relative to its operands and its sums: a matmul with its corrections "
-        "writes about ten tensors of the size of the sums, forward and backward",
-    )
-    share: float = share_limit(
-        0.02,
-        "Smallest share of the compute time in repetitions, or in expanded tensors, and their gradients that is "
-        "reported",
-    )
+    times: float = limit(4.0)
+    expansion: float = limit(16.0)
+    share: float = share_limit(0.02)
 
 
 def check(

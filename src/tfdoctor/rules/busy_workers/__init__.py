@@ -20,11 +20,7 @@ LEAST = 0.5  # Share of the compute that is left in any case: the scheduler give
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.1,
-        "Smallest share of the job's core time in other processes; the samples of a short window are good to a "
-        "few percent",
-    )
+    share: float = share_limit(0.1)
 
 
 def check(

@@ -11,13 +11,7 @@ BY_HAND = "whether the checks in the training function are still needed is not i
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which checks are reported."""
-
-    share: float = share_limit(
-        0.02,
-        "Smallest share of the step in checks that is reported; a few assertions on small tensors take less "
-        "and are often wanted",
-    )
+    share: float = share_limit(0.02)
 
 
 def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:

@@ -15,22 +15,10 @@ BY_HAND = "it changes the model, so its accuracy has to be compared"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The share of the step from which depthwise convolutions are reported."""
-
-    share: float = share_limit(
-        0.005, "Smallest share of the compute time in depthwise convolutions that justifies changing a model"
-    )
-    on_cpu: float = share_limit(
-        0.10, "Like share, on a CPU, where the change often costs time: only a part that no other rule may ignore"
-    )
-    constant: float = share_limit(
-        0.02, "Like share, of constant kernels that are a column times a row: steps vary by as much"
-    )
-    left: float = share_limit(
-        0.5,
-        "Largest share of the arithmetic that a column and a row leave of a kernel: the tensor between them is "
-        "written and read besides",
-    )
+    share: float = share_limit(0.005)
+    on_cpu: float = share_limit(0.10)
+    constant: float = share_limit(0.02)
+    left: float = share_limit(0.5)
 
 
 ACTION = "Try a regular convolution instead of depthwise plus pointwise in the early stages"

@@ -28,18 +28,8 @@ OTHERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which operations are reported."""
-
-    share: float = share_limit(
-        0.05,
-        "Smallest share of the compute time in operations that determinism may slow down: NVIDIA saw 6 % in one "
-        "model",
-    )
-    reached: float = share_limit(
-        0.3,
-        "Smallest share of the peak FLOP rate from which a convolution counts as fast enough: large products reach "
-        "0.64 to 0.71 of a peak (on an H100, 2026-11-22)",
-    )
+    share: float = share_limit(0.05)
+    reached: float = share_limit(0.3)
 
 
 def check(

@@ -12,16 +12,8 @@ PLAIN = re.compile(r"Map(?:V\d)?")  # A map that runs on its consumer's thread
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    full: float = share_limit(
-        0.7,
-        "Smallest share of time for which the threads of a private pool must be busy; below it, something "
-        "else limits the pipeline",
-    )
-    serial_ms: float = limit(
-        NEGLIGIBLE_MS,
-        "Input work in ms per step, done while the step waits, up to which nothing is reported; handing over "
-        "a batch that is ready takes about 0.1 ms",
-    )
+    full: float = share_limit(0.7)
+    serial_ms: float = limit(NEGLIGIBLE_MS)
 
 
 @dataclass(frozen=True, slots=True)

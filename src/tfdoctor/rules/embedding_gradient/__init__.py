@@ -20,18 +20,8 @@ LOOKUP_PASSES = 5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What makes an update of a whole table worth another optimizer."""
-
-    touched: float = limit(
-        0.25,
-        "Largest ratio of lookups per step, repetitions included, to rows of the table: above it, updating all "
-        "rows takes little longer than updating the rows in use",
-    )
-    update: float = share_limit(
-        0.1,
-        "Smallest share of the compute time in updates of, or sums over, whole tables that justifies a different "
-        "optimizer or penalty, which changes the training",
-    )
+    touched: float = limit(0.25)
+    update: float = share_limit(0.1)
 
 
 def check(

@@ -12,17 +12,9 @@ BY_HAND = "how often the work between epochs is wanted is a question about the s
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When work between epochs is reported: a line has to reach the share and the time."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the run that a line between epochs takes, as of other savings"
-    )
-    least_ms: float = limit(
-        1000.0, "Shortest time in ms of such a line in the run; below a second nobody waits for it"
-    )
-    validation: float = limit(
-        1.0, "Smallest ratio of validation to all training steps; a fifth of the data takes about 0.1"
-    )
+    share: float = share_limit(0.05)
+    least_ms: float = limit(1000.0)
+    validation: float = limit(1.0)
 
 
 WITHIN_FIT = (RunCall.FIT, RunCall.EPOCH)

@@ -13,11 +13,7 @@ BY_HAND = "the policy was chosen, and training in float32 or bfloat16 may need o
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The share of the compute time from which float16 is reported."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the compute time in float16 matmuls and convolutions that is reported"
-    )
+    share: float = share_limit(0.05)
 
 
 def check(

@@ -14,24 +14,8 @@ SINCE = "0.1.0"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What 16-bit precision must save to be reported."""
-
-    on_cpu: float = share_limit(
-        0.15,
-        "Smallest share of the compute time that 16-bit precision must save on a CPU, after known costs: three "
-        "small networks of convolutions with -7, 3 and 6 % became 2, 7 to 14 and 0 to 3 % faster, a U-Net with 6 "
-        "to 13 % 21 %, two networks of dense layers with 16 and 16 to 24 % became 14 to 20 and 19 % faster "
-        "(programs of benchmarks/whole_run, training steps of both types taking turns in one process, medians of "
-        "one to three runs, 2026-11-24). Below 15 % stand a transformer, a network of 1-D convolutions and a graph "
-        "network that became slower, where 4 to 18 % were predicted before these costs were counted; they were not "
-        "predicted again (benchmarks/accuracy/judge.py, 2026-11-22)",
-    )
-    on_amx: float = share_limit(
-        0.25,
-        "Smallest share of the compute time that 16-bit precision must save on a CPU with AMX, after known costs: "
-        "of six scripts with a predicted gain of 7 to 23 % of the step, five became slower and one 4 % faster; all "
-        "three with more than 35 % became faster (benchmarks/accuracy/judge.py, 2026-11-22)",
-    )
+    on_cpu: float = share_limit(0.15)
+    on_amx: float = share_limit(0.25)
 
 
 UNKNOWN_PRECISION = (

@@ -12,12 +12,7 @@ BY_HAND = "the recording does not show which line makes the values float64"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The share of the compute time from which float64 is reported."""
-
-    share: float = share_limit(
-        0.03,
-        "Smallest share of the compute time in float64 that is reported: sums and metrics that need it take less",
-    )
+    share: float = share_limit(0.03)
 
 
 def check(work: Float64Work, operations: Operations, hardware: Hardware, limits: Limits = Limits()) -> Verdict:

@@ -11,23 +11,9 @@ BY_HAND = "the layers have to be written as one, whose result is split"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many matmuls, and how small, are worth one larger matmul."""
-
-    products: float = limit(
-        4.0,
-        "Smallest number of matmuls of one tensor with weights of one shape that is reported: query, key and "
-        "value are three by design",
-    )
-    each_ms: float = limit(
-        0.2,
-        "Longest call of a small matmul, in ms: twice its fixed cost on a CPU (benchmarks/precision.py); a "
-        "longer call is mostly arithmetic, which one larger matmul does not save",
-    )
-    unseen: float = share_limit(
-        0.05,
-        "Largest share of the compute time in small matmuls with unknown inputs for which the step can be "
-        "called healthy",
-    )
+    products: float = limit(4.0)
+    each_ms: float = limit(0.2)
+    unseen: float = share_limit(0.05)
 
 
 def check(siblings: SiblingMatmuls, operations: Operations, limits: Limits = Limits()) -> Verdict:

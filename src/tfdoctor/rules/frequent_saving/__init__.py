@@ -15,18 +15,8 @@ SHOWN = 3  # Lines with remedies of their own: those that take most
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When frequent saves are reported."""
-
-    share: float = share_limit(
-        0.05,
-        "Smallest share of what recurs in the run that saving less often saves, as of other savings: a longer run "
-        "has as much of it",
-    )
-    failure_hours: float = limit(
-        1.0,
-        "Time between two failures of the job, in hours: preemptible machines last longer, so that saves at this "
-        "distance are often enough for them",
-    )
+    share: float = share_limit(0.05)
+    failure_hours: float = limit(1.0)
 
 
 def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verdict:

@@ -20,16 +20,8 @@ BY_HAND = "it changes the model, so its accuracy has to be compared"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which grouped convolutions are reported."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the compute time in slow grouped convolutions that justifies changing a model"
-    )
-    reached: float = share_limit(
-        0.5,
-        "Smallest share of the fastest regular convolution's FLOP rate from which a grouped one counts as fast "
-        "enough: regular convolutions of different widths differ by as much",
-    )
+    share: float = share_limit(0.05)
+    reached: float = share_limit(0.5)
 
 
 def check(

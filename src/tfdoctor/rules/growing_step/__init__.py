@@ -21,27 +21,11 @@ BY_HAND = "what each step does with what grows is not certain from the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    ratio: float = limit(
-        1.2,
-        "Smallest ratio of the step time at the end to that at the beginning; clocks and caches change it by "
-        "some percent",
-    )
-    share: float = share_limit(
-        0.05,
-        "Smallest share of the time of all steps, or of the run where calls get slower, beyond the first step; as "
-        "for other findings",
-    )
-    steps: float = limit(50.0, "Smallest number of steps for a trend; the first ones still warm up")
-    line: float = share_limit(
-        0.5, "Smallest share of the growth of a step in the lines of one function for which these are the cause"
-    )
-    throttled: float = share_limit(
-        0.1,
-        "Smallest share of the busy time in which heat or power reduce the clock of a GPU, which then explains "
-        "the growth; as for throttled-device",
-    )
+    ratio: float = limit(1.2)
+    share: float = share_limit(0.05)
+    steps: float = limit(50.0)
+    line: float = share_limit(0.5)
+    throttled: float = share_limit(0.1)
 
 
 # Share of a step outside of a line from which on it can be compared: less is within the error of samples.

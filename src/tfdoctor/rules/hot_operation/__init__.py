@@ -29,37 +29,12 @@ DOMINATES = 0.5  # Share of the step from which a softmax is reported: sampling 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a group of operations is reported."""
-
-    share: float = share_limit(
-        SHARE,
-        "Smallest share of the step in a group of operations that is reported: parts of less need no explanation",
-    )
-    least_ms: float = limit(
-        0.2,
-        "Shortest time per step, in ms, in a group of operations that is reported: tracing itself added 0.17 ms to "
-        "a step of 224 short operations",
-    )
-    avoidable_share: float = share_limit(
-        0.05,
-        "Smallest share of the step in operations that the training does not need in every step: a change that "
-        "saves this much is a warning",
-    )
-    near: float = share_limit(
-        0.5,
-        "Smallest ratio of least to measured time at which an operation counts as necessary: well-written "
-        "kernels reach 50 to 90 % of a roofline, so that less than half of the time can be saved",
-    )
-    many: float = limit(
-        100.0,
-        "Fewest short operations of a line, per step, that count as many: one Keras layer with its gradient makes "
-        "ten to thirty",
-    )
-    short_ms: float = limit(
-        0.01,
-        "Longest mean time of a call, in ms, that counts as short: dispatching takes 0.002 ms on a CPU, and an "
-        "empty GPU kernel 0.002 to 0.003 ms",
-    )
+    share: float = share_limit(SHARE)
+    least_ms: float = limit(0.2)
+    avoidable_share: float = share_limit(0.05)
+    near: float = share_limit(0.5)
+    many: float = limit(100.0)
+    short_ms: float = limit(0.01)
 
 
 @dataclass(frozen=True, slots=True)

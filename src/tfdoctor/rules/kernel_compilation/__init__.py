@@ -12,8 +12,8 @@ KEEP_XLA = Remedy("Keep XLA's programs where the next run finds them", CODE["kee
 
 @dataclass(frozen=True, slots=True)
 class Limits:  # both must be reached
-    share: float = share_limit(0.05, "Smallest share of the run in compiling that is reported, as of other savings")
-    least_ms: float = limit(5000.0, "Shortest time in ms of compiling; below it a cache is hardly worth its folder")
+    share: float = share_limit(0.05)
+    least_ms: float = limit(5000.0)
 
 
 def check(compiled: StartCompiling, phases: RunPhases, limits: Limits = Limits()) -> Verdict:

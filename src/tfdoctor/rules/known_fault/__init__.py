@@ -15,12 +15,8 @@ UPGRADE = "# in the shell: pip install --upgrade 'keras>=3.7'"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.9, "Smallest share of the calls of train_on_batch that trace; the fault makes it all of them"
-    )
-    calls: float = limit(
-        10.0, "Fewest calls of train_on_batch that show it; the first ones may trace for new shapes"
-    )
+    share: float = share_limit(0.9)
+    calls: float = limit(10.0)
 
 
 def check(tracing: BatchTracing, limits: Limits = Limits()) -> Verdict:

@@ -17,14 +17,8 @@ BY_HAND = "the selection has to move before the call of the layer, often into an
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which selections are worth a change of their order."""
-
-    kept: float = share_limit(
-        0.5, "Largest share of the rows that is selected: above it, most of the product is used"
-    )
-    share: float = share_limit(
-        0.05, "Smallest share of the compute time for rows that nothing uses; below it, the change is not worth it"
-    )
+    kept: float = share_limit(0.5)
+    share: float = share_limit(0.05)
 
 
 def check(selected: SelectedProducts, operations: Operations, device: Device, limits: Limits = Limits()) -> Verdict:

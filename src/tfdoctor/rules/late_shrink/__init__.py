@@ -15,38 +15,12 @@ BY_HAND = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    spared_bytes: float = limit(
-        2.0**28,
-        "Memory in bytes that moving a buffer must save; smaller savings are negligible: TensorFlow itself "
-        "takes 400 to 500 MB",
-    )
-    times: float = limit(
-        2.0,
-        "Factor by which elements must be larger in the buffer than elsewhere; with a smaller factor, changing "
-        "the order is not worth the effort",
-        least=1.0,
-    )
-    stalled: float = share_limit(
-        0.02,
-        "Smallest share of time with a task waiting for memory that makes the finding a warning; a machine "
-        "with enough memory has 0",
-    )
-    pixels: float = limit(
-        2.0,
-        "Factor by which an image must have more pixels before it is made smaller than after it; random crops that "
-        "only shift an image take less than a half away",
-        least=1.0,
-    )
-    share: float = share_limit(
-        0.2,
-        "Smallest share of the work of a stage that the step waits for; below it, other work limits the stage, as "
-        "in oversized-decode",
-    )
-    taken: float = share_limit(
-        0.2,
-        "Smallest share of the step that this work takes from the compute, on a CPU run that does not wait for "
-        "input; as in oversized-decode",
-    )
+    spared_bytes: float = limit(2.0**28)
+    times: float = limit(2.0, least=1.0)
+    stalled: float = share_limit(0.02)
+    pixels: float = limit(2.0, least=1.0)
+    share: float = share_limit(0.2)
+    taken: float = share_limit(0.2)
 
 
 def check(

@@ -11,10 +11,8 @@ BY_HAND = "which shapes may be padded to one size is not in the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    steps: float = limit(2.0, "Smallest number of steps that search; a single one may be the first of its kind")
-    late: float = limit(1.0, "Smallest number of steps that search in the second half of the traced steps")
+    steps: float = limit(2.0)
+    late: float = limit(1.0)
 
 
 def check(

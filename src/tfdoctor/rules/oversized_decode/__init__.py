@@ -10,20 +10,9 @@ BY_HAND = "smaller images change what the model learns from, so the accuracy has
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    times: float = limit(
-        OVERSIZED_TIMES,
-        "Factor by which both sides of the decoded image must exceed the used size; from it on, JPEG's own "
-        "`ratio` applies",
-        least=1.0,
-    )
-    share: float = share_limit(
-        0.2, "Smallest share of the stage's work spent decoding and resizing; below it, other work limits the stage"
-    )
-    taken: float = share_limit(
-        0.2,
-        "Smallest share of the step that this work takes from the compute, on a CPU run that does not wait for "
-        "input; as in uncached-preprocessing",
-    )
+    times: float = limit(OVERSIZED_TIMES, least=1.0)
+    share: float = share_limit(0.2)
+    taken: float = share_limit(0.2)
 
 
 def check(

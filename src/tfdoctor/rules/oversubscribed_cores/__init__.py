@@ -8,9 +8,7 @@ BY_HAND = "how the cores are divided among the processes is decided by what star
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    threads: float = limit(
-        1.5, "Smallest number of threads per core that is reported; some more than cores hide each other's waits"
-    )
+    threads: float = limit(1.5)
 
 
 def check(workers: WorkerThreads, cores: Cores | Unavailable, limits: Limits = Limits()) -> Verdict:

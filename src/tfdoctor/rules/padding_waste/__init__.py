@@ -13,16 +13,8 @@ BY_HAND = "which length each batch gets changes the order of the examples"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much padding is reported."""
-
-    padding: float = share_limit(
-        0.25, "Smallest share of padding that justifies bucketing: buckets of similar length contain some as well"
-    )
-    kept: float = share_limit(
-        0.5,
-        "Largest share of the padding that batches padded to their own longest sequence keep where that is the "
-        "advice: it needs no change of the order; of more, buckets save most",
-    )
+    padding: float = share_limit(0.25)
+    kept: float = share_limit(0.5)
 
 
 def check(  # noqa: PLR0913, PLR0917 - it needs all the facts that it names

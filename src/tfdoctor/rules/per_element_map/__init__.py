@@ -14,13 +14,9 @@ BYTES_PER_MS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    call_ms: float = limit(
-        0.1, "Longest call in ms that can be mostly overhead; the overhead is 0.01 to 0.05 ms (measured)"
-    )
-    working: float = share_limit(
-        0.3, "Largest share of a call spent writing its outputs; above it, the work dominates"
-    )
-    elements: float = limit(8.0, "Elements per step up to which the calls are too few to matter", least=1.0)
+    call_ms: float = limit(0.1)
+    working: float = share_limit(0.3)
+    elements: float = limit(8.0, least=1.0)
 
 
 def check(

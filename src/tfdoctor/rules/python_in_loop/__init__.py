@@ -15,15 +15,9 @@ MOST = 0.5  # Share of the lines' time that no later step depends on, from which
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the step in the loop's own Python; xprof reports waits from 5 % on"
-    )
-    least_ms: float = limit(
-        0.5, "Shortest time in ms per step; asking for a batch and calling a function take 0.1 to 0.3 ms"
-    )
-    stack_samples: float = limit(5.0, "Stack samples needed in the loop's lines before they count")
+    share: float = share_limit(0.05)
+    least_ms: float = limit(0.5)
+    stack_samples: float = limit(5.0)
 
 
 def check(

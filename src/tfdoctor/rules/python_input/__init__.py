@@ -19,40 +19,14 @@ BY_HAND = "the Python of the stage has to be rewritten in TensorFlow operations"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.1,
-        "Smallest share of the pipeline's slowest segment that Python must take; below it, replacing the "
-        "Python code is not worth the work",
-    )
-    between: float = share_limit(
-        0.05,
-        "Smallest share of the step that making a batch in Python must take, between two calls of the "
-        "training function",
-    )
-    stack_samples: float = limit(5.0, "Stack samples needed in lines that make batches before these lines count")
-    line: float = share_limit(
-        0.3, "Smallest share of the input's Python, by stack samples, that one function must take to be named"
-    )
-    call_ms: float = limit(
-        3.0,
-        "Longest time in ms that entering and leaving a training call takes by itself (as in small-batch); in "
-        "longer ones the call waits for the interpreter",
-    )
-    crowding: float = share_limit(
-        0.1,
-        "Smallest share of the step that Python of the input may take from the compute of a CPU run that does not "
-        "wait: with two threads that sleep between batches of arrays it was 1 %, with librosa in them 19 %",
-    )
-    explained: float = share_limit(
-        0.5,
-        "Smallest share of the wait that the pipeline's own work must be where other programs hold the cores: of "
-        "two programs that share a core each gets half of it",
-    )
-    interpreter: float = share_limit(
-        0.1,
-        "Smallest share of the step in which the training loop waits for the interpreter while the input runs "
-        "Python; below it, the operating system may be the cause",
-    )
+    share: float = share_limit(0.1)
+    between: float = share_limit(0.05)
+    stack_samples: float = limit(5.0)
+    line: float = share_limit(0.3)
+    call_ms: float = limit(3.0)
+    crowding: float = share_limit(0.1)
+    explained: float = share_limit(0.5)
+    interpreter: float = share_limit(0.1)
 
 
 def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pipeline: the facts of both

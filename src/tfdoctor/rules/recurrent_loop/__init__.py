@@ -12,33 +12,11 @@ BY_HAND = "batch size, sequence length and unrolling change training or memory"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    iterations: float = limit(
-        8.0,
-        "Smallest number of iterations per step of a loop that is reported: shorter ones accumulate gradients or "
-        "refine a result, and their iterations are large",
-    )
-    share: float = share_limit(
-        0.5,
-        "Smallest share of the step that loops take outside of operations; an LSTM of 64 units took 55 % with 2 "
-        "examples and 32 % with 64",
-    )
-    whole: float = share_limit(
-        0.2,
-        "Smallest share of the step in loops whose iterations do not depend on each other, with their operations: "
-        "only a part of it can be saved, because operations on whole tensors do the same arithmetic",
-    )
-    operation_ms: float = limit(
-        0.1,
-        "Longest mean operation in ms of a loop whose iterations do not depend on each other: starting one takes "
-        "about a microsecond, so longer ones may take as long on whole tensors",
-    )
-    named: float = share_limit(
-        SHARE,
-        "Smallest share of the step in loops from which a healthy result accounts for their time: smaller parts "
-        "need no explanation",
-    )
+    iterations: float = limit(8.0)
+    share: float = share_limit(0.5)
+    whole: float = share_limit(0.2)
+    operation_ms: float = limit(0.1)
+    named: float = share_limit(SHARE)
 
 
 def check(

@@ -13,19 +13,9 @@ SHOWN = 5  # Pairs of lines that are shown: those of most time
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much repetition is worth a change."""
-
-    share: float = share_limit(
-        0.03, "Smallest share of the compute time in repeated work that is reported: steps vary by as much"
-    )
-    part: float = share_limit(
-        0.1, "Smallest share of all repeated work in a pair of lines that is named: the rest is scattered"
-    )
-    least_ms: float = limit(
-        0.1,
-        "Shortest time per step, in ms, of a pair of lines that is named: tracing adds about 0.001 ms to each of "
-        "its operations",
-    )
+    share: float = share_limit(0.03)
+    part: float = share_limit(0.1)
+    least_ms: float = limit(0.1)
 
 
 def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits()) -> Verdict:

@@ -14,12 +14,8 @@ WIDE = "float64"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.05, "Smallest share of the step in converting what stays the same; xprof reports waits from 5 % on"
-    )
-    least_ms: float = limit(
-        0.2, "Shortest time in ms per step; converting a number or a tiny array takes up to 0.1 ms while traced"
-    )
+    share: float = share_limit(0.05)
+    least_ms: float = limit(0.2)
 
 
 def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:

@@ -24,31 +24,11 @@ NUMBER = re.compile(r"-?[\d.]+(e[+-]?\d+)?|True|False")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    calls: float = limit(
-        2.0,
-        "Smallest number of calls in the trace that retrace the function; a single call may be the last, "
-        "smaller batch",
-    )
-    tracings: float = limit(
-        3.0,
-        "Smallest number of times that the function is traced in the whole run; twice is normal where it "
-        "creates variables",
-    )
-    again: float = limit(
-        5.0,
-        "Smallest number of calls of the run, after the first, that trace a function which is hardly traced in the "
-        "traced steps; TensorFlow itself warns from 5 on",
-    )
-    made: float = limit(
-        3.0,
-        "Smallest number of function objects of one name and line from which on the function is made again and "
-        "again; two are a model and its fine-tuned copy",
-    )
-    share: float = share_limit(
-        0.05, "Smallest share of the run that such calls take; xprof reports waits from 5 % on"
-    )
+    calls: float = limit(2.0)
+    tracings: float = limit(3.0)
+    again: float = limit(5.0)
+    made: float = limit(3.0)
+    share: float = share_limit(0.05)
 
 
 def check(  # noqa: PLR0913, PLR0917 - the traced steps, and all facts of the run around them

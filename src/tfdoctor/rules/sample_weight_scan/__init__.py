@@ -11,12 +11,8 @@ BY_HAND = "whether the weights are of one output is not in the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When the scans are reported: both limits must be reached."""
-
-    share: float = share_limit(
-        0.02, "Smallest share of the run in scans that is reported; the repair is one pair of brackets"
-    )
-    least_ms: float = limit(500.0, "Shortest time in ms of all scans; below half a second nobody waits for it")
+    share: float = share_limit(0.02)
+    least_ms: float = limit(500.0)
 
 
 def check(scans: WeightScans, phases: RunPhases, limits: Limits = Limits()) -> Verdict:

@@ -17,16 +17,8 @@ REMOTE_READS = 16  # Simultaneous reads across a network: tf.data's number of th
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    threads: float = limit(
-        1.2,
-        "Average number of busy threads in a reader up to which it counts as serial; threads overlap a "
-        "little when they hand over elements",
-    )
-    share: float = share_limit(
-        0.2,
-        "Smallest share of the pipeline's slowest segment that reading must take; below it, the other stages "
-        "limit the pipeline",
-    )
+    threads: float = limit(1.2)
+    share: float = share_limit(0.2)
 
 
 def check(

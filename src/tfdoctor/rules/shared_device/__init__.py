@@ -21,16 +21,8 @@ GROWS = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.05,
-        "Smallest share of the step spent on further replicas and their exchange; from there on a saving is a "
-        "warning",
-    )
-    fixed: float = share_limit(
-        0.5,
-        "Smallest share of the further replicas' compute time in operations that take hardly longer with the "
-        "whole batch; below it, replicas side by side may use cores that one would leave idle",
-    )
+    share: float = share_limit(0.05)
+    fixed: float = share_limit(0.5)
 
 
 def check(

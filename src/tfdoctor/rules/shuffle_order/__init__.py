@@ -18,11 +18,7 @@ SOURCES = frozenset(("TensorSlice", "Range", "TFRecord", "TextLine", "FixedLengt
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.01,
-        "Smallest share of the examples that a shuffle's buffer must hold; with less, an example moves by "
-        "less than one percent of the epoch (guides use 1024 of 60,000)",
-    )
+    share: float = share_limit(0.01)
 
 
 def check(properties: DatasetProperties, limits: Limits = Limits()) -> Verdict:

@@ -22,10 +22,8 @@ MOST_STEPS = 100  # Steps from one write to the next at most: 99 % of its time i
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When such calls are reported: both limits must be reached."""
-
-    share: float = share_limit(0.05, "Smallest share of the step in such calls; xprof reports waits from 5 % on")
-    samples: float = limit(5.0, "Stack samples in such calls; with 5 their time is uncertain by 45 %")
+    share: float = share_limit(0.05)
+    samples: float = limit(5.0)
 
 
 # The calls whose time the account of the run has as a phase of its own.

@@ -16,11 +16,7 @@ BY_HAND = "the argument was chosen, and the model without it has to be compared"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The share of the step from which layers are reported."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the step in recurrent layers off cuDNN that justifies changing a model"
-    )
+    share: float = share_limit(0.05)
 
 
 def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:

@@ -25,25 +25,11 @@ SETTERS = frozenset({"assign", "set_weights", "set_value", "batch_set_value"})
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a start is reported: a line has to reach the share and its time."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the run that a line of the start takes, as of other savings"
-    )
-    least_ms: float = limit(
-        2000.0, "Shortest time in ms of a module's import, and of a line that builds; most take less than 1 s"
-    )
-    tensorflow_ms: float = limit(
-        15_000.0, "Longest usual time in ms of TensorFlow's import; 2 to 10 s from a local disk"
-    )
-    loads: float = limit(
-        10.0, "Fewest loads at one line that are one model again; ensembles and folds have up to ten", least=2.0
-    )
-    unrolled: float = limit(
-        10.0,
-        "Fewest training steps of one graph that a loop should hold; a few turns of a critic are made one by one",
-        least=2.0,
-    )
+    share: float = share_limit(0.05)
+    least_ms: float = limit(2000.0)
+    tensorflow_ms: float = limit(15_000.0)
+    loads: float = limit(10.0, least=2.0)
+    unrolled: float = limit(10.0, least=2.0)
 
 
 LATER = Remedy("Import the module where it is needed, or not at all", CODE["later"])

@@ -18,11 +18,9 @@ LITTLE_MORE = 1.2  # Times as many reads at a time from which more of them are a
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(0.5, "Smallest share of the pipeline's slowest segment that reading must take")
-    waiting: float = share_limit(
-        0.5, "Smallest share of the threads in reads for which no core was busy; the others may compute"
-    )
-    threads: float = limit(1.2, "Average number of threads in reads up to which files are read one at a time")
+    share: float = share_limit(0.5)
+    waiting: float = share_limit(0.5)
+    threads: float = limit(1.2)
 
 
 def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and why

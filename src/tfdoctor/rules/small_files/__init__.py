@@ -13,16 +13,8 @@ BY_HAND = "the data set has to be written again, once, into larger files"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    files: float = limit(
-        4.0,
-        "Smallest number of whole files read per step that counts as many; shards are opened far less than "
-        "once per step",
-    )
-    size: float = limit(
-        100_000.0,
-        "Size in bytes up to which a local file counts as small; reading more, at 1 GB/s, takes longer than "
-        "opening the file (10 to 100 microseconds)",
-    )
+    files: float = limit(4.0)
+    size: float = limit(100_000.0)
 
 
 def check(

@@ -11,30 +11,11 @@ BY_HAND = "what the stage computes has to be made cheaper, or moved to other mac
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    needed: float = share_limit(
-        0.8,
-        "Smallest share of the available core time that the pipeline's stages must take; handing over "
-        "elements and the training loop take the rest",
-    )
-    busy: float = share_limit(
-        0.75,
-        "Smallest share of the usable cores that must be busy according to the operating system, because "
-        "threads may sleep in a stage; the samples of a short window extend beyond the window",
-    )
-    taken: float = share_limit(
-        0.2,
-        "Smallest share of the step by which the input slows the compute, on a CPU run that does not wait for "
-        "input; as in uncached-preprocessing",
-    )
-    images: float = share_limit(
-        0.5,
-        "Smallest share of a stage's work spent decoding and resizing images at which smaller images are "
-        "advised first",
-    )
-    throttled: float = share_limit(
-        0.05,
-        "Smallest share of time throttled by the control group's quota at which the quota is named as the cause",
-    )
+    needed: float = share_limit(0.8)
+    busy: float = share_limit(0.75)
+    taken: float = share_limit(0.2)
+    images: float = share_limit(0.5)
+    throttled: float = share_limit(0.05)
 
 
 def check(  # noqa: PLR0913, PLR0917 - what the input takes, of which cores, and from whom

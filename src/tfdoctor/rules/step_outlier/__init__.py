@@ -19,23 +19,11 @@ BY_HAND = "the cause of the long steps is not in the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the traced time that long steps add, compared with steady steps"
-    )
-    long: float = limit(
-        2.0,
-        "Smallest number of separate occasions on which the same part is long; one may be chance, and "
-        "adjacent long steps are one occasion, since other programs' work lasts longer than a step",
-    )
-    samples: float = limit(5.0, "Stack samples in long steps to name a line; with 5 its share is uncertain by 45 %")
-    least_ms: float = limit(
-        1000.0, "Shortest time in ms of lines in long steps of the whole run; below a second nobody waits for it"
-    )
-    steps: float = limit(
-        6.0, "Smallest number of traced steps; at most one in three may be long, or no step counts as steady"
-    )
+    share: float = share_limit(0.05)
+    long: float = limit(2.0)
+    samples: float = limit(5.0)
+    least_ms: float = limit(1000.0)
+    steps: float = limit(6.0)
 
 
 # Share of the stack samples from which one line is the cause, and of the traced time from which samples without a

@@ -30,12 +30,8 @@ REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    share: float = share_limit(
-        0.1, "Smallest share of the step that more threads can save at most; they need more to start"
-    )
-    idle: float = limit(
-        0.5, "Smallest number of cores that must be idle meanwhile; as other programs may use without disturbing"
-    )
+    share: float = share_limit(0.1)
+    idle: float = limit(0.5)
 
 
 def check(

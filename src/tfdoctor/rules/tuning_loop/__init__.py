@@ -22,29 +22,12 @@ BY_HAND = "whether the models differ in more than their weights is not certain f
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Thresholds of this rule."""
-
-    models: float = limit(
-        3.0, "Smallest number of different models that fit trains; two are a model and its fine-tuned copy"
-    )
-    each: float = limit(
-        8e6, "Smallest growth of memory for each model, in bytes; allocators keep some megabytes of each training"
-    )
-    growth: float = limit(
-        64e6, "Smallest growth of memory over all models, in bytes; less is within what allocators keep"
-    )
-    few: float = limit(
-        100.0,
-        "Number of further models that must fit into memory, or it is critical; random searches try some hundred",
-    )
-    many: float = limit(
-        1000.0, "Number of further models that must fit into memory, or it is a warning; few searches try more"
-    )
-    tracing: float = share_limit(
-        0.10,
-        "Smallest share of the run that takes building the same graphs again for later models; a few models of "
-        "one kind take less",
-    )
+    models: float = limit(3.0)
+    each: float = limit(8e6)
+    growth: float = limit(64e6)
+    few: float = limit(100.0)
+    many: float = limit(1000.0)
+    tracing: float = share_limit(0.10)
 
 
 MOST_EACH = 2  # Traces of a function object that is made for one model: the second is often a last, smaller batch

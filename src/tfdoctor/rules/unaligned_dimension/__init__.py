@@ -21,37 +21,13 @@ BY_HAND = "it changes the size of the model, so its accuracy has to be compared"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which widths are checked, and how much padding is reported."""
-
-    waste: float = share_limit(
-        0.10, "Smallest padded share of an operation's work that justifies a different width"
-    )
-    worth: float = share_limit(0.005, "Smallest share of the compute time in padding that is reported")
-    free: float = share_limit(
-        0.02,
-        "Smallest share of the compute time in padding that is reported when the only remedy is a wider "
-        "layer, which costs nothing but saves nothing either",
-    )
-    slow: float = share_limit(
-        0.5,
-        "Largest share of the rate of aligned kernels at which a GPU's kernel for an unaligned width counts as "
-        "slow: on an H100 such convolutions and products reached 0.13 to 0.26 of it, aligned ones 0.85 to 0.95",
-    )
-    smallest: float = share_limit(
-        0.5,
-        "Smallest width that is checked, as a share of the hardware's multiple: smaller widths (ten classes, "
-        "three colors) have other reasons",
-    )
-    shortest_ms: float = limit(
-        0.005,
-        "Shortest call that is checked, in ms: a kernel or instruction takes some microseconds to start, so a "
-        "shorter call gains nothing from another width",
-    )
-    shrinkable: float = share_limit(
-        0.80,
-        "Smallest share of the channels that the multiple below keeps when it is proposed; otherwise the "
-        "multiple above is",
-    )
+    waste: float = share_limit(0.10)
+    worth: float = share_limit(0.005)
+    free: float = share_limit(0.02)
+    slow: float = share_limit(0.5)
+    smallest: float = share_limit(0.5)
+    shortest_ms: float = limit(0.005)
+    shrinkable: float = share_limit(0.80)
 
 
 def check(

@@ -15,30 +15,11 @@ BY_HAND = "a cache at this place would keep batches or their order the same in a
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    passes: float = limit(
-        2.0, "Smallest number of passes over the data for which a cache is useful; the first pass only fills it"
-    )
-    memory: float = share_limit(
-        0.5,
-        "Largest share of the host's free memory that a cache may take; the rest is for buffers, checkpoints "
-        "and later allocations of the run",
-    )
-    taken: float = share_limit(
-        0.2,
-        "Smallest share of the step that cacheable work takes from the compute, if the step does not wait for "
-        "input but all cores are busy; for shares of 8 to 13 %, manual caches in three scripts of "
-        "benchmarks/accuracy saved 15, 3 and -6 %",
-    )
-    starts: float = share_limit(
-        0.05,
-        "Smallest share of the untraced time that the first steps of passes add, if the functions only run in "
-        "these; as in step-outlier",
-    )
-    before_random: float = share_limit(
-        0.5,
-        "Smallest share of a random function's work before its first random operation at which dividing the "
-        "function is advised; below it, most of the work remains",
-    )
+    passes: float = limit(2.0)
+    memory: float = share_limit(0.5)
+    taken: float = share_limit(0.2)
+    starts: float = share_limit(0.05)
+    before_random: float = share_limit(0.5)
 
 
 def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it would be kept

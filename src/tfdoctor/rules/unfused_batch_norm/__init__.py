@@ -15,27 +15,9 @@ PRECONDITIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """For which widths oneDNN's fused operation is fast on a CPU."""
-
-    full_speed: float = limit(
-        16.0,
-        "Multiple of channels with which oneDNN's fused operation reaches the memory bandwidth on a CPU "
-        "(benchmarks/batch_norm.py)",
-        least=1.0,
-    )
-    half_speed: float = limit(
-        8.0,
-        "Multiple of channels from which fusing is advised on a CPU: with other widths, the fused operation "
-        "takes 1.4 to 1.8 times as long as the separate ones (benchmarks/batch_norm.py)",
-        least=1.0,
-    )
-    half_rate: float = limit(
-        0.6,
-        "Share of the memory bandwidth that a fused layer reaches on a CPU with a multiple of half_speed, but "
-        "not of full_speed, channels (benchmarks/batch_norm.py)",
-        least=0.01,
-        most=1.0,
-    )
+    full_speed: float = limit(16.0, least=1.0)
+    half_speed: float = limit(8.0, least=1.0)
+    half_rate: float = limit(0.6, least=0.01, most=1.0)
 
 
 def check(norms: BatchNorms, hardware: Hardware, limits: Limits = Limits()) -> Verdict:

@@ -10,11 +10,7 @@ BY_HAND = "which part of the network is not trained is for you to say"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When such work is worth a change."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the step in gradients that nobody uses; as in zero-learning-rate"
-    )
+    share: float = share_limit(0.05)
 
 
 def check(unused: UnusedWork, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:

@@ -10,11 +10,7 @@ BY_HAND = "which form of the function takes a whole batch is not in the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When such loops are reported."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the step in such loops that is reported, as of other savings"
-    )
+    share: float = share_limit(0.05)
 
 
 def check(

@@ -13,16 +13,9 @@ BYTES_PER_MS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    windows: float = limit(8.0, "Windows per step up to which their overhead is too little to matter", least=1.0)
-    copying: float = share_limit(
-        0.3,
-        "Largest share of the time per window that copying its bytes may need; above it, the data take the time",
-    )
-    taken: float = share_limit(
-        0.2,
-        "Smallest share of the step by which making windows slows the compute, on a CPU run that does not wait for "
-        "input; as in uncached-preprocessing",
-    )
+    windows: float = limit(8.0, least=1.0)
+    copying: float = share_limit(0.3)
+    taken: float = share_limit(0.2)
 
 
 def check(

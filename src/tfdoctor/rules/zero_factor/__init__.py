@@ -10,11 +10,7 @@ BY_HAND = "which weights are to be trained, or which loss counts, is for you to 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When such work is worth a change."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the compute time in results that become zero; as in zero-learning-rate"
-    )
+    share: float = share_limit(0.05)
 
 
 def check(dropped: DroppedWork, operations: Operations, limits: Limits = Limits()) -> Verdict:

@@ -10,11 +10,7 @@ BY_HAND = "which weights are to be trained is for you to say"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When such an optimizer is worth a change."""
-
-    share: float = share_limit(
-        0.05, "Smallest share of the compute time in gradients and updates that change nothing; as in frozen-layers"
-    )
+    share: float = share_limit(0.05)
 
 
 def check(useless: UselessWork, operations: Operations, limits: Limits = Limits()) -> Verdict:
