@@ -13,7 +13,7 @@ SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 
 WAITING = """
 import sys
-from tfdoctor.capture import progress
+from tfdoctor.terms import progress_line as progress
 progress.LATE_S = {late}
 with progress.late_line("reading it …", sys.stderr):
     sys.stdin.readline() if {wait} else None
@@ -22,7 +22,7 @@ print("done", file=sys.stderr)
 
 AT_ONCE = """
 from tfdoctor import cli
-from tfdoctor.capture import progress
+from tfdoctor.terms import progress_line as progress
 progress.LATE_S = 0.0
 cli.main()
 """

@@ -1,12 +1,15 @@
-"""The chart of the steps: what is written over its outliers."""
+"""The charts: what is written over the steps' outliers, and that plotly knows every part of each."""
 
 import json
 from dataclasses import replace
 
+import plotly.graph_objects as go
 import pytest
 
-from tests.report import diagnoses
+from tests.report import diagnoses, test_history
 from tfdoctor.report.charts import charts
+from tfdoctor.report.figures import Figure, figure_json
+from tfdoctor.report.history.charts import charts as history_charts
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,26 @@ def test_times_of_outliers_in_a_row_do_not_stand_over_each_other(
     (steps,) = (one for one in made if one.name == "steps")
     notes = json.loads(steps.figure)["layout"]["annotations"]
     assert [note["text"] for note in notes] == written
+
+
+def drawn() -> list[Figure]:
+    shown = (diagnoses.full(), diagnoses.unexplained(), diagnoses.tried(), diagnoses.run())
+    regressed = [figure for series in test_history.regressed().series for figure in history_charts(series, 1)]
+    return [*(figure for one in shown for figure in charts(one)), *regressed]
+
+
+def test_plotly_knows_every_part_of_a_figure() -> None:
+    kinds = {trace.type for one in drawn() for trace in go.Figure(json.loads(one.figure)).data}  # else a ValueError
+    assert kinds == {"bar", "treemap", "icicle", "scatter"}
+
+
+def test_a_number_that_json_does_not_know_is_null() -> None:
+    assert json.loads(figure_json([{"y": [1.0, float("nan"), float("inf")]}], {}))["data"] == [
+        {"y": [1.0, None, None]}
+    ]
+
+
+def test_a_figure_can_stand_in_a_script_element() -> None:
+    made = figure_json([{"text": "</script>"}], {})
+    assert "<" not in made
+    assert json.loads(made)["data"] == [{"text": "</script>"}]

@@ -1,14 +1,11 @@
 """Shows the progress of a run on a terminal, and nowhere else.
 
 While the script runs, a line of ours would break its progress bar, so the terminal's title says "warm-up",
-"recording" and "recorded". After the script, one line on stderr says what tfdoctor does; it is removed
-before anything else is printed.
+"recording" and "recorded". After the script, one line on stderr says what tfdoctor does (`terms/progress_line.py`).
 """
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -16,12 +13,10 @@ from tfdoctor.recording import AGENT
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.files import agent_state
 from tfdoctor.recording.notes import Notes
-from tfdoctor.terms.text import Drawn, name
+from tfdoctor.terms.progress_line import UNSIZED
+from tfdoctor.terms.text import Drawn
 
 UPDATE_S = 0.5
-
-LATE_S = 2.0  # Who has waited for so long wants to know for what
-UNSIZED = 80  # Assumed columns of a terminal that does not report its width
 # Terminals that have a title; others would print its text on the screen.
 TITLED = (*("xterm", "screen", "tmux", "rxvt", "alacritty"), *("foot", "kitty", "gnome", "konsole", "vte"))
 
@@ -95,36 +90,3 @@ def fresh_line(stderr: TextIO) -> None:
     if stderr.isatty():
         columns = os.get_terminal_size(stderr.fileno()).columns or UNSIZED
         stderr.write(Drawn(" " * columns + "\r"))
-
-
-@contextmanager
-def late_line(text: str, stderr: TextIO, *, quiet: bool = False) -> Iterator[None]:
-    """Show a line on a terminal once the `with` block has lasted LATE_S, and remove it at the block's end."""
-    if quiet or not stderr.isatty():
-        yield
-        return
-    with ExitStack() as shown:
-        timer = threading.Timer(LATE_S, lambda: shown.enter_context(line(text, stderr)))
-        timer.daemon = True  # a second Ctrl-C does not wait for it
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            timer.join()  # it may be showing the line
-
-
-@contextmanager
-def line(text: str, stderr: TextIO, *, quiet: bool = False) -> Iterator[None]:
-    """Show a line on a terminal during the `with` block, then remove it: of one row, because no more can be."""
-    shown = not quiet and stderr.isatty()
-    if shown:
-        columns = os.get_terminal_size(stderr.fileno()).columns or UNSIZED
-        stderr.write(Drawn(f"\r\x1b[K{name(f'tfdoctor: {text}', columns - 1)}"))
-        stderr.flush()
-    try:
-        yield
-    finally:
-        if shown:
-            stderr.write(Drawn("\r\x1b[K"))
-            stderr.flush()

@@ -46,7 +46,7 @@ def attach(  # noqa: PLR0913 - its arguments are the command's options
     workers that exchange gradients: save a checkpoint first.
     """
     from tfdoctor.capture.attach import attach as capture  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.capture.progress import line  # noqa: PLC0415 - same
+    from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - same
 
     output, chosen = Output(parse_formats(formats), scrubbed=scrub), rules.settings()
     applied = book(chosen)  # errors in it show before anything is traced

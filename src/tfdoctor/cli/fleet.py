@@ -140,8 +140,8 @@ def _need_packages() -> None:
 
 def _found(where: Sequence[str]) -> "Sequence[FoundRecording]":
     """Return the recordings at these places; say where there is none."""
-    from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.fleet.places import found  # noqa: PLC0415 - an optional dependency
+    from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - keeps --help fast
 
     with line("looking for recordings …", sys.stderr):
         recordings, empty = found(where)

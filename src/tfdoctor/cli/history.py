@@ -187,10 +187,10 @@ def _read(where: Sequence[str], applied: "Rulebook") -> tuple[list["ReadRun"], l
     Raises:
         InputError: there is nothing, or nothing of it can be read.
     """
-    from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.fleet.places import found  # noqa: PLC0415 - an optional dependency of others there
     from tfdoctor.history.reading import read_all  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.history.runs import ReadRun  # noqa: PLC0415 - same
+    from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - keeps --help fast
 
     def examine(recording: "Recording", title: str) -> "Diagnosis":
         return untried(recording, title, applied)

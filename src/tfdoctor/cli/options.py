@@ -212,8 +212,8 @@ def parse_path(text: str) -> Path:
     _must_name(text)
     if not is_url(text):
         return Path(text)
-    from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.remote.fetching import fetched  # noqa: PLC0415 - same
+    from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - keeps --help fast
 
     with line(f"fetching {text} …", sys.stderr):
         return fetched(text)

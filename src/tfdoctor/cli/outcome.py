@@ -48,8 +48,8 @@ def report_after(
     recording: "Recording", title: str, rules: "Rulebook", gates: Gates, output: Output, savings: SavingOptions
 ) -> int:
     """Report on a run that has ended; errors here must not hide the exit code of the script."""
-    from tfdoctor.capture.progress import line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - same
+    from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - keeps --help fast
 
     try:
         with line("reading the trace …", sys.stderr, quiet=output.quiet):
@@ -124,9 +124,9 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
     ``asked`` is a question that xprof works on already. While it does, what writes reports in these formats is
     imported. On a terminal it ``says`` what it reads if that takes long.
     """
-    from tfdoctor.capture.progress import late_line  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.examination import examined  # noqa: PLC0415 - same
     from tfdoctor.report.formats import prepare  # noqa: PLC0415 - same
+    from tfdoctor.terms.progress_line import late_line  # noqa: PLC0415 - keeps --help fast
 
     question, meanwhile = gates.question(savings), partial(prepare, formats)
     with late_line(f"reading {_named(recording)} …", sys.stderr, quiet=not says):

@@ -4,12 +4,11 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-
-import plotly.graph_objects as go
+from typing import Any
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
 from tfdoctor.report import icicle, roofline
-from tfdoctor.report.figures import Figure, as_text, figure_json
+from tfdoctor.report.figures import TEXTS, Figure, as_text, figure_json, mark
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, ink, shade
 from tfdoctor.report.run import section as run_section
 from tfdoctor.report.run.words import is_known
@@ -47,24 +46,27 @@ def _steps(steps: StepsSummary) -> Figure | None:
     rows = [row for row in steps.rows if is_known(row.total_ms)][:STEPS_SHOWN]
     if not rows:
         return None
-    figure = go.Figure(list(_part_bars(rows)))
     outliers = [row for row in rows if not row.steady]
     told = _apart(outliers, len(rows)) if len(outliers) <= LABELLED_OUTLIERS else []
-    for row in outliers:
-        time = f"{milliseconds(row.total_ms)}<br>" if row in told else ""
-        figure.add_annotation(x=row.number, y=1, yref="paper", yanchor="bottom", text=f"{time}▲", showarrow=False)
+    notes = [mark(row.number, f"{milliseconds(row.total_ms)}<br>▲" if row in told else "▲") for row in outliers]
     median = steps.median_ms if steps.median_ms is not None and is_known(steps.median_ms) else 0.0
-    if median > 0:
-        figure.add_hline(y=median, line={"dash": "dash", "width": 1.5, "color": OTHER_STAGE})
-    gap = 0.25 if len(rows) <= GAPS_UP_TO else 0
-    figure.update_layout(barmode="stack", bargap=gap, legend=_LEGEND)
+    line = {"dash": "dash", "width": 1.5, "color": OTHER_STAGE}
+    whole = {"x0": 0, "x1": 1, "xref": "x domain"}
+    across = {"type": "line", **whole, "y0": median, "y1": median, "yref": "y", "line": line}
     # The axis ends above every bar, unless an outlier would flatten the rest.
     tallest = max(row.total_ms for row in rows)
     usual = max((row.total_ms for row in rows if row.steady), default=tallest)
     top = min(tallest, max(TALLEST_OUTLIER * median, usual))
-    figure.update_yaxes(title_text="ms", range=[0, top * 1.04])
+    layout = {
+        "barmode": "stack",
+        "bargap": 0.25 if len(rows) <= GAPS_UP_TO else 0,
+        "legend": _LEGEND,
+        "annotations": notes,
+        "shapes": [across] if median > 0 else [],
+        "yaxis": {"title": {"text": "ms"}, "range": [0, top * 1.04]},
+    }
     description, table = _steps_description(steps), steps_grid(steps.rows)
-    return Figure("steps", "Step by step", description, figure_json(figure, top=40), table)
+    return Figure("steps", "Step by step", description, figure_json(_part_bars(rows), layout, top=40), table)
 
 
 def _apart(outliers: Sequence[StepRow], steps: int) -> list[StepRow]:
@@ -76,19 +78,20 @@ def _apart(outliers: Sequence[StepRow], steps: int) -> list[StepRow]:
     return told
 
 
-def _part_bars(rows: Sequence[StepRow]) -> Iterator[go.Bar]:
+def _part_bars(rows: Sequence[StepRow]) -> Iterator[dict[str, Any]]:
     """Yield the bars of each part that takes time; those of outliers are pale."""
     for part in PARTS:
         times = [row.parts_ms.get(part, 0.0) for row in rows]
         if any(time > 0 for time in times):
-            yield go.Bar(
-                name=PART_LABELS[part],
-                x=[row.number for row in rows],
-                y=times,
-                marker={"color": PART_COLOURS[part], "opacity": [1.0 if row.steady else 0.5 for row in rows]},
-                customdata=[milliseconds(time) for time in times],
-                hovertemplate="step %{x}<br>%{fullData.name}: %{customdata}<extra></extra>",
-            )
+            yield {
+                "type": "bar",
+                "name": PART_LABELS[part],
+                "x": [row.number for row in rows],
+                "y": times,
+                "marker": {"color": PART_COLOURS[part], "opacity": [1.0 if row.steady else 0.5 for row in rows]},
+                "customdata": [milliseconds(time) for time in times],
+                "hovertemplate": "step %{x}<br>%{fullData.name}: %{customdata}<extra></extra>",
+            }
 
 
 def _steps_description(steps: StepsSummary) -> str:
@@ -116,31 +119,33 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
         title="Input pipeline",
         description="Work of each stage per step, summed over its threads, from the trainer back to "
         f"the source. {text.name(slowest.name)} takes the most, {milliseconds(slowest.self_ms)}.",
-        figure=figure_json(_pipeline_bars(shown, stages), height=110 + 34 * len(shown)),
+        figure=_pipeline_bars(shown, stages),
         table=pipeline_grid(stages),
     )
 
 
-def _pipeline_bars(shown: Sequence[int], stages: Sequence[PipelineStage]) -> go.Figure:
+def _pipeline_bars(shown: Sequence[int], stages: Sequence[PipelineStage]) -> str:
     kinds = (("critical chain", CRITICAL_STAGE, True), ("other stages", OTHER_STAGE, False))
-    figure = go.Figure()
-    for name, colour, critical in kinds:
-        if mine := [at for at in shown if stages[at].critical is critical]:
-            figure.add_trace(_stage_bars(name, colour, mine, stages))
-    figure.update_layout(barmode="overlay", bargap=0.3, legend=_LEGEND)
-    figure.update_xaxes(ticksuffix=" ms", rangemode="tozero")
+    bars = [
+        _stage_bars(name, colour, mine, stages)
+        for name, colour, critical in kinds
+        if (mine := [at for at in shown if stages[at].critical is critical])
+    ]
     names = [text.name(stages[at].written or stages[at].name, _LABEL) for at in shown]
-    return figure.update_yaxes(
-        tickmode="array",
-        tickvals=shown,
-        ticktext=list(map(as_text, names)),
-        autorange="reversed",
-        automargin=True,
-        showgrid=False,
-    )
+    rows = {
+        "tickmode": "array",
+        "tickvals": shown,
+        "ticktext": list(map(as_text, names)),
+        "autorange": "reversed",
+        "automargin": True,
+        "showgrid": False,
+    }
+    across = {"ticksuffix": " ms", "rangemode": "tozero"}
+    layout = {"barmode": "overlay", "bargap": 0.3, "legend": _LEGEND, "xaxis": across, "yaxis": rows}
+    return figure_json(bars, layout, height=110 + 34 * len(shown))
 
 
-def _stage_bars(name: str, colour: str, shown: Sequence[int], stages: Sequence[PipelineStage]) -> go.Bar:
+def _stage_bars(name: str, colour: str, shown: Sequence[int], stages: Sequence[PipelineStage]) -> dict[str, Any]:
     mine = [stages[at] for at in shown]
     labels, hovers = [], []
     for stage in mine:
@@ -150,18 +155,19 @@ def _stage_bars(name: str, colour: str, shown: Sequence[int], stages: Sequence[P
         names = (text.name(stage.name, 60), text.name(stage.written, 60))
         facts = (*names, location(stage.at), stage.note)
         hovers.append(as_text(" · ".join(text.name(fact, 80) for fact in facts if fact)))
-    return go.Bar(
-        name=name,
-        orientation="h",
-        y=list(shown),
-        x=[stage.self_ms for stage in mine],
-        marker={"color": colour},
-        text=labels,
-        textposition="auto",
-        cliponaxis=False,
-        customdata=hovers,
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+    return {
+        "type": "bar",
+        "name": name,
+        "orientation": "h",
+        "y": list(shown),
+        "x": [stage.self_ms for stage in mine],
+        "marker": {"color": colour},
+        "text": labels,
+        "textposition": "auto",
+        "cliponaxis": False,
+        "customdata": hovers,
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
 
 
 def _operations(rows: Sequence[OperationRow], omitted: int) -> Figure | None:
@@ -175,32 +181,32 @@ def _operations(rows: Sequence[OperationRow], omitted: int) -> Figure | None:
         description="Compute time per step, by layer and the operations in it. The heaviest is "
         f"{text.name(heaviest.operation)} of {text.name(heaviest.layer) or 'no layer'}, "
         f"{milliseconds(heaviest.self_ms)}.",
-        figure=figure_json(_treemap(tiles(heavy)), height=440, left=0),
+        figure=figure_json([_treemap(tiles(heavy))], TEXTS, height=440, left=0),
         table=replace(operations_grid(rows), omitted=omitted),
     )
 
 
-def _treemap(shown: Sequence[TreemapTile]) -> go.Figure:
+def _treemap(shown: Sequence[TreemapTile]) -> dict[str, Any]:
     most = max(tile.ms for tile in shown)
-    picture = go.Treemap(
-        ids=[tile.id for tile in shown],
-        labels=[_broken(tile.label) if tile.is_leaf else as_text(tile.label) for tile in shown],
-        parents=[tile.parent for tile in shown],
-        values=[tile.ms if tile.is_leaf else 0.0 for tile in shown],
-        text=[milliseconds(tile.ms) for tile in shown],
-        customdata=[as_text(tile.hover) for tile in shown],
-        branchvalues="remainder",
-        texttemplate="%{label}<br>%{text}",
-        hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
-        textfont={"color": [ink(shade(tile.ms / most)) for tile in shown]},
-        marker={
+    return {
+        "type": "treemap",
+        "ids": [tile.id for tile in shown],
+        "labels": [_broken(tile.label) if tile.is_leaf else as_text(tile.label) for tile in shown],
+        "parents": [tile.parent for tile in shown],
+        "values": [tile.ms if tile.is_leaf else 0.0 for tile in shown],
+        "text": [milliseconds(tile.ms) for tile in shown],
+        "customdata": [as_text(tile.hover) for tile in shown],
+        "branchvalues": "remainder",
+        "texttemplate": "%{label}<br>%{text}",
+        "hovertemplate": "%{label}<br>%{text}<br>%{customdata}<extra></extra>",
+        "textfont": {"color": [ink(shade(tile.ms / most)) for tile in shown]},
+        "marker": {
             "colors": [shade(tile.ms / most) for tile in shown],
             "cornerradius": 3,
             "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
         },
-        tiling={"pad": 2},
-    )
-    return go.Figure(picture).update_layout(uniformtext={"minsize": 10, "mode": "hide"})
+        "tiling": {"pad": 2},
+    }
 
 
 def _broken(name: str) -> str:

@@ -1,14 +1,19 @@
 """A picture of the report: a plotly figure in JSON, with its table and its description."""
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-
 from tfdoctor.report.tables import Grid
 
+IN_SCRIPT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "/": "\\u002f"})  # Characters of tags, as JSON escapes
 # What plotly takes for a little HTML or LaTeX.
 MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
+
+TEXTS = {
+    "uniformtext": {"minsize": 10, "mode": "hide"}
+}  # Layout of boxes with texts, which are left out where small
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +32,30 @@ def as_text(value: str) -> str:
     return value.translate(MARKUP)
 
 
-def figure_json(figure: go.Figure, height: int = 340, left: int = 48, top: int = 24) -> str:
-    """Return the figure without colours of its own for text and page: the page gives them."""
-    layout: dict[str, Any] = {
-        "template": "none",
+def mark(x: float, text: str) -> dict[str, Any]:
+    """Return a text above the picture, at a place of its x axis."""
+    return {"x": x, "y": 1, "yref": "paper", "yanchor": "bottom", "text": text, "showarrow": False}
+
+
+def figure_json(
+    data: Iterable[Mapping[str, Any]],
+    layout: Mapping[str, Any],
+    *,
+    height: int = 340,
+    left: int = 48,
+    top: int = 24,
+) -> str:
+    """Return plotly's JSON of traces and a layout, without colours of its own for text and page: the page has them.
+
+    A number that JSON does not know is null. It can stand in a script element.
+    """
+    common: dict[str, Any] = {
         "height": height,
         "margin": {"l": left, "r": 0, "t": top, "b": 40 if left else 0},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "hoverlabel": {"align": "left"},
     }
-    return str(figure.update_layout(layout).to_json())
+    made = json.dumps({"data": list(data), "layout": {**layout, **common}})
+    known = json.loads(made, parse_constant=lambda _: None)
+    return json.dumps(known, separators=(",", ":")).translate(IN_SCRIPT)

@@ -3,11 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import plotly.graph_objects as go
+from typing import Any
 
 from tfdoctor.diagnosis import PhaseLine, Profile, PythonPart
-from tfdoctor.report.figures import Figure, as_text, figure_json
+from tfdoctor.report.figures import TEXTS, Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS, PHASE_COLOURS, ink
 from tfdoctor.report.run.section import RunLineText, RunPhaseText, RunSection
 from tfdoctor.report.run.words import times, whole_ms
@@ -48,7 +47,7 @@ def figure(section: RunSection | None) -> Figure | None:
         title="The run by phase, line and call",
         description="Time of the host's Python from samples of its stack: a line is within its phase, and what it "
         "called is within the line. A click shows one box alone.",
-        figure=figure_json(_icicle(boxes), height=300, left=0),
+        figure=figure_json([_icicle(boxes)], TEXTS, height=300, left=0),
         table=Grid(
             ("phase", "line", "calls", "time", "share"), ("text", "place", "text", "number", "number"), rows
         ),
@@ -65,7 +64,7 @@ def step_figure(profile: Profile) -> Figure | None:
         title="Python of a step by line and call",
         description="Time of the host's Python per step from samples of its stack: a line is within its part of "
         "the step, and what it called is within the line. A click shows one box alone.",
-        figure=figure_json(_icicle(list(_step_boxes(profile.python))), height=220, left=0),
+        figure=figure_json([_icicle(list(_step_boxes(profile.python)))], TEXTS, height=220, left=0),
         table=Grid(("part", "line", "calls", "time"), ("text", "place", "text", "number"), rows),
     )
 
@@ -131,22 +130,25 @@ def _short(calls: str) -> str:
     return ".".join(calls.split(".")[-2:])
 
 
-def _icicle(boxes: list[FlameBox]) -> go.Figure:
-    picture = go.Icicle(
-        ids=[box.id for box in boxes],
-        labels=[as_text(box.label) for box in boxes],
-        parents=[box.parent for box in boxes],
-        values=[box.ms for box in boxes],
-        text=[box.time for box in boxes],
-        customdata=[box.share for box in boxes],
-        branchvalues="total",
-        sort=False,
-        texttemplate="%{label}<br>%{text}",
-        textfont={"color": [ink(box.colour) for box in boxes]},
-        leaf={"opacity": 1.0},
-        hovertemplate="%{label}<br>%{text} %{customdata}<extra></extra>",
-        marker={"colors": [box.colour for box in boxes], "line": {"width": 1, "color": "rgba(255,255,255,0.55)"}},
-        tiling={"orientation": "v"},
-        pathbar={"visible": True, "thickness": 18},
-    )
-    return go.Figure(picture).update_layout(uniformtext={"minsize": 10, "mode": "hide"})
+def _icicle(boxes: list[FlameBox]) -> dict[str, Any]:
+    return {
+        "type": "icicle",
+        "ids": [box.id for box in boxes],
+        "labels": [as_text(box.label) for box in boxes],
+        "parents": [box.parent for box in boxes],
+        "values": [box.ms for box in boxes],
+        "text": [box.time for box in boxes],
+        "customdata": [box.share for box in boxes],
+        "branchvalues": "total",
+        "sort": False,
+        "texttemplate": "%{label}<br>%{text}",
+        "textfont": {"color": [ink(box.colour) for box in boxes]},
+        "leaf": {"opacity": 1.0},
+        "hovertemplate": "%{label}<br>%{text} %{customdata}<extra></extra>",
+        "marker": {
+            "colors": [box.colour for box in boxes],
+            "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
+        },
+        "tiling": {"orientation": "v"},
+        "pathbar": {"visible": True, "thickness": 18},
+    }

@@ -9,8 +9,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from tfdoctor.diagnosis import DeviceRates, OperationRow
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
@@ -54,7 +52,7 @@ def figure(rows: Sequence[OperationRow], rates: DeviceRates | None) -> Figure | 
         name="roofline",
         title="Roofline",
         description=_description(points, rates),
-        figure=figure_json(_drawn(points, rates), left=64),
+        figure=_drawn(points, rates),
         table=grid(
             ("layer", "operation", "own time", "FLOP per byte", "rate", "of the limit"),
             [_cells(point, rates) for point in points],
@@ -98,7 +96,7 @@ def _cells(point: RooflinePoint, rates: DeviceRates) -> list[Cell]:
     ]
 
 
-def _drawn(points: Sequence[RooflinePoint], rates: DeviceRates) -> go.Figure:
+def _drawn(points: Sequence[RooflinePoint], rates: DeviceRates) -> str:
     most = max(point.row.share for point in points) or 1.0
     sizes = [8 + 20 * (point.row.share / most) ** 0.5 for point in points]
     ends = _ends(points, rates)
@@ -112,29 +110,37 @@ def _drawn(points: Sequence[RooflinePoint], rates: DeviceRates) -> go.Figure:
             for point, size, lines in zip(points, sizes, labels, strict=True)
         ]
     )
-    drawn = go.Figure(
-        go.Scatter(
-            name="operations",
-            mode="markers+text",
-            x=[point.intensity for point in points],
-            y=[point.flop_s for point in points],
-            marker={"color": PART_COLOURS["device"], "opacity": 0.75, "size": sizes},
-            text=[
-                "<br>".join(map(as_text, lines)) if where else ""
-                for lines, where in zip(labels, placed, strict=True)
-            ],
-            textposition=[where or "top center" for where in placed],
-            textfont={"size": 11},
-            customdata=[as_text(_hover(point)) for point in points],
-            hovertemplate="%{customdata}<extra></extra>",
-        )
-    )
-    drawn.add_scatter(
-        name="limit", mode="lines", x=ends, y=limits, line={"color": OTHER_STAGE, "width": 1.5}, hoverinfo="skip"
-    )
-    drawn.update_layout(showlegend=False)
-    drawn.update_xaxes(type="log", title_text="FLOP per byte", range=xs)
-    return drawn.update_yaxes(type="log", title_text="FLOP/s", exponentformat="SI", range=ys)
+    drawn = {
+        "type": "scatter",
+        "name": "operations",
+        "mode": "markers+text",
+        "x": [point.intensity for point in points],
+        "y": [point.flop_s for point in points],
+        "marker": {"color": PART_COLOURS["device"], "opacity": 0.75, "size": sizes},
+        "text": [
+            "<br>".join(map(as_text, lines)) if where else "" for lines, where in zip(labels, placed, strict=True)
+        ],
+        "textposition": [where or "top center" for where in placed],
+        "textfont": {"size": 11},
+        "customdata": [as_text(_hover(point)) for point in points],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+    line = {"color": OTHER_STAGE, "width": 1.5}
+    limit = {
+        "type": "scatter",
+        "name": "limit",
+        "mode": "lines",
+        "x": ends,
+        "y": limits,
+        "line": line,
+        "hoverinfo": "skip",
+    }
+    layout = {
+        "showlegend": False,
+        "xaxis": {"type": "log", "title": {"text": "FLOP per byte"}, "range": xs},
+        "yaxis": {"type": "log", "title": {"text": "FLOP/s"}, "exponentformat": "SI", "range": ys},
+    }
+    return figure_json([drawn, limit], layout, left=64)
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:

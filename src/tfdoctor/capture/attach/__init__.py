@@ -14,9 +14,9 @@ from tfdoctor.capture.attach.address import Address
 from tfdoctor.capture.attach.assemble import assemble
 from tfdoctor.capture.attach.client import Answer, ask
 from tfdoctor.capture.folder import new_run
-from tfdoctor.capture.progress import line
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import CaptureError, NotEmptyError, OutputError
+from tfdoctor.terms.progress_line import line
 from tfdoctor.terms.replacement import unwritten
 
 __all__ = ["LONGEST_S", "Address", "attach"]

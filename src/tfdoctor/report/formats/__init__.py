@@ -2,7 +2,7 @@
 
 Nothing is registered by hand: a new module is a new value of ``--format`` and writes ``report.<its name>``, or
 ``report.<its SUFFIX>``. Those of ``PRINTED`` are printed instead of written.
-Importing this package is cheap: plotly and Jinja load when a report is rendered.
+Importing this package is cheap: Jinja loads when a report is rendered.
 """
 
 from collections.abc import Callable, Iterable

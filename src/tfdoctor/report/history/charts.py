@@ -1,11 +1,10 @@
 """The charts of a history: each metric over the runs, with its levels, its changes and the baselines."""
 
 from collections.abc import Iterator
-
-import plotly.graph_objects as go
+from typing import Any
 
 from tfdoctor.diagnosis.history_report import MetricHistory, RunMetric, Series
-from tfdoctor.report.figures import Figure, as_text, figure_json
+from tfdoctor.report.figures import Figure, as_text, figure_json, mark
 from tfdoctor.report.history import words
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.tables import Grid
@@ -35,58 +34,61 @@ def _figure(series: Series, metric: MetricHistory, number: int) -> Figure:
     known = [at for at, value in enumerate(metric.values) if value is not None]
     changes = counted(len(metric.changes), "change")
     why = f" ({metric.why_no_changes})" if metric.why_no_changes else ""
-    drawn = go.Figure(list(_lines(series, metric, known)))
-    for point in metric.changes:
-        sign = "▲" if point.share > 0 else "▼"
-        drawn.add_annotation(
-            x=point.at, y=1, yref="paper", yanchor="bottom", showarrow=False,
-            text=f"{sign} {words.relative(point.share, metric.metric)}",
-        )  # fmt: skip
-    drawn.update_layout(showlegend=False)
+    notes = [
+        mark(point.at, f"{'▲' if point.share > 0 else '▼'} {words.relative(point.share, metric.metric)}")
+        for point in metric.changes
+    ]
     labels = [as_text(words.commit(series.runs[at])) for at in known]
     every = -(-len(known) // max(1, LETTERS // max(map(len, labels))))
-    drawn.update_xaxes(
-        tickvals=known[::every], ticktext=labels[::every],
-        range=[-0.5, len(metric.values) - 0.5], tickangle=0,
-    )  # fmt: skip
     most = max(value for value in metric.values if value is not None)
-    drawn.update_yaxes(title_text=UNITS[metric.metric], range=[0, most * 1.1])
+    ends = [-0.5, len(metric.values) - 0.5]
+    layout = {
+        "showlegend": False,
+        "annotations": notes,
+        "xaxis": {"tickvals": known[::every], "ticktext": labels[::every], "range": ends, "tickangle": 0},
+        "yaxis": {"title": {"text": UNITS[metric.metric]}, "range": [0, most * 1.1]},
+    }
     return Figure(
         name=f"{number}-{metric.metric.value}",
         title=name.capitalize(),
         description=f"{name.capitalize()} of {counted(len(known), 'run')}, by commit: {changes} of the level{why}.",
-        figure=figure_json(drawn, height=HEIGHT, left=56),
+        figure=figure_json(_lines(series, metric, known), layout, height=HEIGHT, left=56),
         table=_table(series, metric, known),
     )
 
 
-def _lines(series: Series, metric: MetricHistory, known: list[int]) -> Iterator[go.Scatter]:
+def _lines(series: Series, metric: MetricHistory, known: list[int]) -> Iterator[dict[str, Any]]:
     """Yield the baselines, the levels between changes, and the runs."""
     ends = [0, *(point.at for point in metric.changes), len(metric.values)]
     for baseline in series.baselines:
         value = baseline.values.get(metric.metric.value)
         if value and words.against(baseline, metric):
-            yield go.Scatter(
-                mode="lines+text", x=[-0.5, len(metric.values) - 0.5], y=[value] * 2,
-                line={"color": OTHER_STAGE, "width": 1, "dash": "dot"}, hoverinfo="skip",
-                text=["", as_text(text.name(baseline.name))], textposition="top left",
-            )  # fmt: skip
+            yield {
+                "type": "scatter",
+                "mode": "lines+text",
+                "x": [-0.5, len(metric.values) - 0.5],
+                "y": [value] * 2,
+                "line": {"color": OTHER_STAGE, "width": 1, "dash": "dot"},
+                "hoverinfo": "skip",
+                "text": ["", as_text(text.name(baseline.name))],
+                "textposition": "top left",
+            }
     levels = [point.before for point in metric.changes[:1]]
     levels += [point.after for point in metric.changes]
     for start, end, level in zip(ends, ends[1:], levels, strict=False):
-        yield go.Scatter(
-            mode="lines", x=[start - 0.5, end - 0.5], y=[level] * 2,
-            line={"color": CRITICAL_STAGE, "width": 2}, hoverinfo="skip",
-        )  # fmt: skip
-    yield go.Scatter(
-        mode="lines+markers",
-        x=known,
-        y=[metric.values[at] for at in known],
-        line={"color": PART_COLOURS["device"], "width": 1},
-        marker={"color": PART_COLOURS["device"], "size": 7},
-        customdata=[as_text(_hover(series, metric, at)) for at in known],
-        hovertemplate="%{customdata}<extra></extra>",
-    )
+        line = {"color": CRITICAL_STAGE, "width": 2}
+        at = [start - 0.5, end - 0.5]
+        yield {"type": "scatter", "mode": "lines", "x": at, "y": [level] * 2, "line": line, "hoverinfo": "skip"}
+    yield {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": known,
+        "y": [metric.values[at] for at in known],
+        "line": {"color": PART_COLOURS["device"], "width": 1},
+        "marker": {"color": PART_COLOURS["device"], "size": 7},
+        "customdata": [as_text(_hover(series, metric, at)) for at in known],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
 
 
 def _hover(series: Series, metric: MetricHistory, at: int) -> str:
