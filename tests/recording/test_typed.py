@@ -1,27 +1,25 @@
 """What JSON becomes when it is read into dataclasses, and what becomes of what does not fit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import pytest
 
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
-from tfdoctor.recording.field_types import KEY, WHOLE, Amount, Count, Exact
+from tfdoctor.recording.field_types import WHOLE, Amount, Count, Exact
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.program import DatasetParameters, ProgramRecord, RunSettings
 from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.text import LONGEST
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
+class Inner(Record):
     name: str
     size: Count = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Outer:
+class Outer(Record):
     text: str = "default"
     flag: bool = False
     share: Amount = 0.5
@@ -29,16 +27,14 @@ class Outer:
     shape: tuple[int | None, ...] = ()
     many: tuple[Inner, ...] = ()
     options: Mapping[str, bool | int] = field(default_factory=dict)
-    kind: str = field(default="", metadata={KEY: "class"})
+    kind: str = field(default="", name="class")
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Record):
     command: tuple[Exact, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Strict:
+class Strict(Record):
     items: Annotated[tuple[Inner, ...], WHOLE] = ()
 
 

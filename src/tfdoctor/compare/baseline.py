@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tfdoctor import __version__
@@ -15,6 +15,7 @@ from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.stored.files import COMPRESSED, of_text, open_report
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
 from tfdoctor.terms.verdict import Errored, Finding, NotApplicable
 
@@ -23,8 +24,7 @@ BASELINE_SCHEMA = 1
 AGAIN = "write it again with --write-baseline"
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Record):
     """The known findings of a program; ``program`` is "" where the trace does not name it."""
 
     schema: int

@@ -6,7 +6,7 @@ is measured once, such as the memory, has no interval.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import cast
 
@@ -20,6 +20,7 @@ from tfdoctor.edits.source import within_repository
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
 from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import Location
@@ -30,8 +31,7 @@ NO_STEP = "no training step was found"
 UNKNOWN_DEVICE = "the device of the run is unknown, and this budget depends on it"
 
 
-@dataclass(frozen=True, slots=True)
-class Measured95:
+class Measured95(Record):
     """A figure with its 95 % interval; without ``value`` it is unknown, because ``why``.
 
     Where the figure is known only to be in an interval, this has no ``value``, and ``why`` says so.

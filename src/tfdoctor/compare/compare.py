@@ -1,7 +1,7 @@
 """From two runs, or several of each, to their comparison."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -31,10 +31,10 @@ from tfdoctor.diagnosis.comparison import (
 )
 from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
+class Sides(Record):
     """The reports of the runs before and after the change; the first of each is shown in detail."""
 
     before: Sequence[Diagnosis]

@@ -1,13 +1,13 @@
 """How the conditions of two runs widen the interval of their difference: load of other programs, and GPU clocks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.record import Record
 
 NOTICED = 0.01  # Share by which conditions must widen the interval to be named
 # Of a run's time that other programs may have taken: above it, the sampled shares are not exact enough.
@@ -17,8 +17,7 @@ MOST_TAKEN = 0.9
 WAITING = 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class Widening:
+class Widening(Record):
     """By how much the ends of the interval move apart, in logarithms of ratios, and why."""
 
     below: float = 0.0

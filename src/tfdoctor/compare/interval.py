@@ -1,7 +1,6 @@
 """The interval of the difference between two runs, in logarithms of ratios: 0.1 is about 10 % slower."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from tfdoctor.compare.step_times import LEAST_SPREAD, STRETCHES, ComparedSteps
 from tfdoctor.diagnosis.comparison import StepFigure
 from tfdoctor.facts.steps.slowdown import DISTORTED
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
 
 Runs = Sequence[ComparedSteps]
@@ -18,8 +18,7 @@ Runs = Sequence[ComparedSteps]
 LONG_STEPS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Record):
     """A figure and the 95 % interval around it."""
 
     middle: float

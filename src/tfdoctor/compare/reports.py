@@ -1,11 +1,11 @@
 """What a comparison reads in a diagnosis: the step that it is about, and the findings about the run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Diagnosis, Result, Saving, Takes
 from tfdoctor.diagnosis.comparison import AmountKind
 from tfdoctor.diagnosis.step import untraced_beside
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Finding, Location
 
 
@@ -27,8 +27,7 @@ def parts_of(report: Diagnosis) -> Mapping[str, float]:
     return steps.untraced_breakdown_ms if steps.untraced_ms else steps.breakdown_ms
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Record):
     """A finding about the run."""
 
     result: Result

@@ -11,7 +11,7 @@ of the spread, and steps that do not overlap with those of another run show a di
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Self
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdoctor.diagnosis.comparison import StepFigure
+from tfdoctor.terms.record import Record
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,8 +53,7 @@ FIGURES: Mapping[StepFigure, Callable[[Floats], Floats]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class ComparedSteps:
+class ComparedSteps(Record, eq=False, dict=True):
     """The traced steps of one run, in order, and the step that its report is about; ms."""
 
     times_ms: Floats  # of the steps that the figure is made of

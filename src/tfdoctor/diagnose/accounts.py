@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from tfdoctor.diagnose.summary.seen import seen_in
 from tfdoctor.diagnosis import Account, AccountState, Result, Seen
@@ -18,12 +18,12 @@ from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.humanize import number
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import Unit, ms
 from tfdoctor.terms.verdict import Effect, Finding, Healthy, PartTime, Stage
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Record):
     """The parts of the step, and what the input's stages have to do with its wait.
 
     ``kept`` is the share of each part's traced time that is not the profiler's: findings name traced time.

@@ -1,7 +1,7 @@
 """From a recording to a diagnosis."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tfdoctor.diagnose.second_opinion import asked, compared
 from tfdoctor.diagnose.stages import Case, diagnosed
@@ -14,6 +14,7 @@ from tfdoctor.facts.savings.price import EnergyPrices, Price
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.recording import Recording, hosts
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Trace, xplane
 from tfdoctor.trace.xprof import Asked
 
@@ -74,8 +75,7 @@ def chart_of(recording: Recording, *given: object) -> Chart:
     return Chart([xplane.read(path) if path else Trace(()), recording, *given])
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Record):
     """What the hosts of a job are examined by."""
 
     rules: tuple[Rule, ...]

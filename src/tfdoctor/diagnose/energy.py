@@ -7,7 +7,7 @@ threads takes as much energy there.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from tfdoctor.diagnosis import Result
@@ -17,6 +17,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter
 from tfdoctor.facts.savings.price import EnergyPrices, Epoch
 from tfdoctor.terms.kinds import DeviceKind, EnergySource
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage
 
 MS_PER_S = 1000.0
@@ -25,8 +26,7 @@ MS_PER_S = 1000.0
 IDLE_STAGES = frozenset({Stage.INPUT, Stage.TRANSFER, Stage.HOST, Stage.BETWEEN})
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredEnergy:
+class MeasuredEnergy(Record):
     """The counters with the prices, the device of the steps, and the time of a step in ms."""
 
     energy: Energy

@@ -5,18 +5,17 @@ exclude or require each other depends on their *edits* (`Remedy.edit_id`), which
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tfdoctor.diagnose.savings import ROUNDING, WORTH_SAYING, at_most, model_of, too_few_steps
 from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Turn
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(Record):
     """An edit that affects another edit, or all changes to a stage."""
 
     first: str | Stage

@@ -5,7 +5,7 @@ model composes all effects, those on the step and those on phases, so that no ti
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from tfdoctor.diagnose.run_account import times_to
@@ -16,6 +16,7 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Concern, Effect, Finding, Healthy, Recurrence, RunEffect, Severity
 
@@ -26,8 +27,7 @@ CONCERNED: Mapping[Concern, tuple[Phase, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Record):
     """Time of the run in ms: what comes once, and what a longer run has more of."""
 
     once_ms: float
@@ -61,8 +61,7 @@ class Amount:
         return self.longer(times) / whole if whole else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class RunPricing:
+class RunPricing(Record):
     """Prices findings by a run that is known whole; ``times`` is how many times its epochs to extrapolate to."""
 
     model: RunModel

@@ -1,7 +1,7 @@
 """The stages from a recording's facts to its diagnosis, in order. Each adds fields to the diagnosis."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tfdoctor import __version__
 from tfdoctor.diagnose import engine, savings
@@ -26,10 +26,10 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.price import Price
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import TrustLevel
+from tfdoctor.terms.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Record):
     """What is examined, and by what; ``for_epochs`` is the number of epochs to extrapolate the run to."""
 
     chart: Chart

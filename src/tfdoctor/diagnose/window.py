@@ -5,7 +5,6 @@ finding about such time would be one about the recording, not about the run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from tfdoctor.facts.chart import Chart
@@ -15,6 +14,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.terms.humanize import milliseconds
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Finding, NotApplicable, Outcome
 
 # Share of a part's time that few of the traced steps have, from which the typical traced step shows no fault in it;
@@ -24,8 +24,7 @@ TIMES = 2  # Times the traced steps that the run's other steps are at least, to 
 UNEVEN = 0.02  # Share of the step that a part takes beyond its median, below which steps differ for no reason
 
 
-@dataclass(frozen=True, slots=True)
-class OnlyTraced:
+class OnlyTraced(Record):
     """The parts whose time few traced steps have and the other steps lack: ms that these add to a traced step."""
 
     parts_ms: Mapping[str, float] = field(default_factory=dict)

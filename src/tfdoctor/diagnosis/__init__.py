@@ -4,7 +4,6 @@ Times are milliseconds per training step unless a name says otherwise.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated
 
 from tfdoctor.diagnosis.energy import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
@@ -60,6 +59,7 @@ from tfdoctor.terms.json_form import (
     WebAddress,
 )
 from tfdoctor.terms.kinds import DeviceKind, TrustLevel
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Measure
 
 __all__ = [
@@ -129,8 +129,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Record, kw_only=True):
     """The run that was examined. Unknown text is "", unknown numbers are None."""
 
     title: str
@@ -150,8 +149,7 @@ class Subject:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
+class Conditions(Record, kw_only=True):
     """What a run used and under which conditions: what two runs must share to be compared. None is unknown."""
 
     cpu_model: str = ""
@@ -173,16 +171,14 @@ class Conditions:
     )  # why a field is None, as a clause; "input": why a wait for input does not show
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trust:
+class Trust(Record, kw_only=True):
     """How far the figures can be trusted, with reasons."""
 
     level: TrustLevel
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecondOpinion:
+class SecondOpinion(Record, kw_only=True):
     """The verdict of xprof on the same trace."""
 
     conclusion: str
@@ -190,8 +186,7 @@ class SecondOpinion:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Record, kw_only=True):
     """The result of examining one recording."""
 
     version: Annotated[str, Named("tfdoctor")]  # of tfdoctor

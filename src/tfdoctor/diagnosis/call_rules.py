@@ -13,6 +13,7 @@ from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Concern, Healthy, Remedy, Verdict
 
 SHOWN = 3  # Places with remedies of their own: those that lose most
@@ -27,8 +28,7 @@ class CallLimits:
     least_ms: float = limit(1000.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRule:
+class CallRule(Record, kw_only=True):
     """A kind of call, the phase of its time, and what to change: batches, calls, a model's loops and Python's."""
 
     call: RunCall

@@ -5,10 +5,10 @@ faster.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Place
 
 
@@ -42,8 +42,7 @@ class Undecided(StrEnum):
 WIDEST = 0.15
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSide:
+class RunSide(Record, kw_only=True):
     """The run, or the several runs, on one side of the comparison."""
 
     title: str
@@ -56,8 +55,7 @@ class RunSide:
     tfdoctor: str = ""  # the version that wrote the report
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(Record):
     """A respect in which the two runs are not the same program on the same machine."""
 
     what: str  # "CPU", "batch size", ...
@@ -65,8 +63,7 @@ class Mismatch:
     after: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeOfStep:
+class ChangeOfStep(Record, kw_only=True):
     """The difference of the steps, with its 95 % interval."""
 
     change: float
@@ -80,8 +77,7 @@ class ChangeOfStep:
     after_ms: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartChange:
+class PartChange(Record, kw_only=True):
     """A part of the step; of runs that cannot be compared in ms, shares of the step instead."""
 
     part: str  # of PARTS
@@ -90,8 +86,7 @@ class PartChange:
     changed: bool | None  # by more than the steps of the two runs differ anyway; None where too few show it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseChange:
+class PhaseChange(Record, kw_only=True):
     """A phase of the run, in ms of it."""
 
     phase: Phase
@@ -99,8 +94,7 @@ class PhaseChange:
     after_ms: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeOfRun:
+class ChangeOfRun(Record, kw_only=True):
     """The whole runs of both sides, without tfdoctor's own work: each measured once, so without an interval."""
 
     before_ms: float
@@ -118,8 +112,7 @@ class MoverKind(StrEnum):
     STAGE = "stage"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mover:
+class Mover(Record, kw_only=True):
     """An operation type of a layer, or a stage of the input pipeline, that changed; ms, or shares of the step."""
 
     kind: MoverKind
@@ -147,8 +140,7 @@ class AmountKind(StrEnum):
     COST = "cost"  # what it takes, part of which a change may save
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingChange:
+class FindingChange(Record, kw_only=True):
     """A finding of one run or of both, matched by its rule and its file."""
 
     state: FindingState
@@ -165,8 +157,7 @@ class FindingChange:
     after_run_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionGate:
+class RegressionGate(Record, kw_only=True):
     """The largest regression that is allowed, and whether the steps show a larger one."""
 
     most: float
@@ -174,8 +165,7 @@ class RegressionGate:
     unclear: bool = False  # neither shown nor ruled out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunComparison:
+class RunComparison(Record, kw_only=True):
     """The result of comparing two runs."""
 
     version: str  # of tfdoctor

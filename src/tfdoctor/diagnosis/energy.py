@@ -1,15 +1,14 @@
 """The energy that counters measured, and what findings save of it; with money and CO2 where prices were given."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from tfdoctor.terms.json_form import Named, OmitDefault, Share
 from tfdoctor.terms.kinds import EnergySource
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnergyAmount:
+class EnergyAmount(Record, kw_only=True):
     """An energy in joules; in US dollars and grams of CO2 where the price of a kWh was given."""
 
     joules: Annotated[float, Named("j")]
@@ -17,8 +16,7 @@ class EnergyAmount:
     gco2: Annotated[float | None, OmitDefault()] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnergyRow:
+class EnergyRow(Record, kw_only=True):
     """What the counters of one kind tell.
 
     ``idle_per_step`` is the part of ``per_step`` that idle power takes while no kernel runs: at least, as boards
@@ -37,8 +35,7 @@ class EnergyRow:
     run: EnergyAmount  # from the first reading to the last
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnergyAccount:
+class EnergyAccount(Record, kw_only=True):
     """The energy of the run, by its counters, and the prices of a kWh that the user gave."""
 
     rows: tuple[EnergyRow, ...]
@@ -48,8 +45,7 @@ class EnergyAccount:
     gco2_per_kwh: Annotated[float | None, OmitDefault()] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnergySaving:
+class EnergySaving(Record, kw_only=True):
     """What a change saves of energy: time at a power that was measured."""
 
     source: EnergySource

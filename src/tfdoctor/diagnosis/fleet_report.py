@@ -5,9 +5,9 @@ CPUs, a machine.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Bound
 
 
@@ -21,8 +21,7 @@ class Failure(StrEnum):
     CRASH = "crash"  # the process that read it ended
 
 
-@dataclass(frozen=True, slots=True)
-class FleetFinding:
+class FleetFinding(Record):
     """A finding of a run: its cause, without the findings that show the same fault."""
 
     rule: str
@@ -34,8 +33,7 @@ class FleetFinding:
     run_share: float | None = None  # the same of the whole run
 
 
-@dataclass(frozen=True, slots=True)
-class FleetCopy:
+class FleetCopy(Record):
     """Another place with the same files."""
 
     place: str
@@ -43,8 +41,7 @@ class FleetCopy:
     stamp: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetRun:
+class FleetRun(Record, kw_only=True):
     """One recording. Unknown text is "", unknown numbers are None."""
 
     place: str  # its path or URL
@@ -125,8 +122,7 @@ class FleetRun:
         return finding.run_share if self.is_whole else finding.share
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waste:
+class Waste(Record, kw_only=True):
     """What several runs waste. Hours are of runs whose length is known, devices of all."""
 
     runs: int = 0
@@ -138,8 +134,7 @@ class Waste:
     hours_at_most: bool = False  # for at least one of those whose length is known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetFault:
+class FleetFault(Record, kw_only=True):
     """A fault, and what it costs over all runs that have it."""
 
     rule: str
@@ -149,8 +144,7 @@ class FleetFault:
     worst: str = ""  # place of the run that loses most by it
 
 
-@dataclass(frozen=True, slots=True)
-class TrendPoint:
+class TrendPoint(Record):
     """A run of a job."""
 
     recorded: str
@@ -159,8 +153,7 @@ class TrendPoint:
     at_most: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetJob:
+class FleetJob(Record, kw_only=True):
     """The runs of one program on one kind of device, in the order of time."""
 
     name: str
@@ -175,8 +168,7 @@ class FleetJob:
         return self.points[-1].step_ms / self.points[0].step_ms - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PricedRun:
+class PricedRun(Record, kw_only=True):
     """A row of the table with what depends on the price of its devices."""
 
     run: FleetRun
@@ -185,8 +177,7 @@ class PricedRun:
     usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetReport:
+class FleetReport(Record, kw_only=True):
     """All recordings of a fleet; the only input of its renderings."""
 
     version: str  # of tfdoctor

@@ -1,9 +1,9 @@
 """Budgets, the baseline, and the settings of the user."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from tfdoctor.terms.json_form import MaybeSameUnit, SameUnit
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 
@@ -16,8 +16,7 @@ class BudgetState(StrEnum):
     UNKNOWN = "unknown"  # not measured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetCheck:
+class BudgetCheck(Record, kw_only=True):
     """A budget of the user, and what the run shows of it. ``low`` to ``high`` is the 95 % interval of the value.
 
     A value that is known only to be in an interval is None, and has the interval.
@@ -44,24 +43,21 @@ class BudgetCheck:
         return self.state is BudgetState.UNCLEAR
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class KnownFinding:
+class KnownFinding(Record, order=True):
     """A finding as a baseline has it: by rule and file, because lines and sentences change with the program."""
 
     rule: str
     file: str  # its path in the repository, "" for a finding without a place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineUse:
+class BaselineUse(Record, kw_only=True):
     """The baseline that the findings were compared with."""
 
     file: str
     gone: tuple[KnownFinding, ...] = ()  # in the baseline, and found no more
 
 
-@dataclass(frozen=True, slots=True)
-class Off:
+class Off(Record):
     """A rule that the user switched off."""
 
     rule: str
@@ -69,8 +65,7 @@ class Off:
     why: str  # "ignored by pyproject.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class LimitSet:
+class LimitSet(Record):
     """A limit of a rule that the user changed."""
 
     rule: str
@@ -80,8 +75,7 @@ class LimitSet:
     by: str  # "pyproject.toml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Record, kw_only=True):
     """The user's settings for the rules; empty without any."""
 
     off: tuple[Off, ...] = ()

@@ -4,10 +4,12 @@ Values are in the unit that their metric ends with. Runs are in the order of the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from enum import StrEnum
 
 from tfdoctor.diagnosis.gates import BudgetState
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import Quantity, ms, nbytes
 
 
@@ -28,16 +30,14 @@ class RunMetric(StrEnum):
         return (nbytes if self is RunMetric.MEMORY else ms)(value * self.scale)
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryFinding:
+class HistoryFinding(Record):
     """A finding of a run: a rule, its severity, and the share of the step or of the run that its change saves."""
 
     severity: str | None = None
     saving: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRun:
+class HistoryRun(Record, kw_only=True):
     """A run. Unknown text is "", unknown values are missing."""
 
     place: str
@@ -50,8 +50,7 @@ class HistoryRun:
     checked: frozenset[str] = frozenset()  # rules that gave a finding, or said that there is none
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Accepted:
+class Accepted(Record, order=True):
     """A change that was accepted: ``what`` is a metric or a rule, ``commit`` the first one that has it."""
 
     program: str
@@ -71,11 +70,10 @@ class NamedBaseline:
     commit: str
     recorded: str
     step: str  # what its step is, as in `MetricHistory.what`
-    values: Mapping[str, float] = field(compare=False)  # by metric
+    values: Mapping[str, float] = dataclass_field(compare=False)  # by metric
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePoint:
+class ChangePoint(Record):
     """A change of the level of a metric: the place of the first run of the new level, and the medians around it."""
 
     at: int
@@ -89,8 +87,7 @@ class ChangePoint:
         return self.after / self.before - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionCheck:
+class RegressionCheck(Record, kw_only=True):
     """The newest commit against the runs before it.
 
     ``change`` is relative to their median, ``low`` to ``high`` the interval of the change that chance leaves open.
@@ -112,8 +109,7 @@ class RegressionCheck:
         return self.state in (BudgetState.EXCEEDED, BudgetState.UNKNOWN)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricHistory:
+class MetricHistory(Record, kw_only=True):
     """A metric over the runs of a series."""
 
     metric: RunMetric
@@ -124,8 +120,7 @@ class MetricHistory:
     check: RegressionCheck | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingHistory:
+class FindingHistory(Record, kw_only=True):
     """A finding over the runs of a series; None in ``found`` stands for a run in which its rule was not checked."""
 
     rule: str
@@ -138,8 +133,7 @@ class FindingHistory:
     accepted: Accepted | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class Series(Record, kw_only=True):
     """The runs of a program with the same arguments, on machines of one kind."""
 
     program: str
@@ -159,8 +153,7 @@ class Series:
         return any(check.failed for check in checks) or any(one.new for one in self.findings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Record, kw_only=True):
     """All runs that were read."""
 
     version: str  # of tfdoctor

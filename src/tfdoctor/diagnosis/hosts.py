@@ -1,17 +1,16 @@
 """The hosts of a job beside each other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated
 
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.terms.json_form import Ms, OmitDefault
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location, Severity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRow:
+class HostRow(Record, kw_only=True):
     """One of several hosts; times in ms per training step, None where unknown."""
 
     name: str
@@ -26,8 +25,7 @@ class HostRow:
     missing: str = ""  # why it is not compared; "" when it is
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostFinding:
+class HostFinding(Record, kw_only=True):
     """A finding and its hosts; the summary and the saving are those of the most affected host."""
 
     rule: str
@@ -42,8 +40,7 @@ class HostFinding:
     known: bool | None = None  # whether it is in the baseline; None without one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hosts:
+class Hosts(Record, kw_only=True):
     """Comparison of the hosts of a job; the rest of the diagnosis describes the host in ``shown``."""
 
     rows: tuple[HostRow, ...]

@@ -58,6 +58,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.pages import page
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
     Bound,
@@ -126,6 +127,7 @@ __all__ = [
     "PartTime",
     "Phase",
     "Program",
+    "Record",
     "Recurrence",
     "Remedy",
     "RunCall",

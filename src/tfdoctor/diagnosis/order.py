@@ -1,10 +1,10 @@
 """Which findings are fixed before which."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from tfdoctor.terms.json_form import Milliseconds, Named, NotEmpty
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 
 
@@ -17,8 +17,7 @@ class Relationship(StrEnum):
     CEILING = "ceiling"  # bounds the cost of a whole stage; the others are about parts of it
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Record):
     """How a finding relates to others, and why (for ``CEILING``: the stage)."""
 
     kind: Relationship
@@ -27,8 +26,7 @@ class Relation:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Record):
     """A finding and its saving after the fixes before it."""
 
     rule: str
@@ -36,8 +34,7 @@ class Turn:
     bound: Bound
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(Record, kw_only=True):
     """The order in which to fix findings that affect each other."""
 
     turns: tuple[Turn, ...] = ()

@@ -5,7 +5,7 @@ place slow, its sentence, its price and its evidence.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -13,6 +13,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.terms.humanize import location, milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms, ratio
 from tfdoctor.terms.verdict import (
     Bound,
@@ -35,8 +36,7 @@ PART = "{ms} ({share} of the run)"  # The time of a place in the sentence about 
 SHOWN_ROWS = 8  # Rows of each table: the lines that take most of the time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlace:
+class RunPlace(Record, kw_only=True):
     """Time of the run at a line of the user's, of which the share ``left`` remains after the change.
 
     ``group`` are its sampled lines, ``call`` its timed calls, of whose time ``ms`` may be a part. ``says`` is a
@@ -93,8 +93,7 @@ def other_lines(others: Sequence[RunPlace]) -> str:
     return ", ".join(location(place.at) for place in others)
 
 
-@dataclass(frozen=True, slots=True)
-class SlowPlaces:
+class SlowPlaces(Record):
     """The places where a rule's limit is reached, in its order, and the longest time of any place."""
 
     phases: RunPhases

@@ -1,14 +1,13 @@
 """The order of results in a report."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Result
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remark, RunFailure
 
 
-@dataclass(frozen=True, slots=True)
-class ResultRank:
+class ResultRank(Record):
     """Orders results by outcome, then severity, then time.
 
     A finding by which the run fails comes first, whatever the others save. ``time_ms`` is the time that a result is

@@ -1,6 +1,5 @@
 """A rule with its outcome, its savings and its edits."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from tfdoctor.diagnosis.energy import EnergySaving
@@ -8,11 +7,11 @@ from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.savings import RunSaving, Saving, Takes
 from tfdoctor.diagnosis.trials import Measured
 from tfdoctor.terms.json_form import OmitDefault
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Finding, Location, Outcome, Place, Severity
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Record):
     """New text in place of what lies between two places of a file; lines and columns from 1, in characters."""
 
     start: tuple[int, int]
@@ -20,8 +19,7 @@ class Replacement:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Record):
     """A remedy as an edit of the user's own lines; "" before and after where it could not be made.
 
     ``missing`` is a clause that says why it is not in the patch; "" when it is.
@@ -34,8 +32,7 @@ class Edit:
     replacements: Annotated[tuple[Replacement, ...], OmitDefault()] = ()  # the same, exactly
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(Record, kw_only=True):
     """A rule and its outcome."""
 
     rule: Rule

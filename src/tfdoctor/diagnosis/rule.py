@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field
+from dataclasses import Field, field
 from enum import StrEnum
 from functools import partial
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from tfdoctor.facts.chart import Chart, kind_of, needs
 from tfdoctor.terms.pages import RuleDoc, docstring
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Finding, Outcome, Remark, Verdict
 
 
@@ -48,8 +49,7 @@ def share_limit(default: float, why: str = "") -> Any:  # noqa: ANN401 - as limi
 NO_EDIT = "this change has to be made by hand: the rule describes no edit"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Record):
     """One problem that a training run can have, and how to detect it."""
 
     name: str

@@ -1,15 +1,14 @@
 """The account of the run."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from tfdoctor.terms.json_form import Ms, Named, OmitDefault, Share
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseLine:
+class PhaseLine(Record, kw_only=True):
     """A line of the user's with time of a phase, in ms; ``calls`` is what it calls of a library."""
 
     at: Location | None
@@ -18,8 +17,7 @@ class PhaseLine:
     samples: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseRow:
+class PhaseRow(Record, kw_only=True):
     """A phase of the run, in ms, and its lines, the largest first."""
 
     phase: Phase
@@ -27,8 +25,7 @@ class PhaseRow:
     lines: tuple[PhaseLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseSegment:
+class PhaseSegment(Record, kw_only=True):
     """A stretch of the run in time order, in ms since the process began."""
 
     phase: Phase
@@ -37,8 +34,7 @@ class PhaseSegment:
     at: Location | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LongStepTime:
+class LongStepTime(Record, kw_only=True):
     """The run's steps of more than 1.5 times the usual one, traced or not, and what was seen in them; times in ms.
 
     ``beyond_ms`` is what they take beyond usual ones. ``lines`` are what the stack showed after the usual time,
@@ -56,8 +52,7 @@ class LongStepTime:
     other_cores: float = 0.0  # that other programs used while none was free: they delay steps
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunAccount:
+class RunAccount(Record, kw_only=True):
     """The account of the run: every ms of its wall time in exactly one phase; ``rows`` sum to ``total_ms``.
 
     ``whole`` is False where only a traced window is known; ``missing`` says why, as a clause.

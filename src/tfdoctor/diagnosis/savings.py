@@ -1,16 +1,15 @@
 """What changes save, by the model of the step and by that of the run, alone and together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated
 
 from tfdoctor.diagnosis.step import Parts
 from tfdoctor.terms.json_form import Milliseconds, Ms, Named, OmitDefault, Share
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
+class Saving(Record, kw_only=True):
     """The saving of a change, computed by the step model."""
 
     per_step: Annotated[Milliseconds, Named("ms_per_step")]
@@ -20,8 +19,7 @@ class Saving:
     after: tuple[str, ...] = ()  # rules to fix first; before that it saves little or nothing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSaving:
+class RunSaving(Record, kw_only=True):
     """What a change saves of the run, computed by the run model.
 
     ``share`` is of the whole run as recorded; ``rated`` of what recurs in a longer run, or, of time that comes
@@ -42,8 +40,7 @@ class RunSaving:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTogether:
+class RunTogether(Record, kw_only=True):
     """What all changes save of the run together."""
 
     total: Annotated[Milliseconds, Named("ms")]
@@ -58,16 +55,14 @@ class RunTogether:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Takes:
+class Takes(Record):
     """The time that a general finding names; what a change saves of it is unknown."""
 
     per_step: Annotated[Milliseconds, Named("ms_per_step")]
     share: Share
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
+class Together(Record, kw_only=True):
     """The saving of all changes combined."""
 
     per_step: Annotated[Milliseconds, Named("ms_per_step")]

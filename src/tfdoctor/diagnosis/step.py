@@ -1,12 +1,12 @@
 """The training step: its time, its parts, what explains each, and what ran when in it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
 from tfdoctor.terms.json_form import AllOf, MaybePositive, Ms, Named, OmitDefault, OneUnit, Positive, Signed
 from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Location
 
@@ -26,8 +26,7 @@ def untraced_beside(traced_ms: float | None, untraced_ms: float | None) -> float
     return None if alike else untraced_ms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepRow:
+class StepRow(Record, kw_only=True):
     """One training step: its number, its time and the parts of its time."""
 
     number: Signed
@@ -36,8 +35,7 @@ class StepRow:
     steady: Annotated[bool, Named("typical")]  # counted in the breakdown; False for an outlier
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowStepsSummary:
+class SlowStepsSummary(Record, kw_only=True):
     """Slow steps that take most of the time of all timed steps, traced or not; times in ms."""
 
     number: Annotated[int, Named("count")]
@@ -47,8 +45,7 @@ class SlowStepsSummary:
     at_least: Annotated[bool, OmitDefault()] = False  # more may be slow: only the longest untraced ones are known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepsSummary:
+class StepsSummary(Record, kw_only=True):
     """The times of the steps. A step lasts until the next one starts, so it includes ``between``."""
 
     source: StepSource  # how the steps were found
@@ -88,8 +85,7 @@ class AccountState(StrEnum):
     UNEXPLAINED = "unexplained"
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Record):
     """What was seen in a part of the step: a line of the user's, an operation, a stage or a thread."""
 
     what: str
@@ -97,8 +93,7 @@ class Seen:
     at: Location | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Record, kw_only=True):
     """What explains the time of a large part of the step; each such part has one account."""
 
     part: str  # of PARTS
@@ -110,8 +105,7 @@ class Account:
     seen: tuple[Seen, ...] = ()  # in a part without a finding
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineBar:
+class TimelineBar(Record):
     """Work, or several pieces of work too short to be told apart; times in ms from the start of the step."""
 
     start_ms: Ms
@@ -122,16 +116,14 @@ class TimelineBar:
     rules: tuple[str, ...] = ()  # whose findings are about this work; of several pieces likewise
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineLane:
+class TimelineLane(Record):
     """Bars that do not overlap, in the order of their starts."""
 
     name: str
     bars: tuple[TimelineBar, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
+class Timeline(Record, kw_only=True):
     """What ran when in one typical step: the parts of the step, then its input and its devices."""
 
     number: Signed  # of the step

@@ -1,13 +1,13 @@
 """What `tfdoctor try` measured."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
 from tfdoctor.diagnosis.savings import RunSaving, Saving
 from tfdoctor.terms.json_form import Ms, Named, OmitDefault, Pairs
 from tfdoctor.terms.kinds import Part
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location
 
 
@@ -20,8 +20,7 @@ class Difference(StrEnum):
     UNKNOWN = "unknown"  # the machine was too noisy to tell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Record, kw_only=True):
     """What a variant saves of the step, measured by running it: shares of the step, positive where it is faster.
 
     ``low`` to ``high`` is the 95 % interval.
@@ -53,8 +52,7 @@ class TrainingState(StrEnum):
 BROKEN = (TrainingState.DIFFERENT, TrainingState.NOT_FINITE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingMatch:
+class TrainingMatch(Record, kw_only=True):
     """Whether a variant still trains the same, seen by a certain step."""
 
     state: TrainingState
@@ -66,8 +64,7 @@ class TrainingMatch:
     why: str = ""  # of UNKNOWN; of CHANGED how
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class Beside(Record, kw_only=True):
     """What a change that helps alone saves beside others that help, or in place of those that exclude it."""
 
     others: tuple[str, ...]  # names of variants
@@ -75,8 +72,7 @@ class Beside:
     measured: Measured  # share of the step with the others alone that the change saves
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Trial(Record, kw_only=True):
     """One variant of the program, and what running it showed."""
 
     name: str
@@ -100,8 +96,7 @@ class Trial:
     )  # joules of a step by EnergySource, where counters measured them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartTrial:
+class PartTrial(Record, kw_only=True):
     """The program without one of its parts: an experiment, which shows the most that a change of the part can save.
 
     It trains otherwise, so it is never a saving, nor is it added to any.
@@ -120,8 +115,7 @@ class PartTrial:
     promised: Saving | None = None  # that bound
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trials:
+class Trials(Record, kw_only=True):
     """What `tfdoctor try` measured: the program with changes against the program as it is."""
 
     rows: Annotated[tuple[Trial, ...], Named("variants")]

@@ -1,16 +1,15 @@
 """What ran in a step: its profile, stages of the input pipeline and operations, and the device's rates."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from tfdoctor.diagnosis.run import PhaseLine
 from tfdoctor.terms.json_form import Amount, Ms, Named, OmitDefault, Share
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineStage:
+class PipelineStage(Record, kw_only=True):
     """One iterator of the input pipeline; consumers come before producers."""
 
     name: str  # "Map", "Prefetch", ...: what ran
@@ -24,8 +23,7 @@ class PipelineStage:
     note: str = ""  # "injected by tf.data", "ran in parallel (autotuned)", ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationRow:
+class OperationRow(Record, kw_only=True):
     """Compute time of one operation type in one layer."""
 
     layer: str  # "" when it belongs to none
@@ -38,8 +36,7 @@ class OperationRow:
     nbytes: Annotated[Amount | None, Named("bytes")] = None  # of operands and results, per step; likewise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceRates:
+class DeviceRates(Record, kw_only=True):
     """What the device can compute and move at most; None where unknown."""
 
     flop_s: Annotated[Amount | None, Named("flop_per_s")] = None  # dense matmuls in the fastest 16-bit type
@@ -55,8 +52,7 @@ class WorkKind(StrEnum):
     STAGE = "stage"  # of the input pipeline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileRow:
+class ProfileRow(Record, kw_only=True):
     """What takes time of the shown step (see StepsSummary), and how far it is from what the hardware can do.
 
     ``attained`` is the least time that the bytes and FLOPs need at the hardware's rates, relative to ``ms``, 0 to
@@ -78,8 +74,7 @@ class ProfileRow:
     unknown: Annotated[str, OmitDefault()] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PythonPart:
+class PythonPart(Record, kw_only=True):
     """The host's Python in a part of the step, in ms per step: its lines and what they call, the largest first."""
 
     part: str  # of PARTS
@@ -87,8 +82,7 @@ class PythonPart:
     lines: tuple[PhaseLine, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Record, kw_only=True):
     """What takes most of a step, the longest first; the shorter ones are counted."""
 
     rows: tuple[ProfileRow, ...] = ()

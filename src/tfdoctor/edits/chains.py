@@ -1,12 +1,12 @@
 """Chains of dataset transformations: which one is on a line, where it ends, and what precedes it."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from tfdoctor.edits.module import SyntaxTree, last_name
 from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.terms.record import Record
 
 # Methods of tf.data.Dataset that return a dataset, without prefetch.
 TRANSFORMATIONS = frozenset(
@@ -143,8 +143,7 @@ def mapped_before(module: SyntaxTree, call: cst.Call) -> list[cst.CSTNode]:
     return [*chains, *functions]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Record):
     """One method of a chain as it is written, from the end of what it is called on: ``.repeat(2)``."""
 
     start: int

@@ -2,12 +2,13 @@
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import StringIO
 
+from tfdoctor.terms.record import Record
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+
+class FileChange(Record):
     """A file as it is and as it will be; ``path`` is relative, with slashes."""
 
     path: str

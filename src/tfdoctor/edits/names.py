@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import libcst as cst
 
 from tfdoctor.edits.module import SyntaxTree, dotted, named, positional
+from tfdoctor.terms.record import Record
 
 TENSORFLOW = frozenset(["keras", "tensorflow", "tf_keras"])
 
 
-@dataclass(frozen=True, slots=True)
-class BoundValue:
+class BoundValue(Record):
     """What binds a name: an expression, or each element of one; ``place`` counts in a tuple, -1 is all of it."""
 
     value: cst.BaseExpression

@@ -3,7 +3,6 @@
 import hashlib
 import tokenize
 from collections.abc import Iterable
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
@@ -12,11 +11,11 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.terms.files import NotReadableError, content
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Record):
     """A Python file, as bytes and as text; ``path`` is its name in the report.
 
     ``name`` is its path in a patch: relative to the folder of the run, with links resolved, or "";

@@ -4,10 +4,10 @@ import bisect
 import os.path
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 
 from tfdoctor.diagnosis import Replacement
+from tfdoctor.terms.record import Record
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -20,8 +20,7 @@ class Elsewhere(Declined):
     """An edit does not concern what is on the line, so that another kind of edit may."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Splice:
+class Splice(Record, order=True):
     """Replace the characters from ``start`` to ``end``; at one place the smaller ``rank`` comes first."""
 
     start: int
@@ -56,8 +55,7 @@ def overlapping(splices: Iterable[Splice]) -> bool:
     return any(after.start < before.end for before, after in pairwise(sorted(set(splices))))
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(Record):
     """Where the lines of a text begin."""
 
     text: str

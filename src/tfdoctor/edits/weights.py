@@ -7,7 +7,6 @@ computes the same from ``model.weights``, which are in the same order
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -15,13 +14,13 @@ from tfdoctor.edits.graph import decorated, must_get_tensors
 from tfdoctor.edits.module import SyntaxTree, is_docstring
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice
 from tfdoctor.edits.values import Values
+from tfdoctor.terms.record import Record
 
 # Of a mixture in a loop: both lists of weights, the loop over their numbers, and ``set_weights``.
 LOOP_STATEMENTS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Mixture:
+class Mixture(Record):
     """``target.set_weights([value for names in zip(a.get_weights(), b.get_weights())])``."""
 
     target: str

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tfdoctor import __version__
@@ -14,13 +14,13 @@ from tfdoctor.fleet.scrubbed import scrubbed
 from tfdoctor.fleet.table import FleetTable, known_sizes
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.rulebook.config import Config
+from tfdoctor.terms.record import Record
 
 # Failures that another attempt does not change, as long as the files do not change.
 FINAL = ("", Failure.UNREADABLE.value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetPlan:
+class FleetPlan(Record, kw_only=True):
     """How to examine recordings, and where."""
 
     config: Config

@@ -1,15 +1,13 @@
 """One recording to examine: what a worker needs to know, and what it returns. Both are sent between machines."""
 
-from dataclasses import dataclass
-
 from tfdoctor import __version__
 from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
 from tfdoctor.fleet.places import FoundRecording
 from tfdoctor.rulebook.config import Config
+from tfdoctor.terms.record import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordingJob:
+class RecordingJob(Record, kw_only=True):
     """A recording to examine, and how."""
 
     found: FoundRecording
@@ -38,8 +36,7 @@ class RecordingJob:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ExaminedRecording:
+class ExaminedRecording(Record):
     """The row of a recording, and its page; of one whose digest is known only place and digest count."""
 
     run: FleetRun

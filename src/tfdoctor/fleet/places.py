@@ -6,7 +6,6 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,6 +18,7 @@ from tfdoctor.remote.fetching import TRACE, chosen
 from tfdoctor.remote.filesystem import Action, Remote, is_url, opened
 from tfdoctor.stored.files import NAMES
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.record import Record
 
 MAGIC = re.compile(r"[*?\\[]")  # What makes a path a pattern
 MARKS = frozenset((MANIFEST, PROGRAM, SAMPLES))  # Files whose folder is a recording
@@ -29,8 +29,7 @@ INNER = (WORKERS, PROCESSES)  # Folders inside a recording that hold those of si
 CHANGES = ("ETag", "etag", "generation", "content_md5", "mtime", "LastModified", "last_modified")
 
 
-@dataclass(frozen=True, slots=True)
-class FoundRecording:
+class FoundRecording(Record):
     """A recording that was found: its path or URL, and its files, relative to it ("": it is one file)."""
 
     place: str

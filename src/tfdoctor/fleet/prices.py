@@ -1,16 +1,15 @@
 """What devices cost per hour, as the user says; prices are never guessed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.record import Record
 
 LOWEST, HIGHEST = 0.0001, 100_000.0  # US dollars per hour: less than a virtual core, more than any device
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePrices:
+class DevicePrices(Record):
     """US dollars per device-hour: for devices with a name, then for all others."""
 
     named: tuple[tuple[str, float], ...] = ()

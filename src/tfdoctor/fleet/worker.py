@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO, Self
 
 from distributed import get_worker
@@ -14,13 +14,13 @@ from distributed.system import MEMORY_LIMIT
 from tfdoctor import __version__, own_python
 from tfdoctor.diagnosis.fleet_report import Failure
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
+from tfdoctor.terms.record import Record
 
 # For one recording, on machines with more workers than memory for them: enough for a trace of 150 MB.
 LEAST_BYTES = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ForkServer:
+class ForkServer(Record):
     """A fork server and the pipes to it."""
 
     process: "subprocess.Popen[bytes]"

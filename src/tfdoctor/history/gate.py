@@ -10,7 +10,6 @@ degrees of freedom 6 %.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from tfdoctor.compare.step_times import LEAST_SPREAD
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import ChangePoint, RegressionCheck
 from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
 
 FEWEST = 5  # Runs below which nothing is decided: of 4, the spread is as good as unknown
@@ -27,8 +27,7 @@ EFFICIENCY = 0.37  # Of the median absolute deviation, relative to the standard 
 OF_MEDIAN = 1.57  # Variance of the median of normal noise, relative to that of the mean: pi / 2
 
 
-@dataclass(frozen=True, slots=True)
-class UsualRuns:
+class UsualRuns(Record):
     """The runs from place ``start`` to before ``end``: what a program usually takes, and why no others are."""
 
     start: int

@@ -1,7 +1,7 @@
 """The file that a team commits: names of baselines, and the changes that it accepted, with who, when and why."""
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline
@@ -9,6 +9,7 @@ from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.files import content
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.replacement import replace_file, unwritten
 
 SCHEMA = 1
@@ -16,13 +17,12 @@ SCHEMA = 1
 NAME = "tfdoctor-history.json"  # Of the file, in the current folder
 
 
-@dataclass(frozen=True, slots=True)
-class KeptHistory:
+class KeptHistory(Record):
     """What the file holds."""
 
     schema: int = SCHEMA
-    baselines: tuple[NamedBaseline, ...] = field(default=())
-    accepted: tuple[Accepted, ...] = field(default=())
+    baselines: tuple[NamedBaseline, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
 
     def with_baseline(self, baseline: NamedBaseline) -> "KeptHistory":
         """Return it with a baseline, in place of one of the same name and program."""

@@ -1,7 +1,7 @@
 """A run of a history: what its report says of it, and which runs can be compared with it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from tfdoctor.compare.baseline import program_of_report
@@ -11,11 +11,11 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.history_report import HistoryFinding, HistoryRun, RunMetric
 from tfdoctor.fleet.names import job
 from tfdoctor.recording.manifest import SCRIPT
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Errored, NotApplicable
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class SeriesKey:
+class SeriesKey(Record, order=True):
     """What runs must share to be one series: the program, its arguments, and the kind of machine."""
 
     program: str
@@ -23,8 +23,7 @@ class SeriesKey:
     machine: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRun:
+class ReadRun(Record):
     """A run with what decides its series, and with what may change between the runs of one."""
 
     key: SeriesKey

@@ -1,7 +1,6 @@
 """A series of runs: its metrics with their changes, its findings, and what else changed."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +18,7 @@ from tfdoctor.diagnosis.history_report import (
 from tfdoctor.history import change_points, gate
 from tfdoctor.history.runs import ReadRun
 from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Severity
 
 UNTRACED, SHOWN = "median step outside of the traced ones", "step of the report"
@@ -26,8 +26,7 @@ UNTRACED, SHOWN = "median step outside of the traced ones", "step of the report"
 WHAT = {RunMetric.RUN: "the run without tfdoctor's own work", RunMetric.MEMORY: "highest resident memory"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Record, kw_only=True):
     """What the newest run of each series must keep to; nothing where both limits are None."""
 
     last: int

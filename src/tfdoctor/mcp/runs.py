@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from tfdoctor.rulebook.suggestions import nearest
 from tfdoctor.stored.files import open_report, report_at
 from tfdoctor.stored.report import settled
 from tfdoctor.terms.errors import ConfigError, InputError
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import name
 
 MOST_RUNS = 50  # Recordings in a list, the newest first: more would fill a model's context
@@ -30,8 +30,7 @@ DEEP = 6  # Folders below a served one in which recordings are looked for
 CUT = "\n… cut here.\n"
 
 
-@dataclass(frozen=True, slots=True)
-class ServedRuns:
+class ServedRuns(Record):
     """The recordings below some folders, which are resolved paths.
 
     They are examined by the rules of tfdoctor alone: rules of the user's own are code, which a client must not run.

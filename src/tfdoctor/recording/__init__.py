@@ -5,7 +5,7 @@ directory, one of its run folders and a single `*.xplane.pb` are recordings too,
 """
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Self
 
@@ -20,12 +20,12 @@ from tfdoctor.recording.run_file import run_log
 from tfdoctor.recording.run_log import RunLog
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.record import Record
 
 __all__ = ["AGENT", "MANIFEST", "PROGRAM", "SAMPLES", "HostMachine", "Manifest", "Recording"]
 
 
-@dataclass(frozen=True)
-class Recording:
+class Recording(Record):
     """The data of a recording; `notes` says what was skipped or damaged."""
 
     root: Path | None

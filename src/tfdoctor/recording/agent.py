@@ -1,16 +1,15 @@
 """agent.json: the state of a Python process of the run, written by its agent during the run and at its end."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from tfdoctor.recording.field_types import Amount, Count, Exact, Positive
+from tfdoctor.terms.record import Record, field
 
 LoopPlace = tuple[str, int]  # A line of the user's source: its file and number
 LongUntraced = tuple[int, float]  # The number of a step outside of the window, and its duration in ms
 
 
-@dataclass(frozen=True, slots=True)
-class TracedWindow:
+class TracedWindow(Record):
     """The traced steps: their numbers, the loop they belong to, and when tracing began and ended (Unix ns).
 
     `read_bytes` and `read_calls` are what the process read meanwhile; None if the system does not count it.
@@ -31,8 +30,7 @@ class TracedWindow:
     at: LoopPlace | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WindowCost:
+class WindowCost(Record):
     """What one traced window cost the run, in seconds, and why it was closed.
 
     ``stop_s`` is with the writing of the trace, ``slowed_s`` what its steps took longer than the untraced ones
@@ -52,8 +50,7 @@ class WindowCost:
         return self.start_s + self.stop_s + self.slowed_s + self.program_s
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Record):
     """A loop that trained; the recording may use the steps of another."""
 
     source: str = ""
@@ -71,8 +68,7 @@ FEWEST_PASSES = 2
 LONG_TOLD, MOST_TOLD = 2.0, 40
 
 
-@dataclass(frozen=True, slots=True)
-class UntracedSteps:
+class UntracedSteps(Record):
     """The duration of steps or calls outside the window; `traced_ms` is that of the same calls within it.
 
     ``total_ms`` is the time of all ``count`` of them. ``long`` has the numbers and times of those of at least twice
@@ -131,8 +127,7 @@ class UntracedSteps:
         return all_told and as_long_told and begun < passes / 2
 
 
-@dataclass(frozen=True, slots=True)
-class TracedFunction:
+class TracedFunction(Record):
     """A tf.function that was traced in several calls, from its first call of the run on.
 
     ``made`` is the number of function objects of its definition that train the same variables, 0 unknown.
@@ -150,8 +145,7 @@ class TracedFunction:
     call_ms: Positive | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ZeroRate:
+class ZeroRate(Record):
     """An optimizer of Keras that was made with a learning rate of zero, and kept it; its name is a scope's."""
 
     name: str = ""
@@ -161,8 +155,7 @@ class ZeroRate:
 TimedType = tuple[str, int, float]  # A type of operations, their number and their time in ms
 
 
-@dataclass(frozen=True, slots=True)
-class GradientsTaken:
+class GradientsTaken(Record):
     """A line that takes gradients outside of tf.functions, and what one of its calls did for nothing.
 
     ``variables`` were followed by the tape, of which the gradients of ``unused`` went into no operation and were
@@ -195,8 +188,7 @@ class GradientsTaken:
         return bool(self.step_ms and self.step_operations)
 
 
-@dataclass(frozen=True, slots=True)
-class StepsSeen:
+class StepsSeen(Record):
     """How the agent counted the steps of the whole run; their loop was entered `rounds` times, 0 is unknown."""
 
     source: str | None = None
@@ -213,24 +205,21 @@ class StepsSeen:
     gradients: tuple[GradientsTaken, ...] | None = None  # None: not recorded
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Record):
     """Data that the recording lacks, with the reason and the advice."""
 
     what: str = ""
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentError:
+class AgentError(Record):
     """A fault inside the agent; the run did not notice it."""
 
     where: str = ""
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerRank:
+class WorkerRank(Record):
     """Which worker of several a process is; `place` is its number among the recordings of a run."""
 
     name: str = ""
@@ -239,8 +228,7 @@ class WorkerRank:
     place: Count | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentState:
+class AgentState(Record):
     """One Python process of the run; fields are empty until they are known."""
 
     pid: int | None = None

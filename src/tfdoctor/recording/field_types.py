@@ -1,9 +1,9 @@
 """Types and markers for the fields of dataclasses that `typed` reads from JSON."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-KEY = "key"  # Metadata of a field whose key in the file differs from its name
+from tfdoctor.terms.record import Record
+
 # Marks a list that needs all its entries, such as the operations of a graph: a damaged entry damages the object
 # that holds the list.
 WHOLE = "whole"
@@ -15,8 +15,7 @@ CONSTANT = "constant"
 EXACT = "exact"
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Record):
     """The range of valid numbers, at most 64 bits."""
 
     least: float = -(2**63)

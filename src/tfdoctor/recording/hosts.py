@@ -1,15 +1,15 @@
 """The hosts of a job, each with its own recording: trace, manifest and samples."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import TRACES
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class HostRecording:
+class HostRecording(Record):
     """The recording of one host (or of one worker: several may share a machine), or the error from reading it."""
 
     name: str

@@ -1,7 +1,7 @@
 """Locates the files of a recording: in its folder, or in those of the processes that wrote them."""
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -13,10 +13,10 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.notes import Notes
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import is_below
+from tfdoctor.terms.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingFiles:
+class RecordingFiles(Record):
     """The files to read; a recording that tfdoctor did not make has only traces."""
 
     traces: tuple[Path, ...]

@@ -5,7 +5,7 @@ The same model writes and reads it: capture fills it in, the report reads it.
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from tfdoctor.recording.agent import (
 )
 from tfdoctor.recording.field_types import Amount, Count, Exact
 from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.terms.record import Record, field
 
 SCHEMA = 1
 
@@ -41,8 +42,7 @@ BY_COST = "cost"  # The reason of a window that had cost the run as much as it m
 NOT_TRACED = (MissingPart.TRACE, MissingPart.STEPS)  # Without one of these, the recording has no traced step
 
 
-@dataclass(frozen=True, slots=True)
-class HostMachine:
+class HostMachine(Record):
     """The machine of the run."""
 
     name: str = ""
@@ -53,8 +53,7 @@ class HostMachine:
     memory_bytes: Count = 0
 
 
-@dataclass(frozen=True, slots=True)
-class CapturePlan:
+class CapturePlan(Record):
     """What to record, as the user asked; the last three fields are for attached jobs."""
 
     kind: str = ""
@@ -71,8 +70,7 @@ class CapturePlan:
     stopped_unix_ns: Count | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Record):
     """How the run ended; all fields are None while it runs, or if tfdoctor was killed."""
 
     exit_code: int | None = None
@@ -80,8 +78,7 @@ class Ending:
     error: Exact | None = None  # the exception that ended a recording from Python
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(Record):
     """The status, the number of samples and the cost of one sampler."""
 
     name: str = ""
@@ -92,16 +89,14 @@ class Sampling:
     absent: bool | None = None  # the machine has no such device; None: not recorded
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Record):
     """One moment on two clocks; their difference shows when the wall clock was set."""
 
     unix_ns: Count = 0
     monotonic_ns: Count = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Record):
     """The commit of the program in git, when it was made (Unix ns, 0 is unknown), and whether its files differ.
 
     ``changed`` counts files that git tracks, and the script; None is unknown.
@@ -112,8 +107,7 @@ class Revision:
     changed: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunTimes:
+class RunTimes(Record):
     """When tfdoctor started the command and saw its end, in ns of the system's monotonic clock and of Unix.
 
     ``oom_kills`` is how often the kernel killed a process of the run's cgroup for want of memory meanwhile, and
@@ -131,8 +125,7 @@ class RunTimes:
     clock_jump_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class EndedProcess:
+class EndedProcess(Record):
     """A Python process of the run, and the reason if it is not reported on."""
 
     pid: int | None = None
@@ -143,8 +136,7 @@ class EndedProcess:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFiles:
+class WrittenFiles(Record):
     """The files below the folder of the run that changed while it ran: their number and the first names."""
 
     count: Count = 0
@@ -154,8 +146,7 @@ class WrittenFiles:
 SCRIPT = ".py"  # How the word of a command ends that names a training script
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Record):
     """All that `tfdoctor.json` holds; a field keeps its default where the file lacks it."""
 
     schema: Count = SCHEMA
@@ -169,7 +160,7 @@ class Manifest:
     host: HostMachine = HostMachine()
     plan: CapturePlan | None = None
     window: TracedWindow | None = None
-    steps: StepsSeen = field(default=StepsSeen())
+    steps: StepsSeen = StepsSeen()
     costs: tuple[WindowCost, ...] = ()  # of all windows, those that were not kept as well
     outcome: Ending = Ending()
     clock: tuple[Clock, ...] = ()

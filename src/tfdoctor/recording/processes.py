@@ -5,7 +5,7 @@ killed before, they are read in place of the assembled files.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from tfdoctor.recording.agent import AgentState, WorkerRank
@@ -13,14 +13,14 @@ from tfdoctor.recording.files import AGENT, PROGRAM, RUNS, agent_state, traces
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.run_log import RUN_LOG, RUN_NOW
 from tfdoctor.terms.files import is_below
+from tfdoctor.terms.record import Record
 
 PROCESSES = "processes"
 
 RUN_FILES = (RUN_LOG, RUN_NOW)  # The account of a process, from its start on
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Record):
     """One process; its state is empty if `fault` says why."""
 
     folder: Path

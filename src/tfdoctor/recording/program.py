@@ -5,10 +5,10 @@ the machine that ran, in facts the one that reports show.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Generic, TypeVar
 
-from tfdoctor.recording.field_types import KEY, LOOSE, WHOLE, Amount, Bounds, Constant, Count, Exact
+from tfdoctor.recording.field_types import LOOSE, WHOLE, Amount, Bounds, Constant, Count, Exact
+from tfdoctor.terms.record import Record, field
 
 DIGITS = 8  # Of the hash of a line; the agent writes as many
 SourceLine = tuple[str, int]  # A file of the user and a line number in it
@@ -21,8 +21,7 @@ Number = Annotated[int, LOOSE, Bounds(least=0)]  # An integer that the user pass
 Size = Annotated[int, LOOSE, Bounds(least=1)]  # An integer that may not be zero, perhaps of numpy
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Record):
     """The attributes of an operation that facts use; each operation has only some of them."""
 
     strides: tuple[int, ...] = ()
@@ -34,8 +33,7 @@ class Attributes:
     scalar: Constant | None = None  # the value of a constant that is one number
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOperation(Generic[At]):
+class AnyOperation(Record, Generic[At]):
     """One operation of a graph."""
 
     name: str
@@ -51,16 +49,14 @@ class AnyOperation(Generic[At]):
     ports: tuple[int, ...] = ()  # which result of each of `sources`; () are the first ones
 
 
-@dataclass(frozen=True, slots=True)
 class RecordedOperation(AnyOperation[SourceLine]):
     """An operation in the record; `sources` are the positions of the operations that produce its inputs."""
 
-    sources: tuple[int | None, ...] = field(default=(), metadata={KEY: "from"})
+    sources: tuple[int | None, ...] = field(default=(), name="from")
     origin: tuple[str, str] | None = None  # the part of Keras that made it: ("metric", "AUC")
 
 
-@dataclass(frozen=True, slots=True)
-class Zeros:
+class Zeros(Record):
     """What some rows of a matrix hold: the share of zeros, 0 to 1, and the most other values in a row."""
 
     share: float
@@ -69,16 +65,14 @@ class Zeros:
     name: str = ""  # of its placeholder in the graph
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantKernel:
+class ConstantKernel(Record):
     """A constant kernel of a depthwise convolution; `separable`: each channel is a column times a row."""
 
     name: str  # of its placeholder or constant in the graph
     separable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedGraph:
+class RecordedGraph(Record):
     """The operations of one traced tf.function, and the argument types that it was traced for."""
 
     operations: Annotated[tuple[RecordedOperation, ...], WHOLE]
@@ -91,15 +85,13 @@ class RecordedGraph:
     outer: str | None = None  # the name of the graph in which it was traced; None: of none
 
 
-@dataclass(frozen=True, slots=True)
-class LayerConfig:
+class LayerConfig(Record):
     """The settings of a Keras layer that facts use."""
 
     axis: int | tuple[int, ...] = -1
 
 
-@dataclass(frozen=True, slots=True)
-class RecurrentArguments:
+class RecurrentArguments(Record):
     """The arguments of an LSTM or GRU that decide whether cuDNN computes it; None where it has no such argument."""
 
     recurrent_dropout: float | int | None = None
@@ -111,12 +103,11 @@ class RecurrentArguments:
     recurrent_activation: str | None = None
 
 
-@dataclass(frozen=True)  # with slots, Python 3.11 cannot build it by its alias
-class AnyLayer(Generic[At]):
+class AnyLayer(Record, Generic[At]):
     """A Keras layer and the line that creates it."""
 
     name: str
-    kind: str = field(metadata={KEY: "class"})
+    kind: str = field(name="class")
     module: str = ""
     config: LayerConfig = LayerConfig()
     compute_dtype: str = ""
@@ -129,8 +120,7 @@ class AnyLayer(Generic[At]):
 RecordedLayer = AnyLayer[SourceLine]
 
 
-@dataclass(frozen=True)  # with slots, Python 3.11 cannot build it by its alias
-class AnyMetric(Generic[At]):
+class AnyMetric(Record, Generic[At]):
     """A Keras metric and the line that creates it."""
 
     name: str
@@ -138,8 +128,7 @@ class AnyMetric(Generic[At]):
     at: At | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFunction:
+class RecordedFunction(Record):
     """The user's function that a dataset applies."""
 
     name: str = ""
@@ -149,8 +138,7 @@ class RecordedFunction:
     stateful: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetParameters:
+class DatasetParameters(Record):
     """The arguments of a pipeline stage; None if not passed or not recorded."""
 
     batch_size: Annotated[int, Bounds(least=1)] | None = None
@@ -175,13 +163,12 @@ NETWORKS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class FileList:
+class FileList(Record):
     """The paths that a dataset yields or reads."""
 
     count: Count | None = None
     scheme: str = ""  # "gs", "s3": the file system across a network
-    nbytes: Count | None = field(default=None, metadata={KEY: "bytes"})  # of one of them
+    nbytes: Count | None = field(default=None, name="bytes")  # of one of them
     image: tuple[int, ...] = ()  # height and width in pixels, the median of a few; () is unknown or none
     file_system: str = ""  # of local paths: the type of the mount, "ext4"; "" is unknown
 
@@ -191,12 +178,11 @@ class FileList:
         return f"{self.scheme}://" if self.scheme else NETWORKS.get(self.file_system, "")
 
 
-@dataclass(frozen=True, slots=True)
-class AnyDataset(Generic[At]):
+class AnyDataset(Record, Generic[At]):
     """A stage of a tf.data pipeline, as its dataset object describes it."""
 
     id: int
-    kind: str = field(metadata={KEY: "class"})  # "_MapDataset"
+    kind: str = field(name="class")  # "_MapDataset"
     trace_name: str = ""  # "MapDataset:4", the name of its iterators in the trace
     inputs: tuple[int, ...] = ()
     parameters: DatasetParameters = DatasetParameters()
@@ -208,7 +194,6 @@ class AnyDataset(Generic[At]):
     made_by: str = ""  # the function that this line calls: "map", "image_dataset_from_directory"
 
 
-@dataclass(frozen=True, slots=True)
 class RecordedDataset(AnyDataset[SourceLine]):
     """A stage in the record."""
 
@@ -216,8 +201,7 @@ class RecordedDataset(AnyDataset[SourceLine]):
     element_spec: str = ""  # as text, at most 500 characters
 
 
-@dataclass(frozen=True, slots=True)
-class DebugAid:
+class DebugAid(Record):
     """An aid for debugging that is on.
 
     It is "check_numerics", "functions_eagerly", "data_debug_mode" or "op_determinism".
@@ -229,30 +213,27 @@ class DebugAid:
     ms: Amount = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class MissingLibrary:
+class MissingLibrary(Record):
     """A library that TensorFlow needs for a GPU and cannot load, and the loader's message."""
 
     name: str
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelCache:
+class KernelCache(Record):
     """CUDA's folder of compiled kernels: its bytes, and the files that were written since TensorFlow was imported.
 
     ``seconds`` is the time from then to the last of them; ``limit`` is CUDA_CACHE_MAXSIZE, in bytes.
     """
 
     disabled: bool = False
-    nbytes: Count = field(default=0, metadata={KEY: "bytes"})
+    nbytes: Count = field(default=0, name="bytes")
     limit: str | None = None
     written: Count = 0
     seconds: Amount = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class GpuAccess:
+class GpuAccess(Record):
     """What TensorFlow knows of NVIDIA GPUs, and what keeps it from them where it has registered none."""
 
     registered: Count = 0
@@ -269,8 +250,7 @@ class GpuAccess:
     cache: KernelCache | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunSettings(Record):
     """The settings of the run; None is unknown."""
 
     policy: str | None = None
@@ -299,8 +279,7 @@ class RunSettings:
     gpus: GpuAccess | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SeenPlace:
+class SeenPlace(Record):
     """A line that stack samples show, with their number and their times; "" and () are unknown or none."""
 
     seen: Count
@@ -315,8 +294,7 @@ class SeenPlace:
     when_us: tuple[Count, ...] = ()  # microseconds since ``began_unix_ns``
 
 
-@dataclass(frozen=True, slots=True)
-class FedArgument:
+class FedArgument(Record):
     """An array among the arguments of the training function.
 
     `new_object`: the next call gets another object. `same`: it gets the same values, as far as compared; None is
@@ -324,7 +302,7 @@ class FedArgument:
     """
 
     shape: tuple[int, ...] = ()
-    new_object: bool = field(default=False, metadata={KEY: "anew"})
+    new_object: bool = field(default=False, name="anew")
     place: str = ""  # "0", "mask"; within a structure "0.1": the second of the first argument
     kind: str = ""  # "numpy", "pandas", "tensor"; "python": a list
     dtype: str = ""  # as NumPy writes it: "float64"
@@ -332,8 +310,7 @@ class FedArgument:
     fed_as: str = ""  # the type of the placeholder of Session.run that it is fed to
 
 
-@dataclass(frozen=True, slots=True)
-class FedCall:
+class FedCall(Record):
     """The call of the training function or of Session.run, and its arguments."""
 
     at: SourceLine | None = None
@@ -341,8 +318,7 @@ class FedCall:
     function: str = ""  # the name of its calls in the trace; "" is unknown
 
 
-@dataclass(frozen=True, slots=True)
-class PythonRecord:
+class PythonRecord(Record):
     """What Python did in and between the training calls.
 
     ``others`` are the user's lines of all threads but the trainer's; None where the trainer alone was sampled.
@@ -355,8 +331,7 @@ class PythonRecord:
     feeds: FedCall | None = None  # of Session.run
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSequences:
+class RecordedSequences(Record):
     """An input of the training whose second dimension may be time.
 
     ``lengths`` has a list for each batch seen: of each row, the positions up to the last that is not ``pad``;
@@ -378,8 +353,7 @@ class RecordedSequences:
     mask: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramRecord:
+class ProgramRecord(Record):
     """All that `program.json.gz` holds; `layers` is None if the agent wrote no list."""
 
     graphs: Annotated[tuple[RecordedGraph, ...], WHOLE] = ()

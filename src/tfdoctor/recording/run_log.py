@@ -9,10 +9,10 @@ around training that keeps what it is given, ``framework`` one that was imported
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from tfdoctor.recording.field_types import Amount, Count
 from tfdoctor.terms.kinds import KeptValue, RunCall, RunWork
+from tfdoctor.terms.record import Record, field
 
 RUN_LOG, RUN_NOW = "run.jsonl", "run-now.json"
 
@@ -21,8 +21,7 @@ TENSORFLOW = "tensorflow"
 Line = tuple[str, int]  # A line of the user's source: its file and number
 
 
-@dataclass(frozen=True, slots=True)
-class RunProcess:
+class RunProcess(Record):
     """The process: when it was started (Unix and monotonic ns), and after how many s the agent began to look."""
 
     pid: Count = 0
@@ -32,8 +31,7 @@ class RunProcess:
     schema: Count = 1
 
 
-@dataclass(frozen=True, slots=True)
-class RunFramework:
+class RunFramework(Record):
     """A framework that the script has imported: "jax"; ``keras`` says that Keras runs on it."""
 
     name: str
@@ -41,8 +39,7 @@ class RunFramework:
     keras: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CallPlace:
+class CallPlace(Record):
     """A kind of call made at a line of the user's; `name` is the function's: "Model.predict", "train_step".
 
     ``parent`` is the number of the call around it; None at the top.
@@ -55,8 +52,7 @@ class CallPlace:
     parent: Count | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SeenStack:
+class SeenStack(Record):
     """A stack that samples showed: the user's lines, and the functions of others that the innermost one calls.
 
     ``call`` is the number of the call under way. ``looped`` says whether it lies in the innermost loop around a
@@ -88,8 +84,7 @@ class SeenStack:
     step_call: Line | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BucketSteps:
+class BucketSteps(Record):
     """Training steps of one source that ended in a bucket; a call may be several steps.
 
     Calls that trace a function are left out: they are told alone (see FunctionTrace).
@@ -110,8 +105,7 @@ class BucketSteps:
     passes: Count = 0  # over the data that began, also where their first step traced a function
 
 
-@dataclass(frozen=True, slots=True)
-class RunCounters:
+class RunCounters(Record):
     """What grows in a run, at the end of a bucket; None is unknown."""
 
     rss: Count | None = None  # bytes, this process
@@ -124,8 +118,7 @@ class RunCounters:
     children: Count | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(Record):
     """Some time of the process, in s since it began: ms per call, number of entries, ms and samples per stack."""
 
     start: Amount
@@ -138,8 +131,7 @@ class Bucket:
     counters: RunCounters = RunCounters()
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Record):
     """One call told alone, from s to s: fits, epochs, evaluations, predictions, saves; `open`: not over yet."""
 
     call: Count
@@ -152,8 +144,7 @@ class Span:
     model: Count | None = None  # of fit, evaluate, predict: the number of the model object, by its first such call
 
 
-@dataclass(frozen=True, slots=True)
-class TracedNumber:
+class TracedNumber(Record):
     """A Python number, text or truth value that a call gave to a parameter, and the line that assigned it."""
 
     name: str
@@ -161,8 +152,7 @@ class TracedNumber:
     at: Line | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionTrace:
+class FunctionTrace(Record):
     """A call that traced a tf.function anew, in s and ms; `made` is the number of its function object.
 
     ``operations`` is the number of operations of the graph, 0 is unknown; ``variables`` that of the elements of
@@ -182,16 +172,14 @@ class FunctionTrace:
     numbers: tuple[TracedNumber, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Census:
+class Census(Record):
     """Live Python objects of the most frequent types at a moment, in s."""
 
     at_s: Amount
     types: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptStatement:
+class KeptStatement(Record):
     """A statement of a loop around a call that trains which adds to a container that is made outside of the loop.
 
     It was read from the source, not seen to run. ``container`` and ``value`` are source text, the latter of what
@@ -207,8 +195,7 @@ class KeptStatement:
     each: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LongStep:
+class LongStep(Record):
     """A training call that took more than 1.5 times the usual one: its number, start in s and duration in ms."""
 
     number: Count
@@ -218,8 +205,7 @@ class LongStep:
     first: bool = False  # the first one of an epoch or of a pass over the data
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessEnd:
+class ProcessEnd(Record):
     """How the process ended; `error` is the class of the exception, `at` the user's line that raised it."""
 
     end: Amount = 0.0
@@ -230,8 +216,7 @@ class ProcessEnd:
     call: Count = 0  # the number of the CallPlace under way
 
 
-@dataclass(frozen=True, slots=True)
-class RunLog:
+class RunLog(Record):
     """The file as a whole."""
 
     process: RunProcess

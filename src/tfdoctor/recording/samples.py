@@ -1,13 +1,12 @@
 """samples.jsonl: samples of the machine during the run, one on each line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tfdoctor.recording.field_types import Amount, Count
+from tfdoctor.terms.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class HostSample:
+class HostSample(Record):
     """A sample of the host; times in microseconds are counters that only grow; None is unknown."""
 
     run_cpu_pct: Amount | None = None  # of one core
@@ -22,16 +21,14 @@ class HostSample:
     quota_cores: Amount | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GpuDriver:
+class GpuDriver(Record):
     """The driver of NVIDIA's GPUs, and how long the sampler took to open all of them at its start."""
 
     version: str = ""
     opened_ms: Amount | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GpuBoard:
+class GpuBoard(Record):
     """The settings of a GPU board (capture/sampler/board.py lists what they mean); None is unknown."""
 
     persistence: bool | None = None
@@ -46,8 +43,7 @@ class GpuBoard:
     mig: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GpuProcesses:
+class GpuProcesses(Record):
     """How many processes compute on a GPU; ``others_sm_pct`` is the percent of the time with kernels of others."""
 
     run: Count = 0
@@ -56,8 +52,7 @@ class GpuProcesses:
     others_sm_pct: Amount | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GpuSample:
+class GpuSample(Record):
     """A sample of one GPU; None is unknown."""
 
     index: Count = 0
@@ -75,16 +70,14 @@ class GpuSample:
     board: GpuBoard | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PackageSample:
+class PackageSample(Record):
     """The energy of one package of the CPU since the sampler's start, by all programs."""
 
     name: str = ""
     energy_j: Amount | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MachineSample:
+class MachineSample(Record):
     """A sample; its rates cover the time since the sample before."""
 
     unix_ns: Count

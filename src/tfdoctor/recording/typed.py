@@ -5,12 +5,12 @@ the entry. `Misfit` is raised only if a required value is missing or damaged. nu
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from tfdoctor.recording.field_types import CONSTANT, EXACT, KEY, LOOSE, WHOLE, Bounds
+from tfdoctor.recording.field_types import CONSTANT, EXACT, LOOSE, WHOLE, Bounds
 from tfdoctor.recording.readers import (
     Misfit,
     Reader,
@@ -25,6 +25,7 @@ from tfdoctor.recording.readers import (
     prefix,
     scalar,
 )
+from tfdoctor.terms.record import Record
 
 __all__ = ["Misfit", "read"]
 
@@ -78,8 +79,7 @@ def _annotated(kind: Any, markers: tuple[object, ...]) -> Reader:  # noqa: ANN40
     return loose_int(bounds) if LOOSE in markers else scalar(kind, bounds)
 
 
-@dataclass(frozen=True, slots=True)
-class _FieldReader:
+class _FieldReader(Record):
     """How to read one field of a dataclass; `strict`: a damaged value damages the whole object."""
 
     name: str
@@ -89,15 +89,17 @@ class _FieldReader:
     strict: bool
 
     @classmethod
-    def of(cls, field: Field[Any], hint: Any) -> "_FieldReader":  # noqa: ANN401 - any annotation
+    def of(cls, field: Field[Any], key: str, hint: Any) -> "_FieldReader":  # noqa: ANN401 - any annotation
         required = field.default is MISSING and field.default_factory is MISSING
         strict = required or WHOLE in getattr(hint, "__metadata__", ())
-        return cls(field.name, field.metadata.get(KEY, field.name), _reader(hint), required, strict)
+        return cls(field.name, key, _reader(hint), required, strict)
 
 
 def _object(kind: type) -> Reader:
     hints = get_type_hints(kind, include_extras=True)
-    readers = [_FieldReader.of(field, hints[field.name]) for field in fields(kind)]
+    keys = getattr(kind, "__struct_encode_fields__", [field.name for field in fields(kind)])
+    named = zip(fields(kind), keys, strict=True)
+    readers = [_FieldReader.of(field, key, hints[field.name]) for field, key in named]
 
     def record(value: object, faults: list[str]) -> object:
         if not isinstance(value, Mapping):

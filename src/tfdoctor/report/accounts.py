@@ -1,16 +1,14 @@
 """What explains each large part of the step, as lines below the bar of a step."""
 
-from dataclasses import dataclass
-
 from tfdoctor.diagnosis import Account, AccountState, Diagnosis
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import location, milliseconds, quantity
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Unit
 
 
-@dataclass(frozen=True, slots=True)
-class AccountLine:
+class AccountLine(Record):
     """The account of one part of the step."""
 
     part: str  # of PARTS

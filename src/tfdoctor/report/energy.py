@@ -1,12 +1,12 @@
 """The energy of steps, epochs and the run as text, and what findings save of it; nothing without a counter."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms.humanize import counted, dollars, energy, percent, quantity
 from tfdoctor.terms.kinds import DeviceKind, EnergySource
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import grams_co2, watts
 from tfdoctor.terms.verdict import Bound
 
@@ -14,8 +14,7 @@ from tfdoctor.terms.verdict import Bound
 COUNTED = {EnergySource.GPU: ("GPU board", "NVML"), EnergySource.CPU: ("CPU package", "RAPL")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnergySection:
+class EnergySection(Record, kw_only=True):
     """The energy: a table with a row for each kind of counter, remarks, and one line that says the most."""
 
     grid: Grid

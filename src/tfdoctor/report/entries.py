@@ -6,16 +6,16 @@ stage, if these explain most of it; two findings whose edits are the same ask fo
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tfdoctor.diagnosis import Diagnosis, Relationship, Result
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Effect, Finding
 
 MOST = 0.5  # Share of a stage's ceiling that its causes must save: below it, most of its time has another cause
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """A finding whose change is to be made, and those that show the same fault."""
 
     result: Result

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tfdoctor.report.tables import Grid
+from tfdoctor.terms.record import Record
 
 IN_SCRIPT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "/": "\\u002f"})  # Characters of tags, as JSON escapes
 # What plotly takes for a little HTML or LaTeX.
@@ -16,8 +16,7 @@ TEXTS = {
 }  # Layout of boxes with texts, which are left out where small
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Record):
     """A picture: ``figure`` is plotly's JSON, ``description`` what a screen reader says."""
 
     name: str

@@ -1,7 +1,7 @@
 """Results as the page shows them: findings with their changes, and what the other rules said."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import ndiff
 from itertools import zip_longest
 
@@ -16,11 +16,11 @@ from tfdoctor.report.run.savings import SavingWords, saving_words
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, place
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remark
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeEntry:
+class ChangeEntry(Record):
     """One change to make, with its code."""
 
     action: str
@@ -38,8 +38,7 @@ class ChangeEntry:
         return "\n".join(line.rstrip() for line in ndiff(old, new) if not line.startswith("? "))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Related:
+class Related(Record, kw_only=True):
     """A finding that shows the same fault as another, as text."""
 
     rule: str
@@ -49,8 +48,7 @@ class Related:
     grids: tuple[tables.Grid, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Record, kw_only=True):
     """A finding as text, with those that show the same fault."""
 
     rule: str
@@ -87,8 +85,7 @@ class Fault:
         return ", ".join([self.rule, *causes, *also])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Record, kw_only=True):
     """A rule that found no fault: what it says, and the numbers or the traceback behind it."""
 
     rule: str
@@ -99,8 +96,7 @@ class Note:
     traceback: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultGroups:
+class ResultGroups(Record, kw_only=True):
     """The results of all rules by outcome, in the order of the diagnosis; what the run costs comes last."""
 
     faults: tuple[Fault, ...]

@@ -1,12 +1,12 @@
 """Budgets and known findings in words: what the user demands of a run, and whether it keeps to it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, KnownFinding
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import UNKNOWN, counted, location, quantity, quantity_span
+from tfdoctor.terms.record import Record
 
 KNOWN = "known (in the baseline)"
 
@@ -15,8 +15,7 @@ ONE_FIGURE, BOUNDS = "one figure", "between these for certain"
 NAMED = 5  # Findings that are gone and named; the JSON report has all
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetLine:
+class BudgetLine(Record):
     """One budget as text."""
 
     key: str
@@ -38,8 +37,7 @@ class BudgetLine:
         return f"{measured}{self.limit}{remark}"
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetSection:
+class BudgetSection(Record):
     """All budgets of a run."""
 
     verdict: str

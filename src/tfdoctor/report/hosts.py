@@ -1,7 +1,6 @@
 """The hosts of a job compared, for every rendering."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import PARTS, HostRow, Hosts
 from tfdoctor.report import sentences, tables
@@ -9,14 +8,14 @@ from tfdoctor.report.run.words import is_known
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, time_span
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import Cell
 
 NAMED = 4  # Hosts that a cell names; the JSON report has all
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Record):
     """One part of a host's bar: ``fraction`` is of the longest bar."""
 
     part: str
@@ -24,8 +23,7 @@ class Piece:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Record):
     """What a host's median step goes to."""
 
     name: str
@@ -33,8 +31,7 @@ class Bar:
     pieces: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Record):
     """The hosts in words, bars and tables, sorted by own work, most first."""
 
     shown: str

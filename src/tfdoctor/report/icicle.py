@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tfdoctor.diagnosis import PhaseLine, Profile, PythonPart
@@ -14,13 +13,13 @@ from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, location, milliseconds, share
+from tfdoctor.terms.record import Record
 
 NO_LINE = "no line of the program"  # The label of time in which no line of the user's ran
 LEAST = 0.002  # Share of the run below which a line has no box: it would be two pixels wide
 
 
-@dataclass(frozen=True, slots=True)
-class FlameBox:
+class FlameBox(Record):
     """A box; ``ms`` is all of its time, that of the boxes in it included."""
 
     id: str

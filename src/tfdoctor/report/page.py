@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Diagnosis, Settings
 from tfdoctor.report import (
@@ -34,10 +33,10 @@ from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds, share
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class BarSegment:
+class BarSegment(Record):
     """One part of the bar that shows where a step's time goes."""
 
     part: str
@@ -55,8 +54,7 @@ class BarSegment:
 LITTLE = 0.01  # Share of the step
 
 
-@dataclass(frozen=True, slots=True)
-class RuleOff:
+class RuleOff(Record):
     """A rule that was not applied, and why."""
 
     rule: str
@@ -64,8 +62,7 @@ class RuleOff:
     why: str  # "ignored by pyproject.toml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserSettings:
+class UserSettings(Record, kw_only=True):
     """What the user chose and set of the rules."""
 
     off: tuple[RuleOff, ...]
@@ -73,8 +70,7 @@ class UserSettings:
     own: tuple[str, ...]  # names of the user's own rules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceTime:
+class DeviceTime(Record, kw_only=True):
     """What the accelerators do; ``missing`` says why that is unknown."""
 
     title: str
@@ -83,8 +79,7 @@ class DeviceTime:
     missing: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AboutRun:
+class AboutRun(Record, kw_only=True):
     """What was recorded, on what, and what else the numbers rest on."""
 
     opinion: tuple[str, ...]  # xprof's
@@ -95,8 +90,7 @@ class AboutRun:
     model: tuple[tables.MeasureRow, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Record, kw_only=True):
     """Everything a report says, in order."""
 
     title: str

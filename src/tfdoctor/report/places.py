@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from tfdoctor.diagnosis import BudgetCheck, Diagnosis, Edit, Result
@@ -10,6 +9,7 @@ from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.findings import Fault, fault
 from tfdoctor.report.gates import budget_message
 from tfdoctor.terms.humanize import NEAR
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import sentence
 from tfdoctor.terms.verdict import Finding, PlaceKind, Severity
 
@@ -19,8 +19,7 @@ ELSEWHERE = re.compile(r"[/~]|In \[\d+\]|.*(://|\\)", re.DOTALL)
 INSTALLED = {"site-packages", "dist-packages", ".."}
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedFinding:
+class PlacedFinding(Record):
     """A finding with a place in a file of the repository."""
 
     result: Result
@@ -55,8 +54,7 @@ class PlacedFinding:
         return " ".join(filter(None, (told, change if change != told else "", saves, near)))
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedBudget:
+class PlacedBudget(Record):
     """A budget that fails, at its line in the settings."""
 
     check: BudgetCheck

@@ -1,7 +1,8 @@
 """Labels of points in a chart: of the first points, those that fit beside each other."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from tfdoctor.terms.record import Record
 
 # Pixels of the axes in the narrowest window in which points have labels (LABELS_FROM in report.js).
 WIDTH, HEIGHT = 500.0, 270.0
@@ -10,8 +11,7 @@ CHARACTER, LINE, GAP = 6.5, 13.0, 2.0
 MOST = 8  # Labels: more say no more, and hide the points
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledPoint:
+class LabelledPoint(Record):
     """A point at shares of width and height, the size of its mark in pixels, and the lines of its label."""
 
     x: float
@@ -20,8 +20,7 @@ class LabelledPoint:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Record):
     """A rectangle of pixels."""
 
     left: float

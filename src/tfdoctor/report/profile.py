@@ -1,10 +1,9 @@
 """The profile of the step as text: what takes most of it, and how far that is from what the hardware can do."""
 
-from dataclasses import dataclass
-
 from tfdoctor.diagnosis import Diagnosis, ProfileRow
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, milliseconds, percent, share
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Stage
 
 REACHED = "of what this hardware allows"  # The heading of the distance from the hardware's rates
@@ -13,8 +12,7 @@ INPUT = " Stages of the input work beside the rest of the step, which waits for 
 FASTEST = 0.995  # Share of this run's highest rate from which an operation is the fastest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileLine:
+class ProfileLine(Record, kw_only=True):
     """One row: what it is, its line or layer, its time, and its distance from the hardware's rates."""
 
     part: str  # of PARTS
@@ -34,8 +32,7 @@ class ProfileLine:
         return f"{self.reached} ({self.why})" if self.why else self.reached
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileSection:
+class ProfileSection(Record, kw_only=True):
     """The profile: what it shows, its rows, and how many shorter ones it leaves out."""
 
     caption: str

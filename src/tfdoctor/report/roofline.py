@@ -7,7 +7,6 @@ and results, so an operation whose tensors stay in caches can lie above the memo
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import DeviceRates, OperationRow
 from tfdoctor.report.figures import Figure, as_text, figure_json
@@ -17,6 +16,7 @@ from tfdoctor.report.run.words import is_known
 from tfdoctor.report.tables import grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds, quantity
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import bandwidth, flop_rate, ms, ratio
 from tfdoctor.terms.verdict import Cell
 
@@ -25,8 +25,7 @@ FEWEST = 2  # Operations below which there is nothing to compare
 LABEL = 36  # Characters of a line of a label: the longest usual names of operations
 
 
-@dataclass(frozen=True, slots=True)
-class RooflinePoint:
+class RooflinePoint(Record):
     """An operation: FLOPs for each byte, and FLOPs per second."""
 
     row: OperationRow

@@ -1,11 +1,11 @@
 """The step as bars on one scale: now, with all changes as the step model predicts it, and as it was measured."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, Trials
 from tfdoctor.report.sentences import PART_LABELS, pace_ms, parts_of
 from tfdoctor.terms.humanize import milliseconds, percent, share
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -13,8 +13,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 LEAST = 0.004  # Share of the longest bar below which a part would be invisible
 
 
-@dataclass(frozen=True, slots=True)
-class BarPiece:
+class BarPiece(Record):
     """A part of a bar: where it begins and how wide it is, shares of the longest bar."""
 
     part: str  # of PARTS, or "measured": the parts of a step that was only timed are not known
@@ -23,8 +22,7 @@ class BarPiece:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class StepBar:
+class StepBar(Record):
     """One bar with its label."""
 
     label: str

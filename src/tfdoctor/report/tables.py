@@ -1,21 +1,21 @@
 """Tables as text for every rendering: the data of the charts and the evidence of verdicts."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tfdoctor.diagnosis import OperationRow, PipelineStage, StepRow
 from tfdoctor.report.profile import REACHED, ProfileLine
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import cell, quantity
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, count, ms, ratio
 from tfdoctor.terms.verdict import Cell, Evidence, Location, Measure, Table
 
 FEW_MORE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Record):
     """A table of clean text; ``kinds`` says of each column: text, number or place."""
 
     columns: tuple[str, ...]
@@ -40,8 +40,7 @@ class Grid:
         return replace(self, rows=self.rows[:at]), replace(self, rows=self.rows[at:])
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureRow:
+class MeasureRow(Record):
     """One number with its limit."""
 
     label: str

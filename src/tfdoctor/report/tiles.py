@@ -2,17 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import OperationRow
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, share
+from tfdoctor.terms.record import Record
 
 TILES_SHOWN = 100  # Smaller operations share a tile per layer: nobody can read them, and the table has all
 
 
-@dataclass(frozen=True, slots=True)
-class TreemapTile:
+class TreemapTile(Record):
     """A rectangle: a layer with its operations in it, or one operation."""
 
     id: str

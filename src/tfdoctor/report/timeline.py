@@ -7,12 +7,12 @@ runs scripts replaces them by the bars of the JSON in the page.
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.record import Record
 
 WIDTH = 1000  # Units of the width of a lane
 
@@ -22,16 +22,14 @@ MOST_TICKS = 5  # Labels of the axis that fit beside each other on a phone
 LAST_TICK = 0.85  # Share of the axis beyond which a label would leave a phone's screen
 
 
-@dataclass(frozen=True, slots=True)
-class LanePath:
+class LanePath(Record):
     """The bars of one part in a lane, as a path."""
 
     part: str
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class LanePicture:
+class LanePicture(Record):
     """One lane."""
 
     name: str  # "" where it continues the lane above
@@ -39,16 +37,14 @@ class LanePicture:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class TimeTick:
+class TimeTick(Record):
     """A label of the axis; the position is a percentage of the width."""
 
     at: float
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimelineSection:
+class TimelineSection(Record, kw_only=True):
     """The timeline as the page shows it."""
 
     number: int

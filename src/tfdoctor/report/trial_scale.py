@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import Difference, Measured, RunSaving, Saving, Trial
 from tfdoctor.report.run.words import is_known
 from tfdoctor.report.trial_words import interval, number
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 
 LOWEST = -0.5  # Least end of the scale: a variant that takes several times as long would hide what the others save
@@ -15,8 +15,7 @@ STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
 MOST_TICKS = 6  # Labels that fit beside each other on a phone
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleTick:
+class ScaleTick(Record):
     """A label of the scale; positions are percentages of its width."""
 
     at: float
@@ -24,8 +23,7 @@ class ScaleTick:
     zero: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IntervalPicture:
+class IntervalPicture(Record):
     """A variant on the scale, in percentages of its width, and the same in words."""
 
     range: tuple[float, float] | None  # where the interval begins, and its width; None if it says nothing
@@ -37,8 +35,7 @@ class IntervalPicture:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class SavingScale:
+class SavingScale(Record):
     """A scale of savings from `low` to `high`, shares of the step."""
 
     low: float

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 
 from tfdoctor.diagnosis import (
@@ -37,6 +36,7 @@ from tfdoctor.report.trial_words import (
 )
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, energy, factor, milliseconds, share
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound, Finding
 
 BUSY = 0.1  # Share of the cores in other programs' hands above which the report says so
@@ -49,8 +49,7 @@ COMPARED = (TrainingState.LOSSES, TrainingState.REORDERED)
 COLUMNS = ("change", "promised", "measured", "trains the same?", "step")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialLine:
+class TrialLine(Record, kw_only=True):
     """A variant as text, with its picture."""
 
     what: str  # what it changes
@@ -84,8 +83,7 @@ class TrialLine:
         return (change, self.promised, self.told, self.trained, self.step)
 
 
-@dataclass(frozen=True, slots=True)
-class TrialSection:
+class TrialSection(Record):
     """The trials as text, with the figures of a chart."""
 
     verdict: tuple[str, ...]  # the most important sentence first

@@ -1,17 +1,17 @@
 """The rules to apply: built-in and the user's own, selected and set by the configuration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tfdoctor.diagnosis import Settings
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.rulebook import config, own_rules
 from tfdoctor.rulebook.config import Config
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Rulebook:
+class Rulebook(Record):
     """The rules to apply, how they were selected, and all known rules."""
 
     rules: tuple[Rule, ...]

@@ -3,7 +3,6 @@
 import os
 import platform
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -13,6 +12,7 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.notes import Notes
 from tfdoctor.scrub import paths
 from tfdoctor.scrub.texts import texts
+from tfdoctor.terms.record import Record
 
 # Standard accounts of system, notebook and cloud images, which name nobody.
 NOBODY = frozenset(
@@ -27,8 +27,7 @@ NOBODY = frozenset(
 NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noqa: S104 - not bound to
 
 
-@dataclass(frozen=True, slots=True)
-class Secrets:
+class Secrets(Record):
     """Names to remove; the first user is that of the run. `homes` are folders that no pattern matches."""
 
     homes: tuple[str, ...] = ()

@@ -6,11 +6,11 @@ It knows the keywords that ``schema`` writes. The sentences are for users, who k
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
 
 from tfdoctor.terms.json_form import Json
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import shorten
 
 LONGEST = 40  # Characters of a value that a sentence shows
@@ -39,8 +39,7 @@ LIMITS: Mapping[str, tuple[str, Callable[[Json, Json], bool]]] = MappingProxyTyp
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JsonFault:
+class JsonFault(Record):
     """What is wrong in a file."""
 
     path: str  # "results[3].saving.ms_per_step"

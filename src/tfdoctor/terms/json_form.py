@@ -5,10 +5,10 @@ A field without a marker has its own name there, and the form of its type; ``sto
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Protocol
 
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, ms
 
 DIGITS = 9  # Significant digits: beyond them floats differ between machines and say nothing
@@ -45,25 +45,21 @@ class Form(Protocol):
         """What JSON Schema says of the JSON value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Record):
     """The name of a field in the report."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class OmitDefault:
+class OmitDefault(Record):
     """Marks a field that the report has only where it is not its default."""
 
 
-@dataclass(frozen=True, slots=True)
-class OneUnit:
+class OneUnit(Record):
     """Marks quantities of a type that share one unit: the report has their numbers, and the field ``unit``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
+class Within(Record):
     """The least and the largest number that a field can have: a report with another one is damaged."""
 
     least: float
@@ -75,8 +71,7 @@ class Within:
         return {"minimum": self.least, "maximum": self.most}
 
 
-@dataclass(frozen=True, slots=True)
-class OfPattern:
+class OfPattern(Record):
     """The pattern of a text, and what such a text is, in words."""
 
     pattern: str
@@ -88,13 +83,11 @@ class OfPattern:
         return {"pattern": self.pattern, "description": self.what}
 
 
-@dataclass(frozen=True, slots=True)
-class NotEmpty:
+class NotEmpty(Record):
     """Marks a list that has at least one item."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Milliseconds:
+class _Milliseconds(Record):
     def write(self, value: Quantity) -> float | None:
         return number(value.value)
 
@@ -106,8 +99,7 @@ class _Milliseconds:
         return MILLISECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class _Positive:
+class _Positive(Record):
     """A time that others are divided by."""
 
     none: bool = False  # whether None stands for an unknown one, instead of NaN
@@ -128,8 +120,7 @@ class _Positive:
         return {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": LONGEST_MS}
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(Record):
     """Numbers by names, all of which the report has: null where nothing is known of any."""
 
     names: tuple[str, ...]
@@ -151,8 +142,7 @@ class AllOf:
         return {"type": "object", "properties": properties, "required": list(self.names)}
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Record):
     """Pairs of texts, which are objects with these two fields in the report."""
 
     first: str
@@ -176,8 +166,7 @@ class Pairs:
         return {"type": "array", "items": {"type": "object", "properties": properties, "required": names}}
 
 
-@dataclass(frozen=True, slots=True)
-class OrBlank:
+class OrBlank(Record):
     """One of some words, "" for None."""
 
     words: type[Enum]
@@ -196,8 +185,7 @@ class OrBlank:
         return {"enum": ["", *(word.value for word in self.words)]}
 
 
-@dataclass(frozen=True, slots=True)
-class AsText:
+class AsText(Record):
     """Bytes of a text, of which some may not be UTF-8: a file of the user's has any."""
 
     def write(self, value: bytes) -> Json:

@@ -8,10 +8,11 @@ import ast
 import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Self
+
+from tfdoctor.terms.record import Record, field
 
 # What is written by hand, in this order.
 SECTIONS = ("What it checks", "Why it matters", "How to fix", "Holds for", "Sources")
@@ -24,8 +25,7 @@ RULES = Path(__file__).resolve().parent.parent / "rules"
 RULE_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDoc:
+class RuleDoc(Record):
     """A rule's documentation, in Markdown; ``example`` is the text of that section, "" for an own rule.
 
     ``limits`` says by name what each limit limits, with unit and reason, for those that the page has in a table.

@@ -1,7 +1,8 @@
 """Numbers with units, so that nothing formats a figure without knowing what it is."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from tfdoctor.terms.record import Record
 
 
 class Unit(StrEnum):
@@ -21,8 +22,7 @@ class Unit(StrEnum):
     GRAMS_CO2 = "gco2"
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Record):
     """A number with its unit; only ``humanize`` turns it into text."""
 
     value: float

@@ -1,13 +1,14 @@
 """The verdicts of rules: findings with evidence, remedies and effects, and the alternatives."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum, StrEnum
 from itertools import islice
 from typing import Annotated, Self, TypeVar
 
 from tfdoctor.terms.json_form import MaybeSameUnit, Named, OmitDefault, SameUnit
 from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, ms, ratio
 
 T = TypeVar("T")
@@ -83,8 +84,7 @@ class Bound(StrEnum):
     AT_MOST = "at-most"
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Record):
     """A line of the user's source."""
 
     path: str
@@ -100,8 +100,7 @@ class PlaceKind(StrEnum):
     TRACE = "trace"  # the recorded file, where no file of the program is known; likewise
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """Where a finding is shown; only a ``LINE`` is a line that the finding is about."""
 
     path: str
@@ -112,8 +111,7 @@ class Place:
 Cell = str | Quantity | Location
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Record):
     """One number with its limit."""
 
     label: str
@@ -126,8 +124,7 @@ class Measure:
         return cls(label, ratio(value), None if limit is None else ratio(limit))
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Record):
     """Evidence with one row per item."""
 
     columns: tuple[str, ...]
@@ -152,16 +149,14 @@ def _known(cell: Cell | None) -> Cell:
 Evidence = Measure | Table
 
 
-@dataclass(frozen=True, slots=True)
-class LayerWidth:
+class LayerWidth(Record):
     """The width of a layer in the file, and the one to choose."""
 
     now: int
     target: int
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Record):
     """One change to make.
 
     ``code`` is Python for the user's own script, ``at`` the line it belongs to, ``edit_id`` the name
@@ -177,8 +172,7 @@ class Remedy:
     changes: Annotated[str, OmitDefault()] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Record):
     """What a remedy does to a stage of the step; only the step model turns it into a saving.
 
     The stage's work on ``subject`` (a layer, a dataset; "" is the whole stage), which takes ``of``
@@ -237,8 +231,7 @@ class Recurrence(StrEnum):
     PER_CALL = "per call"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEffect:
+class RunEffect(Record, kw_only=True):
     """What a remedy does to a phase of the run; only the run model turns it into a saving.
 
     The time of ``subject`` (a line or a function, as text that is equal for equal ones; "" is the whole phase) in
@@ -256,8 +249,7 @@ class RunEffect:
     bound: Bound = Bound.EXPECTED
 
 
-@dataclass(frozen=True, slots=True)
-class PartTime:
+class PartTime(Record):
     """Time of a part of the step (see Breakdown) that a verdict accounts for, in ms per training step.
 
     Of a Finding: the time that it names without an effect. Of a Healthy: time that is necessary work, and
@@ -270,8 +262,7 @@ class PartTime:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Record, kw_only=True):
     """A fault, with its proof and its remedy.
 
     ``severity`` is what the fault has besides its price, which raises it unless its time comes once; left out, it
@@ -314,8 +305,7 @@ class Finding:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Healthy:
+class Healthy(Record, kw_only=True):
     """Checked without a finding, with the measured number."""
 
     summary: str
@@ -324,23 +314,20 @@ class Healthy:
     necessary: Annotated[tuple[PartTime, ...], OmitDefault()] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotApplicable:
+class NotApplicable(Record, kw_only=True):
     """Not checked: what is missing, and how to get it."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Errored:
+class Errored(Record, kw_only=True):
     """The rule failed: a defect of tfdoctor or of the user's own rule, not of the run."""
 
     error: str
     traceback: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class Remark(Record, kw_only=True):
     """What makes figures of the recording less certain: no fault of the run, so no finding; the trust has it."""
 
     summary: str

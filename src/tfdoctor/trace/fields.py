@@ -6,11 +6,12 @@ https://protobuf.dev/programming-guides/encoding/
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tfdoctor.terms.record import Record
 
 Places = NDArray[np.int64]
 Bits = NDArray[np.uint64]
@@ -38,8 +39,7 @@ class DamagedError(Exception):
     """The bytes are not a message."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fields:
+class Fields(Record, eq=False):
     """One field of each of m messages: its value, or for bytes where they begin and end."""
 
     message: Places  # (m,) positions of the messages
@@ -58,8 +58,7 @@ def fill(column: NDArray[np.int64], fields: Fields, number: int) -> None:
         column[fields.message[chosen]] = fields.bits[chosen].view(np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MessageBytes:
+class MessageBytes(Record, eq=False):
     """Bytes, of which any eight that follow each other can be read as a word."""
 
     data: bytes

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from tfdoctor.terms.record import Record, field
 from tfdoctor.trace.hlo_lines import SourceLines
 from tfdoctor.trace.hlo_matmul import HloMatmul, Shape, matmul_of
 from tfdoctor.trace.hlo_proto import hlo_types
@@ -22,8 +22,7 @@ DEEPEST = 50  # Calls within calls that are followed: a fusion in a condition in
 HOST_SPACE = 5  # The number of the host's memory space in layouts: S(5)
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(Record):
     """An instruction of a computation; `calls` are the computations that it runs."""
 
     name: str
@@ -37,8 +36,7 @@ class Instruction:
     at: tuple[str, int] | None = None  # the innermost line of the user's source
 
 
-@dataclass(frozen=True, slots=True)
-class HloProgram:
+class HloProgram(Record):
     """A compiled module, with its computations by id."""
 
     name: str

@@ -4,17 +4,16 @@ JAX writes the frames of a program's functions without its own; those of other i
 here. Older programs have one file and line for each instruction instead.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from tfdoctor.terms.record import Record, field
 from tfdoctor.trace.texts import clean
 
 # Parts of the paths of files that are not the user's.
 INSTALLED = ("site-packages/", "dist-packages/", "<frozen ", "/lib/python3")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLines:
+class SourceLines(Record):
     """Finds the user's line in the stack frames of a module; numbers in the table begin with 1."""
 
     table: Any

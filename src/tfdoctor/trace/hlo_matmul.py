@@ -7,10 +7,11 @@ its gradients too, are those of the forward convolution.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from types import SimpleNamespace
 from typing import Any
+
+from tfdoctor.terms.record import Record
 
 MATMUL_OPERANDS = 2  # The first operands of a dot or a convolution are its factors
 # The beginning of the targets of matmuls: __cublas$gemm, __cublas$lt$matmul, __cublas$lt$matmul$f8.
@@ -35,8 +36,7 @@ CUDNN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Record):
     """The type, the sizes and the layout of an array; a tuple has several."""
 
     dtype: str  # "bf16", "f32"
@@ -46,8 +46,7 @@ class Shape:
     space: int = 0  # memory space; 5 is the host's
 
 
-@dataclass(frozen=True, slots=True)
-class HloMatmul:
+class HloMatmul(Record):
     """The sizes of a dot or a convolution as a matmul: ``batch`` times m x k by k x n."""
 
     batch: int

@@ -7,7 +7,6 @@ conflict with that of TensorFlow or xprof in the same process.
 import ast
 import importlib
 import importlib.util
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,12 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
+from tfdoctor.terms.record import Record
+
 HLO = "xla/service/hlo.proto"  # The file that describes HloProto, by the name that its importers use
 
 
-@dataclass(frozen=True, slots=True)
-class HloTypes:
+class HloTypes(Record):
     """The message class of HloProto, and the names of element types by number."""
 
     message: Any

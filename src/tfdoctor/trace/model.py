@@ -4,12 +4,12 @@ All times are int64 picoseconds since the start of the profile (int64 holds 106 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tfdoctor.terms.record import Record, field
 from tfdoctor.trace.stats import EventStats, Value
 
 Tested = TypeVar("Tested")
@@ -17,8 +17,7 @@ Tested = TypeVar("Tested")
 NO_TASKS: NDArray[np.int64] = np.zeros((0, 2), np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class EventType:
+class EventType(Record):
     """The data that all events of one name share (XSpace's event_metadata)."""
 
     name: str
@@ -47,8 +46,7 @@ class TypeTable(tuple[EventType, ...]):  # noqa: SLOT001 - it keeps what it was 
         return masks[test]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Record):
     """An event as an object, from the columns of its line."""
 
     type: EventType
@@ -67,8 +65,7 @@ class Event:
         return self.start_ps + self.duration_ps
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class Line(Record, eq=False):
     """A thread or stream with n events, sorted by start, outer before inner."""
 
     name: str
@@ -102,8 +99,7 @@ class Line:
         return (self.event(index) for index in range(len(self)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plane:
+class Plane(Record, eq=False):
     """A host or device: "/host:CPU", "/device:GPU:0", "/device:TPU:1"."""
 
     name: str
@@ -113,8 +109,7 @@ class Plane:
     stats: Mapping[str, Value] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class Trace(Record, eq=False):
     """The trace of one host's profiler."""
 
     planes: tuple[Plane, ...]

@@ -1,11 +1,12 @@
 """The stats of a line's events as columns: a large trace has millions, and a fact asks for a few names."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tfdoctor.terms.record import Record, field
 
 Value = int | float | str | bytes  # The value of a stat. Iterator and producer ids are unsigned, modulo 2**64.
 # How the 64 bits of a value are to be read; those of a text are its position in a table.
@@ -15,8 +16,7 @@ MOST = 2.0**62  # Larger reals do not fit into an int64
 Events = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EventStats:
+class EventStats(Record, eq=False):
     """m stats of the n events of a line; each event has a name at most once."""
 
     names: tuple[str, ...] = ()  # that the stats have

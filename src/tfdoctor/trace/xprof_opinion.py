@@ -4,9 +4,10 @@ import html
 import re
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from tfdoctor.terms.record import Record
 
 WAIT_INPUT, HOST_TO_DEVICE = "110", "80"  # xprof's event types that count as input (steps_db.proto), as JSON keys
 Answer = Mapping[str, Any]  # The output of the child: {"tables": the tool's tables, "steps": OpStats' steps in ps}
@@ -27,8 +28,7 @@ class InputVerdict(StrEnum):
         return next(verdict for verdict in cls if verdict in conclusion)
 
 
-@dataclass(frozen=True, slots=True)
-class Opinion:
+class Opinion(Record):
     """xprof's opinion on a trace; ``error`` says why there is none."""
 
     conclusion: str = ""

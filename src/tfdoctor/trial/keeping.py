@@ -1,18 +1,17 @@
 """The edits that proved to help, as one diff."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.source import within_repository
 from tfdoctor.recording import Recording
+from tfdoctor.terms.record import Record
 from tfdoctor.trial.originals import Originals
 from tfdoctor.trial.variants import Variant
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Record):
     """A diff for `git apply` in a folder, and the changed files that are outside of it."""
 
     diff: bytes = b""

@@ -1,7 +1,6 @@
 """Larger batches and other widths: they change what is trained, so they are tried only when their rule is named."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from tfdoctor.diagnosis import Diagnosis, Result
@@ -13,6 +12,7 @@ from tfdoctor.edits.splice import Declined, Splice
 from tfdoctor.edits.widths import width
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, RecordedDataset, SourceLine
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Finding, Remedy
 from tfdoctor.trial.variants import NotTried, Variant
 
@@ -26,8 +26,7 @@ ARRAYS = "arrays"  # The kind of input for which Keras makes the batches
 Splices = tuple[tuple[str, tuple[Splice, ...]], ...]  # By the name of a file in reports, what is replaced in it
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChanges:
+class ModelChanges(Record):
     """What there is to change, and what of it is asked for."""
 
     variants: tuple[Variant, ...]

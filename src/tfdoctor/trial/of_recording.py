@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from tfdoctor.capture.plan import Kind
 from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Result, RunSaving, Saving, Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import (
     combining,
@@ -34,8 +35,7 @@ FOR_CHANGES = 2 / 3  # Share of the time that changes have where large parts fol
 OFF = 3  # Exit code when a promise was off by more than the limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Record, kw_only=True):
     """What the user asked to try, and how."""
 
     only: tuple[str, ...] = ()
@@ -60,8 +60,7 @@ class Request:
         return not (self.only or self.patches or self.environment or self.settings)
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Record):
     """A diagnosis with what was measured, and the variants that proved to help: the last has all their changes."""
 
     diagnosis: Diagnosis
@@ -123,8 +122,7 @@ def conduct(recording: Recording, diagnosis: Diagnosis, request: Request) -> Tri
     return Tried(trial.with_measured(diagnosis, trials), all_kept, before)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Record):
     """What is tried: changes, with the findings of those that are edits, and parts that are taken out."""
 
     changes: list[Variant]

@@ -1,17 +1,16 @@
 """The files that a trial rests on, as they were when it began."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.record import Record, field
 
 Stamp = tuple[int, int, int, int]  # What changes with the text of a file: times in ns, size in bytes, and inode
 
 
-@dataclass(frozen=True, slots=True)
-class Originals:
+class Originals(Record):
     """The texts of files; the changed copies that variants see are made from them."""
 
     texts: Mapping[Path, bytes]

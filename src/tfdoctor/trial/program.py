@@ -3,7 +3,6 @@
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from tfdoctor import own_python
@@ -11,11 +10,11 @@ from tfdoctor.capture.agent.process.masking import MASK
 from tfdoctor.capture.plan import Kind
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.record import Record, field
 from tfdoctor.trial.originals import Originals
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedProgram:
+class RecordedProgram(Record):
     """A command and how to start it again."""
 
     command: tuple[str, ...]

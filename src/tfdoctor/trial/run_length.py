@@ -3,10 +3,11 @@
 All runs of a trial but the first have the same plan, which the agent gets and writes into what it measured.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from tfdoctor.capture.agent.process.declared import TrialPlan
+from tfdoctor.terms.record import Record
 
 # Time for the steps that are left out, and their least and largest number: graphs are built, buffers filled and
 # parallelism tuned meanwhile. With the start of TensorFlow and the steps that are timed, a run of steps of 1.5 s
@@ -29,8 +30,7 @@ NEVER = 10**9  # Steps, calls and seconds that no run of a trial reaches
 LIMIT_FACTOR, LIMIT_S = 3.0, 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Enough:
+class Enough(Record):
     """When a run has enough; times in s."""
 
     compare_at: int = MOST_WARM  # the step before which the weights are compared

@@ -10,13 +10,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from tfdoctor.capture.environment import agent_environment
 from tfdoctor.capture.plan import Kind
 from tfdoctor.facts.run_work.run_parts import RunPart
+from tfdoctor.terms.record import Record
 from tfdoctor.trial import program as programs
 from tfdoctor.trial.counters import EnergyCounters
 from tfdoctor.trial.program import RecordedProgram
@@ -33,8 +34,7 @@ LAYER_SHARE = 0.5  # Share of the free memory that what a run writes may take
 MEMORY_SHARE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Runner:
+class Runner(Record):
     """Where the runs of a trial happen: the program, and whether its writes are thrown away."""
 
     program: RecordedProgram

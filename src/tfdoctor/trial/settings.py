@@ -3,13 +3,13 @@
 import os
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tfdoctor.capture import machine
 from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.recording.program import ProgramRecord, RunSettings
+from tfdoctor.terms.record import Record
 from tfdoctor.trial.program import RecordedProgram, variables
 from tfdoctor.trial.variants import NotTried, Variant
 
@@ -34,8 +34,7 @@ POOL_OPTION = "threading.private_threadpool_size"
 TCMALLOC = ("libtcmalloc.so.4", "libtcmalloc_minimal.so.4")
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Record):
     """The cores of this machine that a process may use."""
 
     schedulable: int  # logical cores

@@ -19,13 +19,14 @@ of the typical step, it is the one that is reported.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from tfdoctor.diagnosis import Difference, Measured
 from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import OUTSIDE, student
 
 Floats = npt.NDArray[np.float64]
@@ -42,8 +43,7 @@ MARGIN = 0.005
 ZERO = 0.001  # Ends of an interval nearer to zero than this share are zero: reports do not show smaller figures
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Record):
     """The runs of one round: the program as it is, first and last, and each variant. Blocks in ms."""
 
     before: Floats

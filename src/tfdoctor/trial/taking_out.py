@@ -13,6 +13,7 @@ from typing import Self
 
 from tfdoctor.diagnosis import Diagnosis, Measured, PartTrial, Trials
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
+from tfdoctor.terms.record import Record
 from tfdoctor.trial import schedule, whole
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.rounds import AROUND, Runs
@@ -29,8 +30,7 @@ NO_TIME = "its two rounds did not fit into the minutes: allow more with --minute
 Say = Callable[[str], object]
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedRun:
+class RecordedRun(Record):
     """What the recording shows of the run: how long it takes, and how many steps it has."""
 
     seconds: float

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfdoctor.capture.agent.process.runner_settings import NO_XLA, POOL_THREADS
+from tfdoctor.terms.record import Record, field
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,8 +25,7 @@ UNUSED = {POOL_THREADS: "no tf.data pipeline took the setting", NO_XLA: "no func
 LARGEST_RATIO = 16  # Updates for a step, or steps for an update, above which the ratio is not taken for exact
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Record):
     """One training loop as the agent saw it."""
 
     source: str  # how its steps were found
@@ -118,8 +118,7 @@ class Loop:
         return replace(self, starts_ms=clock(self.starts_ms), common_ms=(begin, end))
 
 
-@dataclass(frozen=True, slots=True)
-class TrialTimes:
+class TrialTimes(Record):
     """The figures of one run, each in ms for one update of the weights, or for one step."""
 
     blocks_ms: Floats  # of steady blocks of steps, shape (blocks,)
@@ -140,8 +139,7 @@ class TrialTimes:
         return None if self.loop.examples is None else self.loop.examples / self.per
 
 
-@dataclass(frozen=True, slots=True)
-class NoTimes:
+class NoTimes(Record):
     """Why a run has no figure."""
 
     why: str
@@ -172,8 +170,7 @@ def other_examples(times: TrialTimes | NoTimes | None, original: TrialTimes | No
     return f"a step has {own} example{'' if own == '1' else 's'} instead of {its}"
 
 
-@dataclass(frozen=True, slots=True)
-class TrainedState:
+class TrainedState(Record):
     """What training had done before a certain step."""
 
     step: int
@@ -182,8 +179,7 @@ class TrainedState:
     why: str = ""  # why there is no digest
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Record):
     """All that the agent wrote of a process."""
 
     loops: tuple[Loop, ...] = ()

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 from tfdoctor.diagnosis import TrainingMatch, TrainingState
 from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.record import Record
 from tfdoctor.trial.times import NoTimes, TrainedState, TrialTimes, other_examples
 from tfdoctor.trial.trial_run import TrialRun
 from tfdoctor.trial.variants import Variant
@@ -27,8 +28,7 @@ WORSE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Record):
     """What the program as it is does by the step at which weights are compared."""
 
     states: tuple[TrainedState, ...]

@@ -2,19 +2,19 @@
 
 import signal
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from tfdoctor.capture.agent.process.masking import MASK, cleaned_begin
 from tfdoctor.capture.agent.timing import TIMING
 from tfdoctor.terms.kinds import EnergySource
+from tfdoctor.terms.record import Record, field
 from tfdoctor.trial.times import Loop, NoTimes, Timing, TrainedState, TrialTimes, aligned, times_of
 from tfdoctor.trial.turns import TurningRun
 
 
-@dataclass(frozen=True, slots=True)
-class TrialRun:
+class TrialRun(Record):
     """What one run of a variant has measured."""
 
     times: TrialTimes | NoTimes
@@ -28,8 +28,7 @@ class TrialRun:
     energy_j: Mapping[EnergySource, float] = field(default_factory=dict)  # of an update, by counters
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Record):
     """What the agents of a run's processes wrote in its folder, and the loop that is timed."""
 
     own: Path

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, count
 from pathlib import Path
@@ -11,14 +11,14 @@ from tfdoctor.capture.agent.process.masking import masked
 from tfdoctor.diagnosis import RunSaving, Saving
 from tfdoctor.edits.splice import Splice
 from tfdoctor.facts.run_work.run_parts import RunPart
+from tfdoctor.terms.record import Record, field
 
 AS_IS = "as it is"
 
 FEWEST_HIDDEN = 4  # Characters of a credential that is looked for in what a program prints
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Record):
     """A change of the program: other texts of files, environment variables, or settings that the agent makes."""
 
     name: str
@@ -61,8 +61,7 @@ class Variant:
 ORIGINAL = Variant(AS_IS)
 
 
-@dataclass(frozen=True, slots=True)
-class NotTried:
+class NotTried(Record):
     """A change that is no variant, and why."""
 
     name: str

@@ -1,7 +1,7 @@
 """The hosts of a job compared: their steps, the slow host and the findings by host."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 from types import MappingProxyType
 
@@ -11,6 +11,7 @@ from tfdoctor.facts.scale.host_matching import ClockSkew, MatchedBy, Matching, c
 from tfdoctor.facts.scale.host_steps import HostSteps
 from tfdoctor.facts.scale.stragglers import ALPHA, MATTERS, Comparison, Lag, compare
 from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding
 
@@ -35,8 +36,7 @@ STAGES = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Record):
     """A host with its diagnosis; None where its trace cannot be read."""
 
     name: str

@@ -2,18 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Self, TypeVar
 
 from tfdoctor.diagnosis import Result
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Effect, Finding, Stage, StepWork
 
 Rules = tuple[str, ...]
 K = TypeVar("K")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkMarks:
+class WorkMarks(Record):
     """The rules of findings by the work that they are about.
 
     ``stages`` are about all work of a stage, ``parts`` about time of it that is neither an operation nor a stage of

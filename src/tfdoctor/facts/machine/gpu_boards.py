@@ -1,7 +1,7 @@
 """The GPU boards that the run may use: their settings, PCIe links and processes, as NVML tells them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -9,13 +9,13 @@ from tfdoctor.facts.machine.samples import BUSY_PCT, of_gpus
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import GpuBoard, GpuDriver, GpuSample
+from tfdoctor.terms.record import Record
 
 # Attribution of processes whose numbers are those of this machine, and not of the host of a container.
 BY_PROCESS = "by process"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Board(GpuBoard):
+class Board(GpuBoard, kw_only=True):
     """One GPU board; None is unknown. Links are a generation of PCIe and a number of lanes."""
 
     name: str
@@ -50,8 +50,7 @@ class Board(GpuBoard):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class GpuBoards:
+class GpuBoards(Record):
     """All boards that the run may use, and their driver.
 
     ``opened_ms`` is how long it took to open all boards of the machine when the run began.

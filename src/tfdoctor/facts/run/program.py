@@ -4,7 +4,7 @@ Rules may not see the recording: they get, and build in cases, lines as reports 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from math import prod
@@ -26,6 +26,7 @@ from tfdoctor.recording.program import (
     TensorType,
     Zeros,
 )
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
@@ -40,15 +41,13 @@ Layer = recorded.AnyLayer[Location]
 Metric = recorded.AnyMetric[Location]
 
 
-@dataclass(frozen=True, slots=True)
-class KerasPart:
+class KerasPart(Record):
     """A part of Keras that is no layer: a metric, a loss, an optimizer, a regularizer, gradient clipping."""
 
     kind: str
     name: str = ""  # its class or function: "AUC"; "" is unknown
 
 
-@dataclass(frozen=True, slots=True)
 class Operation(recorded.AnyOperation[Location]):
     """One operation of a traced graph; ``sources`` name those that make its inputs, () when not recorded."""
 
@@ -61,7 +60,6 @@ class Operation(recorded.AnyOperation[Location]):
     captured: bool = False  # a placeholder whose tensor is the same in every call
 
 
-@dataclass(frozen=True, slots=True)
 class Dataset(recorded.AnyDataset[Location]):
     """One dataset as the user wrote it."""
 
@@ -91,8 +89,7 @@ def chained(*stages: Dataset, line: int = 20) -> tuple[Dataset, ...]:
     return tuple(made)[::-1]
 
 
-@dataclass(frozen=True, eq=False)
-class Program:
+class Program(Record, eq=False, dict=True):
     """The operations, layers and datasets that the run built, and its settings."""
 
     operations: tuple[Operation, ...] = ()
@@ -101,7 +98,7 @@ class Program:
     feeds: int | None = None
     input_kind: str = ""
     zeros_recorded: bool = False  # whether captured matrices were looked at
-    settings: RunSettings = field(default=RunSettings())
+    settings: RunSettings = RunSettings()
     metrics: tuple[Metric, ...] = ()
     trains: int | None = None  # how many of the first operations belong to functions that take gradients
     batches_at: Location | None = None  # defines how the PyDataset that feeds fit makes a batch
@@ -254,8 +251,7 @@ def _has_gradients(graph: recorded.RecordedGraph) -> bool:
     return any("gradient" in operation.name for operation in graph.operations)
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Record):
     """Turns recorded lines into locations, relative to the first of these folders that contains them."""
 
     folders: tuple[str, ...] = ()

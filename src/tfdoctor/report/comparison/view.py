@@ -1,6 +1,5 @@
 """A comparison as text and tables, for every rendering."""
 
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.diagnosis.comparison import FindingChange, FindingState, MoverKind, RunComparison
@@ -10,13 +9,13 @@ from tfdoctor.report.step_bars import StepBar, pieces
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, milliseconds, place
+from tfdoctor.terms.record import Record
 
 CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
 KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonView:
+class ComparisonView(Record, kw_only=True):
     """What a rendering of a comparison shows, in order."""
 
     version: str

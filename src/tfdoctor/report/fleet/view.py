@@ -1,13 +1,13 @@
 """A fleet as text, tables and the data of the page's own table, for every rendering."""
 
 import json
-from dataclasses import dataclass
 from typing import Any, Self
 
 from tfdoctor.diagnosis.fleet_report import FleetJob, FleetReport, PricedRun
 from tfdoctor.report.fleet import words
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms.humanize import dollars, milliseconds, share
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import name
 
 SHOWN = 100  # Rows that the page has without scripts, and that it shows at once with them
@@ -23,8 +23,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetLine:
+class FleetLine(Record, kw_only=True):
     """A run as a row of the page, in the order of COLUMNS after its name, its place and the link to its page."""
 
     job: str
@@ -45,8 +44,7 @@ class FleetLine:
         return (*of, self.findings, self.device, self.recorded)
 
 
-@dataclass(frozen=True, slots=True)
-class JobLine:
+class JobLine(Record):
     """A job as a row, and its step times as points of a line: shares of the width and the height."""
 
     cells: tuple[str, ...]
@@ -54,8 +52,7 @@ class JobLine:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetView:
+class FleetView(Record, kw_only=True):
     """What a rendering of a fleet shows, in order."""
 
     version: str

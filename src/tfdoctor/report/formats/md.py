@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import unescape
 
 from tfdoctor.diagnosis import Diagnosis
@@ -12,6 +11,7 @@ from tfdoctor.report.run.section import RunLineText, RunSection
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, MeasureRow, profile_grid
 from tfdoctor.report.trial_parts import TITLE
+from tfdoctor.terms.record import Record
 
 LIMIT = 64_000  # Bytes: GitHub refuses comments of more than 65,536 characters
 ROWS = 10  # Rows of a table that a comment shows
@@ -32,8 +32,7 @@ def as_it_is(markdown: str) -> str:
     return _ESCAPE.sub(r"\1", unescape(markdown.replace(_ZERO_WIDTH, "")))
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Record):
     """A part of the comment that opens on a click."""
 
     title: str

@@ -1,7 +1,6 @@
 """The history as text and tables, for every rendering."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.diagnosis.history_report import FindingHistory, History, HistoryRun, RunMetric, Series
@@ -9,12 +8,12 @@ from tfdoctor.report.history import words
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, percent, quantity
+from tfdoctor.terms.record import Record
 
 RUNS = "Runs, the newest first"
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesView:
+class SeriesView(Record):
     """A series as text."""
 
     title: str
@@ -53,8 +52,7 @@ class SeriesView:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryView:
+class HistoryView(Record):
     """What a rendering of a history shows, in order."""
 
     version: str

@@ -1,13 +1,14 @@
 """The run as a bar in time order: its stretches as pieces of a width, and labels of its axis."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from tfdoctor.diagnosis import PhaseSegment, RunAccount
 from tfdoctor.report.run.words import is_known, times
 from tfdoctor.terms.humanize import duration, location
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
 
 LEAST = 0.002  # Share of the bar below which a stretch would be invisible
 # More pieces than that are thinner than a pixel on a phone; each cell shows the phase that most of it is.
@@ -24,8 +25,7 @@ MOST_TICKS = 5  # Labels that fit beside each other on a phone
 LAST_TICK = 0.85  # Share of the axis beyond which a label would leave a phone's screen
 
 
-@dataclass(frozen=True, slots=True)
-class RunBarPiece:
+class RunBarPiece(Record):
     """A piece of the bar: where it begins and how wide it is, shares of the run; phase, times and line in words."""
 
     phase: Phase
@@ -40,8 +40,7 @@ class RunBarPiece:
         return str(self.phase) if known and self.width >= NAMED else ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunTick:
+class RunTick(Record):
     """A label of the axis; the position is a percentage of the width."""
 
     at: float

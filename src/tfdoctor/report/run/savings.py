@@ -1,15 +1,13 @@
 """What a change saves of the run, in words: in all, and each time that it saves something."""
 
-from dataclasses import dataclass
-
 from tfdoctor.diagnosis import RunAccount, RunSaving, Saving
 from tfdoctor.report.run.words import is_known
 from tfdoctor.terms.humanize import duration, milliseconds, share
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound, Recurrence, Severity
 
 
-@dataclass(frozen=True, slots=True)
-class SavingWords:
+class SavingWords(Record):
     """A saving of the run: "at most 9.4 s of the run (7 %)", "0.9 s in each of 10 epochs"."""
 
     amount: str

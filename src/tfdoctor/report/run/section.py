@@ -1,7 +1,6 @@
 """The account of the run as every rendering shows it: the bar, the phases with their lines, and remarks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
 from tfdoctor.report.run import bar, verdict
@@ -9,6 +8,7 @@ from tfdoctor.report.run.words import is_known, noun, times, whole_ms
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, quantity, share
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import nbytes
 
 LINES = 3  # Lines of a phase that are shown at once; the rest is folded
@@ -19,8 +19,7 @@ LONG_END, LONG_END_MS = 0.05, 1000.0
 OTHERS = 8  # Names of other processes in a sentence
 
 
-@dataclass(frozen=True, slots=True)
-class RunLineText:
+class RunLineText(Record):
     """A line of the user's with its time, and what it calls; ``part`` is its share of the run, 0 to 1.
 
     ``placed`` is False for time in which no line of theirs ran.
@@ -34,8 +33,7 @@ class RunLineText:
     placed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RunPhaseText:
+class RunPhaseText(Record):
     """A phase with its time and lines."""
 
     phase: Phase
@@ -61,8 +59,7 @@ class RunPhaseText:
         return self.lines[LINES:]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSection:
+class RunSection(Record, kw_only=True):
     """The account of the run, as text and as a bar; ``account`` is what it was made of."""
 
     account: RunAccount

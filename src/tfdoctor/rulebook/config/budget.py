@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -10,6 +10,7 @@ from tfdoctor.rulebook.config.values import LONGEST, number, shown
 from tfdoctor.rulebook.suggestions import hint
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
 
 GIGABYTE = 1e9  # Bytes: decimal, as the report shows memory
@@ -22,8 +23,7 @@ PERCENTAGE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%")
 DEVICES: Mapping[str, DeviceKind] = {str(kind).lower(): kind for kind in DeviceKind}
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetKey:
+class BudgetKey(Record):
     """A budget that can be set."""
 
     read: Callable[[object, str], Quantity]
@@ -32,8 +32,7 @@ class BudgetKey:
     at_least: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetLimit:
+class BudgetLimit(Record):
     """A budget that is set; ``device`` is the table that it stands in, None for the common one."""
 
     key: str
@@ -52,8 +51,7 @@ class BudgetLimit:
         return ("budget", *table, self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Record):
     """All budgets that are set, in their order, and where."""
 
     limits: tuple[BudgetLimit, ...] = ()

@@ -1,7 +1,7 @@
 """The settings with checked types; whether the names in them exist is checked later."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from tfdoctor.rulebook.config.budget import Budget
 from tfdoctor.rulebook.config.values import LONGEST, key_name, number, shown
 from tfdoctor.rulebook.suggestions import hint
 from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Severity
 
 ALL = "ALL"  # Selects or ignores every rule, as in ruff
@@ -18,8 +19,7 @@ NEVER = "never"
 FAIL_ON = (*(severity.name.lower() for severity in Severity), NEVER)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleNames:
+class RuleNames(Record):
     """Names of rules and topics, and where they were set."""
 
     names: tuple[str, ...]
@@ -32,8 +32,7 @@ class RuleNames:
         return f"{self.by}: {self.key}" if self.key else self.by
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(Record, kw_only=True):
     """The user's settings; without any, all rules with their defaults."""
 
     by: str = ""  # the file's name; "" without one
@@ -112,8 +111,7 @@ def _of_rule(value: object, where: str) -> Mapping[str, float]:
     return {name: number(limit, f"{where}.{key_name(name)}") for name, limit in value.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Record):
     """A setting: its parser, its default and its meaning for the reference."""
 
     read: Callable[[object, str], Any]

@@ -1,0 +1,48 @@
+"""What a value with named fields is: frozen, compared and hashed by its fields, and quick to define.
+
+A frozen dataclass with slots takes 0.45 ms to define, a struct of msgspec 0.012 ms (Python 3.11), and each start
+defines hundreds.
+"""
+
+from dataclasses import Field, make_dataclass
+from dataclasses import field as dataclass_field
+from dataclasses import fields as dataclass_fields
+from functools import cache
+from inspect import get_annotations
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+
+from msgspec import NODEFAULT, Struct, field
+
+__all__ = ["Record", "field"]
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Field[Any]]:  # noqa: ANN401 - a class of records
+    """Return the fields as those of a dataclass, for ``replace``, ``fields`` and ``asdict`` of `dataclasses`."""
+    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    given = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    types = {name: hint for base in reversed(kind.__mro__) for name, hint in get_annotations(base).items()}
+    made = [(name, types[name], _field(given.get(name, NODEFAULT))) for name in names]
+    return {field.name: field for field in dataclass_fields(make_dataclass(kind.__name__, made, kw_only=True))}
+
+
+def _field(default: Any) -> Any:  # noqa: ANN401 - as dataclasses.field
+    if default is NODEFAULT:
+        return dataclass_field()
+    factory = getattr(default, "factory", None)
+    return dataclass_field(default_factory=factory) if factory else dataclass_field(default=default)
+
+
+class _DataclassFields:
+    def __get__(self, _: object, kind: type) -> dict[str, Field[Any]]:
+        return _fields(kind)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class Record(Struct, frozen=True):
+    """A value with named fields; its methods are what can be computed of them."""
+
+    if TYPE_CHECKING:
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    else:
+        __dataclass_fields__ = _DataclassFields()
