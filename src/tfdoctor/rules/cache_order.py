@@ -4,9 +4,7 @@ from tfdoctor.facts.input.dataset_properties import repeatable
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 
 
 @dataclass(frozen=True, slots=True)

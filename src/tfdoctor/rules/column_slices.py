@@ -5,9 +5,7 @@ from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import WIDTHS
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.2.0"
+TOPIC, SINCE = Topic.INPUT, "0.2.0"
 PRECONDITIONS = (pipeline_ran,)
 BY_HAND = "the arrays have to become tensors first, where the file makes them"
 

@@ -6,9 +6,7 @@ from tfdoctor.terms.humanize import dollars
 from tfdoctor.terms.units import flops_per_dollar, usd
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.SCALE, "0.1.0"
 BY_HAND = "the machine is not chosen in the file"
 
 SECONDS_PER_HOUR = 3600  # For a rate per second and a price per hour

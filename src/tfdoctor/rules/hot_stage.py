@@ -4,9 +4,7 @@ from tfdoctor.facts.input.pipeline_stages import stage_table
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True  # Speaks only of time that no specific rule explains
 

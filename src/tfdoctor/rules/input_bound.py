@@ -6,9 +6,7 @@ from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.terms import text
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "what the stage computes has to become cheaper, unless uncached-preprocessing finds a cache"
 
 

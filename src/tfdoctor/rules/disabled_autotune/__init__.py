@@ -3,9 +3,7 @@ from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 
 PLAIN = re.compile(r"Map(?:V\d)?")  # A map that runs on its consumer's thread
 

@@ -2,9 +2,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImage, DecodedImages
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "smaller images change what the model learns from, so the accuracy has to be compared"
 
 

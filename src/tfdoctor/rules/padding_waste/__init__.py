@@ -5,9 +5,7 @@ from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.rules.padding_waste.length_work import LengthWork
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "which length each batch gets changes the order of the examples"
 
 

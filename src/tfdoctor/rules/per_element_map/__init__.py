@@ -2,9 +2,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 PRECONDITIONS = (pipeline_ran, awaited("Map functions do"))
 
 FUSED = "MapAndBatch"  # A map that produces whole batches, and still calls its function for each element

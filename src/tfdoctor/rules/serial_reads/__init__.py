@@ -3,9 +3,7 @@ from tfdoctor.facts.input.pipeline_stages import feeds
 from tfdoctor.facts.input.source_files import SourceFiles
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "there is only one file to read: it has to be written again as several"
 
 # The stages that open one file after the other, on their consumer's thread.

@@ -5,9 +5,7 @@ from tfdoctor.rules.slow_storage.read_rate import ReadRate
 from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.2.0"
+TOPIC, SINCE = Topic.INPUT, "0.2.0"
 PRECONDITIONS = (awaited("Storage does"),)
 BY_HAND = "what the storage can deliver, and whether the order of files matters, is not in the file"
 

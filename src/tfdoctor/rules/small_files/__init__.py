@@ -4,9 +4,7 @@ from tfdoctor.facts.run.program import FileList
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 PRECONDITIONS = (pipeline_ran, awaited("Reading files does"))
 BY_HAND = "the data set has to be written again, once, into larger files"
 

@@ -3,9 +3,7 @@ from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImages
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "what the stage computes has to be made cheaper, or moved to other machines"
 
 

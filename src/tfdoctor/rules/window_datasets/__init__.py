@@ -2,9 +2,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.rules.window_datasets.window_stages import WindowJoins
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "the windows have to be made in another way, whose order of examples has to be checked"
 
 # Least that one thread copies in ms: 1 GB/s, a tenth of a core's bandwidth; as in per-element-map.
