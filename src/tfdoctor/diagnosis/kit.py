@@ -29,7 +29,15 @@ from tfdoctor.diagnosis.places import (
     line_table,
     none_seen,
 )
-from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
+from tfdoctor.diagnosis.preconditions import (
+    figures_per_step,
+    found,
+    not_on,
+    pipeline_ran,
+    timed_steps,
+    whole_run,
+    why_not,
+)
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.shares import judged
 from tfdoctor.diagnosis.small_calls import rows_per_batch, small_calls
@@ -191,5 +199,6 @@ __all__ = [
     "spared",
     "timed_steps",
     "whole_run",
+    "why_not",
     "work_table",
 ]  # fmt: skip

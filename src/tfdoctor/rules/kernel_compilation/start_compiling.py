@@ -1,14 +1,8 @@
 """What is compiled when a run starts: CUDA's kernels from PTX, and XLA's programs."""
 
-import re
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import GpuAccess
-from tfdoctor.terms.kinds import Phase
 
 # A compute capability for which a build has kernels: "sm_80"; sm_90a runs on 9.0 alone, and counts as such.
 KERNELS = re.compile(r"sm_(\d+)(\d)[af]?")

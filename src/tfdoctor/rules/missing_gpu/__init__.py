@@ -23,7 +23,16 @@ def check(boards: Boards, device: Device | None, phases: RunPhases | None) -> Ve
     """Compare the boards of the machine with the devices of TensorFlow."""
     if boards.usable:
         return Healthy(summary=f"TensorFlow uses {counted(boards.usable, 'accelerator')}")
-    if reason := _why_not(boards, device, phases):
+    kind = device.kind if device else DeviceKind.CPU
+    closed = "there are device files of NVIDIA GPUs, which the run may not open, and NVML lists no GPU"
+    reason = why_not(
+        (kind != DeviceKind.CPU, f"the trace shows work on a {kind}"),
+        (boards.foreign, f"Keras computes with {boards.foreign}, which needs no GPU of TensorFlow's"),
+        (not boards.names and boards.files and not boards.readable, closed),
+        (not boards.count, "the machine shows no NVIDIA GPU"),
+        (phases and not phases.of(*WORK), "the run neither trains nor evaluates nor predicts"),
+    )
+    if reason:
         return NotApplicable(reason=reason)
     obstacle, name = boards.obstacle or Obstacle.UNKNOWN, boards.names[0] if boards.names else "an NVIDIA GPU"
     said = obstacle.format(
@@ -44,17 +53,3 @@ def check(boards: Boards, device: Device | None, phases: RunPhases | None) -> Ve
         remedies=(REMEDIES[obstacle],),
         severity=Severity.NOTE if obstacle in DELIBERATE else Severity.WARNING,
     )
-
-
-def _why_not(boards: Boards, device: Device | None, phases: RunPhases | None) -> str:
-    if device is not None and device.kind != DeviceKind.CPU:
-        return f"the trace shows work on a {device.kind}"
-    if boards.foreign:
-        return f"Keras computes with {boards.foreign}, which needs no GPU of TensorFlow's"
-    if not boards.names and boards.files and not boards.readable:
-        return "there are device files of NVIDIA GPUs, which the run may not open, and NVML lists no GPU"
-    if not boards.count:
-        return "the machine shows no NVIDIA GPU"
-    if phases is not None and not phases.of(*WORK):
-        return "the run neither trains nor evaluates nor predicts"
-    return ""

@@ -1,13 +1,10 @@
 """The NVIDIA GPUs of the machine, those that TensorFlow registers, and what lies between them."""
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import GpuAccess, MissingLibrary
-from tfdoctor.terms.kinds import DeviceKind
 
 # Values of CUDA_VISIBLE_DEVICES that show no GPU (CUDA C++ Programming Guide: an invalid index ends the list).
 NONE_SHOWN = ("", "-1", "NoDevFiles")

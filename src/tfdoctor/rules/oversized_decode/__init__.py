@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImage, DecodedImages
+from tfdoctor.facts.input.decoded_images import OVERSIZED_TIMES, DecodedImages
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.INPUT, "0.1.0"
@@ -52,22 +52,20 @@ def check(
         least = ms(limits.taken * breakdown.step_ms)
         label = "time that this takes from the model's operations at most, per step"
         taken = [Measure(label, ms(contention.taken_ms(spared_ms)), least)]
+    at, dataset = worst.at or worst.stage.at, worst.stage.dataset
+    remedies = [Remedy("Store smaller copies of the images", CODE["copies"].format(worst.used), at)]
+    divisor = max((divisor for divisor in (2, 4, 8) if divisor <= worst.times), default=1)
+    ours = dataset is not None and dataset.function_at
+    if worst.type == "DecodeJpeg" and divisor > 1 and ours and worst.ratio == 1:
+        code = f"image = tf.io.decode_jpeg(data, channels=3, ratio={divisor})"
+        action, changes = f"Decode at 1/{divisor} of the size", "the images differ slightly"
+        remedies.insert(0, Remedy(action, code, at, "decode-ratio", changes=changes))
     columns = ("operation", "your line", "decoded, height", "width", "used, height", "width ")
     row = (worst.type, worst.at or "unknown", *map(count, (*worst.decoded, *worst.used)))
     stage = worst.stage.scaled(1.0 - worst.share * (1.0 - worst.kept), Bound.AT_MOST)
     return Finding(
         summary=outcome,
         evidence=(*taken, *measures, Table(columns, (row,))),
-        remedies=tuple(_remedies(worst)),
+        remedies=tuple(remedies),
         effects=(stage, *contention.relief(spared_ms)),
     )
-
-
-def _remedies(image: DecodedImage) -> Iterator[Remedy]:
-    at, ours = image.at or image.stage.at, image.stage.dataset is not None and image.stage.dataset.function_at
-    divisor = max((divisor for divisor in (2, 4, 8) if divisor <= image.times), default=1)
-    if image.type == "DecodeJpeg" and divisor > 1 and ours and image.ratio == 1:
-        code = f"image = tf.io.decode_jpeg(data, channels=3, ratio={divisor})"
-        action, changes = f"Decode at 1/{divisor} of the size", "the images differ slightly"
-        yield Remedy(action, code, at, "decode-ratio", changes=changes)
-    yield Remedy("Store smaller copies of the images", CODE["copies"].format(image.used), at)
