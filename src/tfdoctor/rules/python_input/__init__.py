@@ -6,7 +6,7 @@ from tfdoctor.facts.input.input_pipeline import GENERATOR
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.rules.python_input.input_lines import InputLines
+from tfdoctor.rules.python_input.input_lines import MOST_LINES, OTHERS, InputLines
 from tfdoctor.terms import text
 from tfdoctor.terms.kinds import InputKind
 
@@ -24,7 +24,6 @@ ALONE = 10  # Stack samples in a line that is named without the others: with 10 
 PERMUTING = ("numpy.random.choice", "numpy.random.permutation")
 # An operation of TensorFlow's API, but none that makes a tensor of an array: a tf.function does that, too.
 OPERATION = re.compile(r"tensorflow\.(?!python\.|(?:constant|convert_to_tensor)$)")
-MOST_LINES, OTHERS = 8, "other lines"  # Lines that a finding shows, and what the rest is called
 SMALL = 0.1  # Share of the time below which a function is not worth an example of what replaces it
 DECODED = {"PIL.load": "PIL.open", "PIL.convert": "PIL.open"}  # One call of TensorFlow decodes and converts
 
@@ -64,16 +63,13 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     """Measure the Python of the training loop, else of the pipeline."""
     made = Making.of(samples, body, conversions, limits.stack_samples)
     if made.total_ms:
-        verdict = made.judged(breakdown, samples.function if samples else "", limits)
+        verdict = made.verdict(breakdown, samples.function if samples else "", limits)
         if isinstance(verdict, Finding) or isinstance(pipeline, Unavailable):
             return verdict
     if isinstance(pipeline, Unavailable):
         return NotApplicable(reason=BY_MODEL if made.by_model else str(pipeline))
     python = InputPython(pipeline, breakdown, input_lines, contention, limits)
-    contended = None
-    if not breakdown.waits_for_input and overhead:
-        contended = python.contended(overhead)
-    return contended or python.crowding() or python.in_the_pipeline()
+    return python.contended(overhead) or python.crowding() or python.in_the_pipeline()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +133,7 @@ class Making:
         """The time of all of it."""
         return sum(self.times.values())
 
-    def judged(self, breakdown: Breakdown, function: str, limits: Limits) -> Verdict:
+    def verdict(self, breakdown: Breakdown, function: str, limits: Limits) -> Verdict:
         """Compare what another way of making batches saves with the step."""
         # What it takes to get a batch from elsewhere; nothing where it is still made here.
         here = self.draws or self.operation or (self.by_model and self.lines)
@@ -152,8 +148,6 @@ class Making:
             f"What makes a batch at {location(self.at)}" if self.by_model else "Making a batch in the training loop"
         )
         summary = f"{what} takes {milliseconds(self.total_ms)} of {breakdown.each_step}"
-        if share < limits.between:
-            return Healthy(summary=summary, evidence=(measure,))
         if self.draws:
             remedy = Remedy(DRAW, CODE["generator"], self.at)
         elif self.operation:
@@ -172,12 +166,8 @@ class Making:
             ("calls", lambda row: row[1] or "-"),
             ("time per step, estimated", lambda row: ms(row[2])),
         )
-        return Finding(
-            summary=summary,
-            evidence=(measure, table),
-            remedies=(remedy,),
-            effects=Effect.of_stages(self.times, StepWork.MAKING_BATCHES, remaining),
-        )
+        effects = Effect.of_stages(self.times, StepWork.MAKING_BATCHES, remaining)
+        return judged(measure, healthy=summary, details=[table], remedies=[remedy], effects=effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +203,15 @@ class InputPython:
             return NotApplicable(reason=f"{works}, and {disturbed}")
         return self._finding(stages, measures)
 
-    def contended(self, overhead: PythonOverhead) -> Finding | NotApplicable | None:
+    def contended(self, overhead: PythonOverhead | None) -> Finding | NotApplicable | None:
         """Return the finding where the input is ready in time and its Python keeps the training loop waiting.
 
         Only one thread runs Python at a time. The trace shows no wait for the interpreter, but the way into a call
         takes far longer than Python needs for it, as it does where other programs hold the cores.
         """
         pipeline, breakdown, limits = self.pipeline, self.breakdown, self.limits
+        if breakdown.waits_for_input or not overhead:
+            return None
         beside_ms = pipeline.python_beside(breakdown.step_ms) * breakdown[Stage.HOST]
         waited_ms = min(max(0.0, overhead.edges_ms - limits.call_ms), beside_ms)
         stages = [stage for stage in pipeline.stages if stage.python_ms]
@@ -255,7 +247,7 @@ class InputPython:
         return Finding(
             summary=f"Threads make batches in Python for {milliseconds(work_ms)} per step, while no core is free: "
             f"the compute may take up to {milliseconds(taken_ms)} longer for it",
-            evidence=(share, work, _line_table(lines, work_ms)),
+            evidence=(share, work, lines.table(work_ms)),
             remedies=(_once(lines.takes(heavy[0].at), heavy[0].at),),
             effects=contention.relief(work_ms),
         )
@@ -274,12 +266,14 @@ class InputPython:
             ("Python time per step", lambda stage: ms(stage.python_ms)),
             ("work per step", lambda stage: ms(stage.work_ms)),
         )
+        unknown = Table(("lines that take the time",), ((f"unknown, because {self.lines}",),))
+        lines = unknown if isinstance(self.lines, Unavailable) else self.lines.table(python)
         host = {Stage.HOST: breakdown[Stage.HOST] if beside else 0.0}
         competing = Effect.of_stages(host, StepWork.INTERPRETER, 1.0 - beside)
         return Finding(
             summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in "
             f"{breakdown.each_step}",
-            evidence=(*measures, table, _line_table(self.lines, python)),
+            evidence=(*measures, table, lines),
             remedies=tuple(self.remedies(stages, slowest.at)),
             effects=(*map(_effect, stages), *competing),
         )
@@ -348,31 +342,15 @@ def in_place(calls: Iterable[tuple[str, float]]) -> tuple[str, ...]:
 
 def in_tensorflow(stages: Sequence[StageTime], python_kind: str, native: Sequence[str]) -> tuple[str, str]:
     """Return the change of all stages, and its code: TensorFlow's where it is known, else its general shape."""
-    generated = [s for s in stages if s.kind == GENERATOR or python_kind == InputKind.GENERATOR]
-    mapped = [stage for stage in stages if stage not in generated]
+    mapped = [s for s in stages if s.kind != GENERATOR and python_kind != InputKind.GENERATOR]
     own = [one.dataset.function if one.dataset and one.dataset.function_at else "" for one in mapped]
     names = [name if name.isidentifier() else "" for name in own]  # of no lambda
     name = next(filter(None, names), "prepare")
     titles = [f"{name}()" if name else stage.title for stage, name in zip(mapped, names, strict=True)]
+    generated = len(mapped) < len(stages)
     actions = ["read with tf.data instead of a generator"] if generated else []
     actions += [f"write {' and '.join(titles)} in TensorFlow operations"] if titles else []
     source = (SOURCE,) if generated else ()
     mapping = f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
     code = (*source, *(native or (f"{CODE['function'].format(name=name)}\n",)), mapping)
     return text.capitalized(" and ".join(actions)), "\n".join(code)
-
-
-def _line_table(lines: InputLines | Unavailable, python_ms: float) -> Table:
-    """Divide the Python among the lines that the stack samples show."""
-    if isinstance(lines, Unavailable):
-        return Table(("lines that take the time",), ((f"unknown, because {lines}",),))
-    rows = [(line.at, line.caller or "-", line.calls or "-", line.seen) for line in lines.lines[:MOST_LINES]]
-    others = sum(line.seen for line in lines.lines[MOST_LINES:])
-    return Table.of(
-        (*rows, *([(OTHERS, "-", "-", others)] if others else ())),
-        ("your line", lambda row: row[0]),
-        ("called at", lambda row: row[1]),
-        ("calls", lambda row: row[2]),
-        ("share of the samples", lambda row: ratio(row[3] / lines.samples)),
-        ("time per step, estimated", lambda row: ms(row[3] / lines.samples * python_ms)),
-    )

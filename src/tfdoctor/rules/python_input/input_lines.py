@@ -14,6 +14,7 @@ WAITING = ("threading", "queue", "multiprocessing", "concurrent")
 PYTHON_OPERATIONS = {"PyFunc", "EagerPyFunc"}
 # TensorFlow's module that runs the Python of those operations and of tf.data's generators.
 SHARED_ENTRY = "script_ops"
+MOST_LINES, OTHERS = 8, "other lines"  # Lines that a finding shows, and what the rest is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,19 @@ class InputLines:
     def share(self, *lines: InputLine) -> float:
         """Return the share of the samples at these lines, 0 to 1."""
         return sum(line.seen for line in lines) / self.samples
+
+    def table(self, python_ms: float) -> Table:
+        """Divide so much Python among the lines that the stack samples show."""
+        rows = [(line.at, line.caller or "-", line.calls or "-", line.seen) for line in self.lines[:MOST_LINES]]
+        others = sum(line.seen for line in self.lines[MOST_LINES:])
+        return Table.of(
+            (*rows, *([(OTHERS, "-", "-", others)] if others else ())),
+            ("your line", lambda row: row[0]),
+            ("called at", lambda row: row[1]),
+            ("calls", lambda row: row[2]),
+            ("share of the samples", lambda row: ratio(row[3] / self.samples)),
+            ("time per step, estimated", lambda row: ms(row[3] / self.samples * python_ms)),
+        )
 
 
 def _waits(place: SeenPlace) -> bool:
