@@ -6,7 +6,9 @@ BY_HAND = "it changes the order of the examples, and with it the training"
 
 ORDER = "the examples come in another order"
 BEFORE_BATCH = "Shuffle before batch, with a buffer for at least as many examples as now"
-ONCE = "if each epoch should contain every example once; the buffer is then refilled in each epoch"
+OVERLAP = "so epochs overlap: some examples appear twice before others appear once"
+EACH_ONCE = "each epoch should contain every example once; the buffer is then refilled in each epoch"
+BEFORE_REPEAT = f"Shuffle before repeat if {EACH_ONCE}"
 
 BATCHES = frozenset(("Batch", "ParallelBatch", "PaddedBatch"))
 
@@ -32,38 +34,33 @@ def check(properties: DatasetProperties, limits: Limits = Limits()) -> Verdict:
     understood = kind_of(source) in SOURCES and all(kind_of(stage) in known for stage in stages)
     own = all(stage.function_at for stage in stages if stage.function)
     if len(shuffles) > 1 or not own or not understood:
-        return NotApplicable(
-            reason="the pipeline has several shuffles or sources, or a library builds it: the order of its "
-            "stages does not show how well it mixes the examples"
-        )
-    at, passes = shuffles[0], properties.passes
-    shuffle, batches_before = line[at], any(kind_of(stage) in BATCHES for stage in line[: shuffles[0]])
+        why = "the order of its stages does not show how well it mixes the examples"
+        return NotApplicable(reason=f"the pipeline has several shuffles or sources, or a library builds it: {why}")
+    at, passes, shuffle = shuffles[0], properties.passes, line[shuffles[0]]
+    batches_before = any(kind_of(stage) in BATCHES for stage in line[:at])
     name, held = f"shuffle({shuffle.parameters.buffer_size or ''})", int(shuffle.parameters.buffer_size or 1)
     ahead = next(stage for stage in line[at + 1 :] if kind_of(stage) not in PASSING)
     size, times = ahead.parameters.batch_size or 1, ahead.parameters.count
-    evidence: list[Evidence]
+    where = Table(("shuffle", "your line"), ((name, shuffle.at or "unknown"),))
+    evidence: tuple[Evidence, ...] = (Measure("examples per batch that stay together", count(size)), where)
     if kind_of(ahead) in BATCHES and size != 1 and not batches_before:  # a batch of batches consists of sequences
         again = any(kind_of(stage) == "Repeat" for stage in properties.upstream(ahead))
         together = "" if again else f"; the same {size} examples stay together every epoch"
         summary = f"{name} comes after batch({size}), so only whole batches are shuffled{together}"
-        evidence = [Measure("examples per batch that stay together", count(size)), _where(name, shuffle)]
         buffer = min(held * size, properties.elements(source) or held * size)  # at most all examples
         action, code = BEFORE_BATCH, f"dataset = dataset.shuffle({buffer}).batch({size})"
     elif kind_of(ahead) == "Repeat" and times not in {0, 1} and (passes is None or passes > 1.0):
-        summary = (
-            f"{name} comes after repeat(), so epochs overlap: some examples appear twice before others appear once"
-        )
+        summary = f"{name} comes after repeat(), {OVERLAP}"
         rows = (("repeat", ahead.at or "unknown"), (name, shuffle.at or "unknown"))
-        evidence = [Table(("stage (in order of execution)", "your line"), rows)]
-        number_of = times if times and times > 0 else ""
-        action, code = f"Shuffle before repeat {ONCE}", f"dataset = dataset.{name}.repeat({number_of})"
+        evidence = (Table(("stage (in order of execution)", "your line"), rows),)
+        action, code = BEFORE_REPEAT, f"dataset = dataset.{name}.repeat({times if times and times > 0 else ''})"
     else:
-        return _size(properties, shuffle, name, limits)
+        return _size(properties, shuffle, name, where, limits)
     remedy = Remedy(action, code, shuffle.at, "earlier-shuffle", changes=ORDER)
-    return Finding(summary=summary, evidence=tuple(evidence), remedies=(remedy,), severity=Severity.NOTE)
+    return Finding(summary=summary, evidence=evidence, remedies=(remedy,), severity=Severity.NOTE)
 
 
-def _size(properties: DatasetProperties, shuffle: Dataset, name: str, limits: Limits) -> Verdict:
+def _size(properties: DatasetProperties, shuffle: Dataset, name: str, where: Table, limits: Limits) -> Verdict:
     """Compare the buffer with the examples of one epoch."""
     held, examples = shuffle.parameters.buffer_size, properties.elements(shuffle)
     if held is None or held < 1 or not examples:
@@ -78,11 +75,7 @@ def _size(properties: DatasetProperties, shuffle: Dataset, name: str, limits: Li
     action = "If the data is sorted, shuffle its indices or file names, or shuffle it once on disk"
     return Finding(
         summary=f"{name} mixes {number(held)} of {examples:,} examples at a time: sorted data stays nearly sorted",
-        evidence=(measure, *memory, _where(name, shuffle)),
+        evidence=(measure, *memory, where),
         remedies=(Remedy(action, CODE["indices"], shuffle.at),),
         severity=Severity.NOTE,
     )
-
-
-def _where(name: str, shuffle: Dataset) -> Table:
-    return Table(("shuffle", "your line"), ((name, shuffle.at or "unknown"),))
