@@ -1,11 +1,10 @@
-from collections import Counter
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import GENERATOR
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.timed_line import summed
 from tfdoctor.rules.python_input.input_lines import MOST_LINES, OTHERS, InputLines
 from tfdoctor.terms import text
 from tfdoctor.terms.kinds import InputKind
@@ -31,6 +30,7 @@ BY_MODEL = (
     "the results of a model that the loop runs decide what is in a batch, so that no pipeline can make it ahead, "
     "and no line that makes a batch has enough stack samples to be named"
 )
+LOOP = "Making a batch in the training loop"
 LOOP = "Making a batch in the training loop"
 DRAW = "Where it draws some of many without replacement, draw them from a numpy.random.Generator"
 STAYS = "Where Python has to stay"
@@ -98,14 +98,12 @@ class Making:
         """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
         makers = samples.makers if samples and body else ()
         by_model = bool(samples and samples.models_at)
-        seen: Counter[Location | None] = Counter()
-        for maker in makers:
-            seen[maker.at] += maker.seen
+        seen = summed((maker.at, maker.seen) for maker in makers)
         if by_model and makers:  # the line that takes most, alone
-            ((at, _),) = seen.most_common(1)
-            makers, seen = tuple(line for line in makers if line.at == at), Counter({at: seen[at]})
+            (at, _), *_ = seen.items()
+            makers, seen = tuple(line for line in makers if line.at == at), {at: seen[at]}
             least_samples = max(least_samples, ALONE)
-        if seen.total() < least_samples:
+        if (total := sum(seen.values())) < least_samples:
             makers = ()
         arrays = conversions.arrays if conversions and not by_model else ()
         new = [array for array in arrays if array.same is False]
@@ -118,12 +116,10 @@ class Making:
         # A line is sampled in several places, of which the first is the most frequent.
         calls = {maker.at: maker.main_call for maker in reversed(makers)}
         all_ms = (host_ms + between_ms) * share
-        lines = tuple((at, calls[at], all_ms * n / seen.total()) for at, n in seen.most_common() if makers)
-        operations = Counter[str]()
-        for maker in makers:
-            operations[maker.main_call] += maker.seen if OPERATION.match(maker.main_call) else 0
-        mostly = 2 * operations.total() > seen.total() and bool(makers)
-        operation = operations.most_common(1)[0][0].replace("tensorflow.", "tf.", 1) if mostly else ""
+        lines = tuple((at, calls[at], all_ms * n / total) for at, n in seen.items() if makers)
+        operations = summed((one.main_call, one.seen) for one in makers if OPERATION.match(one.main_call))
+        main = next(iter(operations)) if 2 * sum(operations.values()) > total else ""
+        operation = main.replace("tensorflow.", "tf.", 1)
         draws = bool(lines) and lines[0][1] in PERMUTING and 2 * lines[0][2] >= all_ms
         at = lines[0][0] if lines else conversions.at if conversions else None
         return cls(times, lines, sum(array.ms for array in new), at, by_model, draws, operation)
@@ -144,10 +140,8 @@ class Making:
         if taking_ms:
             label += f", beyond the {milliseconds(taking_ms)} that taking one from tf.data needs"
         measure = Measure.share(label, share, limits.between)
-        what = (
-            f"What makes a batch at {location(self.at)}" if self.by_model else "Making a batch in the training loop"
-        )
-        summary = f"{what} takes {milliseconds(self.total_ms)} of {breakdown.each_step}"
+        making = f"What makes a batch at {location(self.at)}" if self.by_model else LOOP
+        summary = f"{making} takes {milliseconds(self.total_ms)} of {breakdown.each_step}"
         if self.draws:
             remedy = Remedy(DRAW, CODE["generator"], self.at)
         elif self.operation:
