@@ -22,7 +22,7 @@ def check(compiled: StartCompiling, phases: RunPhases, limits: Limits = Limits()
     """Compare the time of each kind of compiling with the run."""
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     # Without a cache nothing tells the time of PTX.
-    ptx = compiled.ptx if compiled.ptx and compiled.ptx.written and compiled.ptx.ms >= least_ms else None
+    ptx = compiled.ptx if compiled.ptx and compiled.ptx.cache.written and compiled.ptx.ms >= least_ms else None
     xla_ms = compiled.xla_ms if compiled.xla_ms >= least_ms and not compiled.kept else 0.0
     said, remedies, ptx_ms, lost_ms = [], [], 0.0, 0.0
     if ptx:
@@ -40,17 +40,16 @@ def check(compiled: StartCompiling, phases: RunPhases, limits: Limits = Limits()
     evidence, healthy = [], "The run is not seen to compile kernels"
     if compiled.xla:
         evidence.append(Measure("compiling and first execution by XLA", ms(compiled.xla_ms), ms(least_ms)))
-        healthy = f"XLA compiled and first ran the training within {milliseconds(compiled.xla_ms)}"
-        healthy = "XLA's programs are kept in a folder" if compiled.kept else healthy
+        compiling = f"XLA compiled and first ran the training within {milliseconds(compiled.xla_ms)}"
+        healthy = "XLA's programs are kept in a folder" if compiled.kept else compiling
     if kernels := compiled.ptx:
         evidence += [
-            Measure("files that the run added to CUDA's cache", count(kernels.written)),
+            Measure("files that the run added to CUDA's cache", count(kernels.cache.written)),
             Measure("time until the last of these files was written", ms(kernels.ms), ms(least_ms)),
-            Measure("size of CUDA's cache", nbytes(kernels.nbytes), nbytes(kernels.limit)),
+            Measure("size of CUDA's cache", nbytes(kernels.cache.nbytes), nbytes(kernels.limit)),
         ]
-        healthy = f"CUDA compiled kernels from PTX within {milliseconds(kernels.ms)}"
-        healthy = healthy if kernels.written else KEPT
-        healthy = UNTIMED if kernels.disabled else healthy
+        compiling = f"CUDA compiled kernels from PTX within {milliseconds(kernels.ms)}"
+        healthy = UNTIMED if kernels.cache.disabled else compiling if kernels.cache.written else KEPT
     return judged(
         *evidence,
         healthy=healthy,

@@ -231,9 +231,10 @@ class InputPython:
             return None
         work_ms, heavy = lines.threads * step_ms, lines.heaviest
         taken_ms, least = contention.taken_ms(work_ms), self.limits.crowding
-        if lines.samples < self.limits.stack_samples or not heavy or taken_ms <= self.breakdown[Stage.INPUT]:
-            return None
-        if not contention.crowds_out(work_ms, step_ms, least):
+        named = heavy and lines.samples >= self.limits.stack_samples
+        if not (
+            named and taken_ms > self.breakdown[Stage.INPUT] and contention.crowds_out(work_ms, step_ms, least)
+        ):
             return None
         label = "share of the step that the input's Python may take from the compute"
         share = Measure.share(label, self.breakdown.share(taken_ms), least)
@@ -253,13 +254,8 @@ class InputPython:
         """
         breakdown, slowest = self.breakdown, max(stages, key=lambda stage: stage.python_ms)
         python, beside = _python_ms(stages), self.pipeline.python_beside(breakdown.step_ms)
-        table = Table.of(
-            stages,
-            ("stage", lambda stage: stage.title),
-            ("your line", lambda stage: stage.at),
-            ("Python time per step", lambda stage: ms(stage.python_ms)),
-            ("work per step", lambda stage: ms(stage.work_ms)),
-        )
+        columns = "stage", "your line", "Python time per step", "work per step"
+        rows = ((one.title, one.at or "unknown", ms(one.python_ms), ms(one.work_ms)) for one in stages)
         unknown = Table(("lines that take the time",), ((f"unknown, because {self.lines}",),))
         lines = unknown if isinstance(self.lines, Unavailable) else self.lines.table(python)
         host = {Stage.HOST: breakdown[Stage.HOST] if beside else 0.0}
@@ -267,7 +263,7 @@ class InputPython:
         return Finding(
             summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in "
             f"{breakdown.each_step}",
-            evidence=(*measures, table, lines),
+            evidence=(*measures, Table(columns, tuple(rows)), lines),
             remedies=tuple(self.remedies(stages, slowest.at)),
             effects=(*map(_effect, stages), *competing),
         )
@@ -320,9 +316,8 @@ def _once(takes: str, at: Location | None) -> Remedy:
 def in_place(calls: Iterable[tuple[str, float]]) -> tuple[str, ...]:
     """Return TensorFlow's code in place of the functions that take most, of full names and times or samples.
 
-    The page has it by package and name (https://www.tensorflow.org/api_docs/python/tf), and a test runs each. Stack
-    samples name functions that are written in Python, such as ``numpy.convolve``, and of those in C only what a
-    line calls by a module's name: no methods of NumPy's random generators, or of strings.
+    The page has it by package and name (https://www.tensorflow.org/api_docs/python/tf), and a test runs each. Of
+    functions in C, samples name only what a line calls by a module's name: no methods of generators or texts.
     """
     taken: dict[str, float] = defaultdict(float)
     for function, amount in calls:

@@ -61,11 +61,8 @@ class DivisibleWork:
         own = np.bincount(label, (work.end_ps - work.start_ps)[inside], size)
         wall = np.bincount(label, work.attributed_ps()[inside], size)
         beside = {ran: float(own[at] / wall[at]) for at, (_, _, ran) in enumerate(work.labels) if wall[at] > 0}
-        rows = tuple(
-            row
-            for row in operations.rows
-            if ((row.flops or 0.0) >= FLOP if row.is_matrix else (row.nbytes or 0.0) >= LARGE)
-        )
+        sizes = ((row, row.flops, FLOP) if row.is_matrix else (row, row.nbytes, LARGE) for row in operations.rows)
+        rows = tuple(row for row, size, least in sizes if (size or 0.0) >= least)
         return cls(rows, {row.name: max(beside.get(ran, 1.0) for ran in row.ran) for row in rows})
 
     def effects(self, limit: float, cores: float) -> tuple[Effect, ...]:
@@ -84,10 +81,8 @@ def check(
     if not cores.sampled:
         return NotApplicable(reason=f"{said}, but the load of the cores was not sampled")
     if not cores.certain:
-        return NotApplicable(
-            reason=f"{said}, but other programs used {number(cores.others)} cores: the limit may be there for "
-            "them; record again on an otherwise idle machine"
-        )
+        others = f"other programs used {number(cores.others)} cores: the limit may be there for them"
+        return NotApplicable(reason=f"{said}, but {others}; record again on an otherwise idle machine")
     idle = max(0.0, setting.offered - cores.busy - cores.others)
     effects = work.effects(setting.limit, setting.offered)
     share = breakdown.share(sum((1.0 - one.scales) * one.of.value for one in effects if one.of))
