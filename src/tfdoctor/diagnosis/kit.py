@@ -29,19 +29,11 @@ from tfdoctor.diagnosis.places import (
     line_table,
     none_seen,
 )
-from tfdoctor.diagnosis.preconditions import (
-    figures_per_step,
-    found,
-    not_on,
-    pipeline_ran,
-    timed_steps,
-    whole_run,
-    why_not,
-)
+from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.shares import judged
 from tfdoctor.diagnosis.small_calls import rows_per_batch, small_calls
-from tfdoctor.diagnosis.spared import nothing, spared
+from tfdoctor.diagnosis.spared import nothing, spared, why_not
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline

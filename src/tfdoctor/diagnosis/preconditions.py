@@ -20,11 +20,6 @@ F = TypeVar("F")
 Precondition = Callable[..., Verdict | None]  # Its parameters are facts, which it is given by type, as ``check`` is
 
 
-def why_not(*cases: tuple[object, str]) -> str:
-    """Return what is said of the first case that holds; "" where none does."""
-    return next((said for holds, said in cases if holds), "")
-
-
 def whole_run(phases: RunPhases) -> NotApplicable | None:
     """The run as a whole was recorded, and not only a part of it."""
     return None if phases.whole else NotApplicable(reason=phases.missing)
