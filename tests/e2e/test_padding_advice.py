@@ -10,8 +10,8 @@ from tests.capture.running import environment
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import padding_waste
+from tfdoctor.rules.padding_waste import LengthWork
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
-from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.terms.verdict import Finding
 
 pytestmark = pytest.mark.tensorflow

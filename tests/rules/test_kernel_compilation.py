@@ -15,6 +15,7 @@ from tfdoctor.rules.kernel_compilation.start_compiling import PERSISTENT, PtxKer
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound, Finding, Healthy
 
+USED = KernelCache(written=9)
 WHEEL = ("sm_60", "sm_70", "sm_80", "sm_89", "compute_90")
 """TensorFlow 2.21's."""
 
@@ -50,7 +51,7 @@ def test_a_build_without_ptx_compiles_none() -> None:
     ],
 )
 def test_both_limits(ms: float, total_ms: float, kind: type) -> None:
-    for compiled in (StartCompiling(xla=True, xla_ms=ms), StartCompiling(PtxKernels("12.0", written=9, ms=ms))):
+    for compiled in (StartCompiling(xla=True, xla_ms=ms), StartCompiling(PtxKernels("12.0", USED, ms))):
         assert isinstance(example(compiled, total_ms), kind)
 
 
@@ -63,18 +64,18 @@ def test_what_is_kept_is_healthy() -> None:
 
 
 def test_a_cache_that_is_off_leaves_no_time_behind() -> None:
-    compiled = StartCompiling(PtxKernels("12.0", disabled=True))
+    compiled = StartCompiling(PtxKernels("12.0", KernelCache(disabled=True)))
     assert "keeps none" in as_healthy(example(compiled)).summary
 
 
 @pytest.mark.parametrize(("nbytes", "again"), [(100 << 20, False), (1 << 30, True)])
 def test_a_cache_with_room_ends_it_by_itself(nbytes: int, *, again: bool) -> None:
-    ptx = PtxKernels("12.0", written=9, ms=60_000.0, nbytes=nbytes)
+    ptx = PtxKernels("12.0", replace(USED, nbytes=nbytes), 60_000.0)
     assert bool(as_finding(example(StartCompiling(ptx), tracing_ms=70_000.0)).run_effects) is again
 
 
 def test_the_time_of_both_is_counted_once() -> None:
-    ptx = PtxKernels("12.0", written=9, ms=40_000.0, disabled=True)
+    ptx = PtxKernels("12.0", replace(USED, disabled=True), 40_000.0)
     finding = as_finding(example(StartCompiling(ptx, xla=True, xla_ms=35_000.0)))
     times = {effect.phase: effect.of.value for effect in finding.run_effects}
     assert times == {Phase.TRACING: 38_000.0, Phase.BUILDING: 2_000.0}
@@ -113,7 +114,7 @@ def test_a_recorded_gpu_newer_than_the_build_is_found() -> None:
     cache = KernelCache(nbytes=20 << 20, written=310, seconds=35.0)
     gpus = GpuAccess(registered=1, targets=WHEEL, capabilities=("12.0",), cache=cache)
     compiled, phases = recorded(gpus=gpus)
-    assert compiled.ptx == PtxKernels("12.0", 310, 35_000.0, nbytes=20 << 20)
+    assert compiled.ptx == PtxKernels("12.0", cache, 35_000.0)
     finding = as_finding(check(compiled, phases))
     assert "capability 12.0" in finding.summary
     assert "CUDA_CACHE_PATH" in finding.remedies[1].code

@@ -20,9 +20,8 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program, RunSettings, Shape
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.rules.padding_waste import ACTION, OWN
+from tfdoctor.rules.padding_waste import ACTION, OWN, LengthWork
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
-from tfdoctor.rules.padding_waste.length_work import LengthWork
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Remedy, Stage, StepWork, Verdict
 

@@ -12,8 +12,7 @@ from tfdoctor.facts.run.program import Program, RunSettings
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.rules.shared_device import Limits
-from tfdoctor.rules.shared_device.copied_work import CopiedWork
+from tfdoctor.rules.shared_device import CopiedWork, Limits
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage
 
 CPUS = ("/device:CPU:0", "/device:CPU:1")

@@ -8,8 +8,7 @@ from tests.rules.cases.thread_limit import MATMUL, example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.thread_limit import Limits
-from tfdoctor.rules.thread_limit.divisible_work import DivisibleWork
+from tfdoctor.rules.thread_limit import DivisibleWork, Limits
 from tfdoctor.rules.thread_limit.setting import LimitOrigin, ThreadSetting
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location
 

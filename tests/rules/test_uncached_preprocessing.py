@@ -19,7 +19,7 @@ from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
-from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefix, RepeatablePrefixes
+from tfdoctor.rules.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.terms.verdict import (
     Bound,
     Concern,

@@ -10,7 +10,7 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import window_datasets
-from tfdoctor.rules.window_datasets.window_stages import WindowJoins
+from tfdoctor.rules.window_datasets import WindowJoins
 from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 
 ROOT = "Root::Prefetch"

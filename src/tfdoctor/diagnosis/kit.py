@@ -5,35 +5,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
-from typing import Any, Self
-
 from tfdoctor.diagnosis.call_rules import CallLimits, CallRule
-from tfdoctor.diagnosis.input_stages import (
-    MAPS,
-    ONE_THREAD,
-    READERS,
-    awaited,
-    bound_by,
-    heaviest,
-    left_on_all_cores,
-    work_table,
-)
-from tfdoctor.diagnosis.places import (
-    PART,
-    SHOWN_ROWS,
-    RunPlace,
-    SlowPlaces,
-    call_table,
-    changes,
-    in_function,
-    line_table,
-    none_seen,
-)
+from tfdoctor.diagnosis.input_stages import MAPS, ONE_THREAD, READERS, awaited, bound_by, heaviest, left_on_all_cores, work_table
+from tfdoctor.diagnosis.places import PART, RunPlace, SHOWN_ROWS, SlowPlaces, call_table, changes, in_function, line_table, none_seen
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.shares import judged
 from tfdoctor.diagnosis.small_calls import rows_per_batch, small_calls
-from tfdoctor.diagnosis.spared import nothing, spared
+from tfdoctor.diagnosis.spared import nothing, spared, why_not
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -51,7 +30,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, Operation, Program, Shape
-from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
+from tfdoctor.facts.run_work.called_work import CalledWork, ONE_BY_ONE
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
@@ -60,138 +39,22 @@ from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms, nbytes, ratio
-from tfdoctor.terms.verdict import (
-    Bound,
-    Cell,
-    Concern,
-    Effect,
-    Evidence,
-    Finding,
-    Healthy,
-    Location,
-    Measure,
-    NotApplicable,
-    PartTime,
-    Recurrence,
-    Remedy,
-    RunEffect,
-    Severity,
-    Stage,
-    StepWork,
-    Table,
-    Verdict,
-)
+from tfdoctor.terms.verdict import Bound, Cell, Concern, Effect, Evidence, Finding, Healthy, Location, Measure, NotApplicable, PartTime, Recurrence, Remedy, RunEffect, Severity, Stage, StepWork, Table, Verdict
+from typing import Any, Self
 
 __all__ = [
-    "MAPS",
-    "ONE_BY_ONE",
-    "ONE_THREAD",
-    "PART",
-    "READERS",
-    "SHOWN_ROWS",
-    "Any",
-    "Bound",
-    "Breakdown",
-    "CallLimits",
-    "CallRule",
-    "Callable",
-    "CalledWork",
-    "Cell",
-    "Concern",
-    "Cores",
-    "CpuContention",
-    "Dataflow",
-    "Dataset",
-    "DatasetProperties",
-    "Device",
-    "DeviceKind",
-    "Effect",
-    "Evidence",
-    "Finding",
-    "Framework",
-    "Hardware",
-    "Healthy",
-    "InputPipeline",
-    "Iterable",
-    "Iterator",
-    "LineGroup",
-    "Location",
-    "MadeCall",
-    "Mapping",
-    "Measure",
-    "NotApplicable",
-    "Operation",
-    "OperationRows",
-    "OperationTime",
-    "Operations",
-    "PartTime",
-    "Phase",
-    "Program",
-    "Record",
-    "Recurrence",
-    "Remedy",
-    "RunCall",
-    "RunCalls",
-    "RunEffect",
-    "RunLine",
-    "RunPhases",
-    "RunPlace",
-    "RunSteps",
-    "Self",
-    "Sequence",
-    "Severity",
-    "Shape",
-    "SlowPlaces",
-    "Stage",
-    "StageTime",
-    "StepSource",
-    "StepWork",
-    "Steps",
-    "Table",
-    "Topic",
-    "Unavailable",
-    "Verdict",
-    "awaited",
-    "bound_by",
-    "call_table",
-    "changes",
-    "count",
-    "counted",
-    "dataclass",
-    "defaultdict",
-    "duration",
-    "figures_per_step",
-    "found",
-    "heaviest",
-    "in_function",
-    "inf",
-    "judged",
-    "kind_of",
-    "left_on_all_cores",
-    "limit",
-    "line_groups",
-    "line_table",
-    "location",
-    "milliseconds",
-    "ms",
-    "nbytes",
-    "none_seen",
-    "not_on",
-    "nothing",
-    "number",
-    "page",
-    "percent",
-    "pipeline_ran",
-    "prod",
-    "quantity",
-    "ratio",
-    "re",
-    "replace",
-    "rows_per_batch",
-    "share_limit",
-    "small_calls",
-    "spared",
-    "timed_steps",
-    "whole_run",
-    "work_table",
+    "Any", "Bound", "Breakdown", "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "Concern",
+    "Cores", "CpuContention", "Dataflow", "Dataset", "DatasetProperties", "Device", "DeviceKind", "Effect",
+    "Evidence", "Finding", "Framework", "Hardware", "Healthy", "InputPipeline", "Iterable", "Iterator",
+    "LineGroup", "Location", "MAPS", "MadeCall", "Mapping", "Measure", "NotApplicable", "ONE_BY_ONE",
+    "ONE_THREAD", "Operation", "OperationRows", "OperationTime", "Operations", "PART", "PartTime", "Phase",
+    "Program", "READERS", "Record", "Recurrence", "Remedy", "RunCall", "RunCalls", "RunEffect", "RunLine",
+    "RunPhases", "RunPlace", "RunSteps", "SHOWN_ROWS", "Self", "Sequence", "Severity", "Shape",
+    "SlowPlaces", "Stage", "StageTime", "StepSource", "StepWork", "Steps", "Table", "Topic", "Unavailable",
+    "Verdict", "awaited", "bound_by", "call_table", "changes", "count", "counted", "dataclass",
+    "defaultdict", "duration", "figures_per_step", "found", "heaviest", "in_function", "inf", "judged",
+    "kind_of", "left_on_all_cores", "limit", "line_groups", "line_table", "location", "milliseconds", "ms",
+    "nbytes", "none_seen", "not_on", "nothing", "number", "page", "percent", "pipeline_ran", "prod",
+    "quantity", "ratio", "re", "replace", "rows_per_batch", "share_limit", "small_calls", "spared",
+    "timed_steps", "whole_run", "why_not", "work_table",
 ]  # fmt: skip

@@ -40,6 +40,11 @@ def spared(  # noqa: PLR0913 - what is spared, and the words for it
     )
 
 
+def why_not(*cases: tuple[object, str]) -> str:
+    """Return what is said of the first case that holds; "" where none does."""
+    return next((said for holds, said in cases if holds), "")
+
+
 def nothing(healthy: str, *why_unknown: str) -> Verdict:
     """Return the verdict where nothing was found: the first reason for which that proves nothing, else healthy."""
     why = next(filter(None, why_unknown), "")

@@ -4,9 +4,9 @@ from tfdoctor.facts.input.dataset_properties import repeatable
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 
 __doc__, CODE = page(__file__)
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+IN_ORDER = "The cache comes before random functions, and each pass completes it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,20 @@ def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work b
 ) -> Verdict:
     """Look for a cache that is never complete, then for one that keeps random draws."""
     never, wrong = cacheable.never, cacheable.never or cacheable.frozen
+    caches = [stage for stage in properties.chain if kind_of(stage) == "Cache"]
     if wrong is None:
-        return _in_order(properties)
+        above = (stage for cache in caches for stage in properties.upstream(cache) if stage.function)
+        unknown = next((stage.function for stage in above if repeatable(stage) is None), "")
+        why = f"it is unknown whether {unknown}, before the cache, gives the same result in every pass"
+        reason = why_not((properties.remade, REMADE), (unknown, why)) if caches else ""
+        return nothing(IN_ORDER if caches else "The pipeline has no cache", reason)
     passes = properties.passes
     if passes is not None and passes < limits.passes:
         amount = f"{number(passes)} {'pass' if passes == 1 else 'passes'}"
         return Healthy(summary=f"The run makes {amount} over its data, so no cache is read")
     made = () if passes is None else (Measure("passes over the data", count(passes), count(limits.passes)),)
     if never is None:
-        return _frozen(wrong, properties, made)
+        return _frozen(wrong, properties, caches, made)
     finding = _never(never, properties, pipeline)
     if isinstance(repeated, Unavailable) or breakdown is None:
         return finding
@@ -48,30 +53,21 @@ def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work b
     return replace(finding, evidence=evidence, effects=effects, severity=None)
 
 
-def _caches(properties: DatasetProperties) -> list[Dataset]:
-    return [stage for stage in properties.chain if kind_of(stage) == "Cache"]
-
-
-def _in_order(properties: DatasetProperties) -> Verdict:
-    caches = _caches(properties)
-    if not caches:
-        return Healthy(summary="The pipeline has no cache")
-    if properties.remade:
-        return NotApplicable(reason=REMADE)
-    above = (stage for cache in caches for stage in properties.upstream(cache) if stage.function)
-    unknown = next((stage.function for stage in above if repeatable(stage) is None), "")
-    if unknown:
-        same = "gives the same result in every pass"
-        return NotApplicable(reason=f"it is unknown whether {unknown}, before the cache, {same}")
-    return Healthy(summary="The cache comes before random functions, and each pass completes it")
-
-
 def _never(cache: Dataset, properties: DatasetProperties, pipeline: InputPipeline | None) -> Finding:
     """Say which stage keeps the cache from being complete."""
     repeat = next((stage for stage in properties.upstream(cache) if kind_of(stage) == "Repeat"), None)
     if repeat:
         summary = "cache() comes after repeat(), so it is never complete and grows with every step"
-        lines, remedy = _lines(repeat, cache), _before_repeat(cache, repeat, properties)
+        random = [stage for stage in properties.upstream(cache) if not repeatable(stage)]
+        if random:  # the cache belongs before the repetition, and before all that differs from pass to pass
+            first = random[-1].function or f"{kind_of(random[-1]).lower()}()"
+            action = f"Put cache() before {first} and repeat(), after all that is the same in every pass"
+            code, edit = CODE["in-order"], ""
+        else:
+            action, code = "Put cache() before repeat()", "dataset = dataset.cache().repeat()"
+            code += "  # a pass ends, and with it the cache is complete"
+            edit = "cache-before-repeat" if repeat in properties.sources(cache) else ""
+        lines, remedy = _lines(repeat, cache), Remedy(action, code, cache.at, edit)
     else:
         consumers = properties.chain[: properties.chain.index(cache)]
         take = next(stage for stage in reversed(consumers) if kind_of(stage) == "Take")
@@ -95,19 +91,9 @@ def _lines(*stages: Dataset) -> Table:
     )
 
 
-def _before_repeat(cache: Dataset, repeat: Dataset, properties: DatasetProperties) -> Remedy:
-    """Put the cache before the repetition, and before all that differs from pass to pass."""
-    random = [stage for stage in properties.upstream(cache) if not repeatable(stage)]
-    if not random:
-        code = "dataset = dataset.cache().repeat()  # a pass ends, and with it the cache is complete"
-        edit = "cache-before-repeat" if repeat in properties.sources(cache) else ""
-        return Remedy("Put cache() before repeat()", code, cache.at, edit)
-    first = random[-1].function or f"{kind_of(random[-1]).lower()}()"
-    action = f"Put cache() before {first} and repeat(), after all that is the same in every pass"
-    return Remedy(action, CODE["in-order"], cache.at)
-
-
-def _frozen(function: Dataset, properties: DatasetProperties, passes: tuple[Measure, ...]) -> Verdict:
+def _frozen(
+    function: Dataset, properties: DatasetProperties, caches: Sequence[Dataset], passes: tuple[Measure, ...]
+) -> Verdict:
     """Report draws that are the same in all epochs; one epoch has nothing to repeat."""
     name = function.function
     if not passes:
@@ -115,8 +101,7 @@ def _frozen(function: Dataset, properties: DatasetProperties, passes: tuple[Meas
             reason=f"{name} draws random numbers before the cache, but the number of passes over the data is "
             "unknown; let the run finish"
         )
-    behind = (cache for cache in _caches(properties) if function.id in {s.id for s in properties.upstream(cache)})
-    cache = next(behind)
+    cache = next(one for one in caches if function.id in {stage.id for stage in properties.upstream(one)})
     return Finding(
         summary=f"cache() comes after {name}, which draws random numbers: all epochs see the same draws",
         evidence=(*passes, _lines(function, cache)),

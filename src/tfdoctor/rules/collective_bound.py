@@ -30,17 +30,24 @@ def check(
         return NotApplicable(reason=ONE_DEVICE)
     if not exposed_ms and not (collectives and collectives.ms):
         return NotApplicable(reason=NONE)
-    if skew and any(skew.exchanging_ms.values()):
-        exchange_ms = min(
-            exposed_ms, *skew.exchanging_ms.values()
-        )  # of the device that arrives last: without waiting
+    if skew and any(skew.exchanging_ms.values()):  # of the device that arrives last: without waiting
+        exchange_ms = min(exposed_ms, *skew.exchanging_ms.values())
     took, rest_ms = milliseconds(exchange_ms), exposed_ms - exchange_ms
     waiting = f"; waiting for other devices adds {milliseconds(rest_ms)}" if rest_ms > 0 else ""
     part = f"{percent(breakdown.share(exchange_ms))}{'' if skew else ', including waiting for other devices'}"
     batch = f" (now {replicas.each:g} examples)" if replicas.each else ""
+    times = [Measure("exposed collective time per step", ms(exposed_ms))]
+    if skew:
+        times.append(Measure("communication time, excluding waiting", ms(exchange_ms)))
+    if collectives:
+        times.append(
+            Measure("collective time hidden by other kernels", ms(collectives.ms - collectives.exposed_ms))
+        )
+        calls = ", ".join(f"{name} {number:.3g}" for name, number in collectives.kinds)
+        times.append(Measure(f"collective time per step (calls: {calls})", ms(collectives.ms)))
     return judged(
         Measure.share("share of the step in exposed collectives", breakdown.share(exposed_ms), limits.share),
-        *_times(exposed_ms, exchange_ms if skew else None, collectives),
+        *times,
         healthy=f"The exchange delays each step by {took}{waiting}",
         finding=f"Exchanging gradients takes {took} of {breakdown.each_step} ({part})",
         wrong=exchange_ms >= limits.share * breakdown.step_ms,
@@ -50,13 +57,3 @@ def check(
         ],
         effects=[Effect(Stage.COLLECTIVE, 0.0, StepWork.EXCHANGE, ms(exchange_ms), bound=Bound.AT_MOST)],
     )
-
-
-def _times(exposed_ms: float, exchange_ms: float | None, collectives: Collectives | None) -> Iterator[Measure]:
-    yield Measure("exposed collective time per step", ms(exposed_ms))
-    if exchange_ms is not None:
-        yield Measure("communication time, excluding waiting", ms(exchange_ms))
-    if collectives:
-        yield Measure("collective time hidden by other kernels", ms(collectives.ms - collectives.exposed_ms))
-        calls = ", ".join(f"{name} {number:.3g}" for name, number in collectives.kinds)
-        yield Measure(f"collective time per step (calls: {calls})", ms(collectives.ms))

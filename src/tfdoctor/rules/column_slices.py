@@ -1,13 +1,9 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties
-from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.passes import kind_of
+from tfdoctor.facts.input.dataset_properties import TENSOR
 from tfdoctor.facts.run.program import WIDTHS
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.2.0"
+TOPIC, SINCE = Topic.INPUT, "0.2.0"
 PRECONDITIONS = (pipeline_ran,)
 BY_HAND = "the arrays have to become tensors first, where the file makes them"
 
@@ -35,13 +31,21 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:
     """Compare what cutting and joining rows takes with one gather per column and batch."""
-    parts = _to_batch(properties.line())
+    line = properties.line()
+    # The datasets from the first batch to the arrays that it takes rows of; none where work lies between.
+    first = next((at for at in reversed(range(len(line) - 1)) if kind_of(line[at]) not in PASSING), len(line))
+    kinds = [kind_of(one) for one in line[first:]]
+    parts = line[first:] if kinds[:1] in (["Batch"], ["ParallelBatch"]) and kinds[-1] == "TensorSlice" else ()
     stages = [one for one in pipeline.stages if one.dataset in parts and one.work_ms]
     shown = TENSOR.findall(parts[-1].element) if parts else []
     columns = (parts[-1].tensors or len(shown)) if parts else 0
     if not stages or not shown or columns < limits.columns:
         return Healthy(summary="No rows of many columns are cut one by one")
-    size, work = sum(map(_bytes, shown)) / len(shown), sum(one.work_ms for one in stages)
+    bytes_of_row = 0
+    for shape, dtype in shown:
+        sizes = [int(one) for one in shape.replace(" ", "").split(",") if one.isdigit()]
+        bytes_of_row += prod(sizes) * WIDTHS.get(dtype, TEXT_BYTES)
+    size, work = bytes_of_row / len(shown), sum(one.work_ms for one in stages)
     batches = next((one.calls for one in stages if one.dataset == parts[0]), 1.0)
     spared = work - min(work, batches * columns * GATHER_MS)
     summary = f"Cutting and joining rows of {columns} columns takes {milliseconds(work)} per step"
@@ -68,18 +72,3 @@ def check(
         remedies=(Remedy(action, code, parts[-1].at),),
         effects=(*effects, *relief),
     )
-
-
-def _to_batch(line: Sequence[Dataset]) -> Sequence[Dataset]:
-    """Return the datasets from the first batch to the arrays that it takes rows of; () where work lies between."""
-    for at in range(len(line) - 2, -1, -1):
-        if kind_of(line[at]) not in PASSING:
-            batches = kind_of(line[at]) in {"Batch", "ParallelBatch"} and kind_of(line[-1]) == "TensorSlice"
-            return line[at:] if batches else ()
-    return ()
-
-
-def _bytes(tensor: tuple[str, str]) -> int:
-    shape, dtype = tensor
-    sizes = [int(size) for size in shape.replace(" ", "").split(",") if size.isdigit()]
-    return prod(sizes) * WIDTHS.get(dtype, TEXT_BYTES)

@@ -1,9 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "the files have to be written again, once, without compression"
 
 BATCHES = ("Batch", "PaddedBatch", "ParallelBatch")

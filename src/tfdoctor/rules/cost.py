@@ -6,9 +6,7 @@ from tfdoctor.terms.humanize import dollars
 from tfdoctor.terms.units import flops_per_dollar, usd
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.SCALE
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.SCALE, "0.1.0"
 BY_HAND = "the machine is not chosen in the file"
 
 SECONDS_PER_HOUR = 3600  # For a rate per second and a price per hour
@@ -38,30 +36,25 @@ def check(
         return NotApplicable(reason="the trace does not show what takes most of the step")
     idle = 1.0 - (breakdown[Stage.DEVICE] + breakdown[UNKNOWN]) / breakdown.step_ms
     share = Measure.share("share of the step without compute", idle, limits.idle)
-    evidence = (share, *_prices(price, breakdown.step_ms, epoch, matrix))
+    evidence = [
+        share,
+        Measure("cost per hour", usd(price.usd_per_hour)),
+        Measure("cost per step", usd(price.of_ms(breakdown.step_ms))),
+    ]
+    if epoch:
+        label = f"cost per epoch ({epoch.steps} steps)"
+        evidence.append(Measure(label, usd(price.of_ms(breakdown.step_ms * epoch.steps))))
+    if matrix and matrix.matrix_rate:
+        per_hour = matrix.matrix_rate * matrix.matrix_ms / breakdown.step_ms * SECONDS_PER_HOUR
+        label = "FLOPs of matmuls and convolutions per dollar"
+        evidence.append(Measure(label, flops_per_dollar(per_hour / price.usd_per_hour)))
     cost = f"A thousand steps cost {dollars(1000 * price.of_ms(breakdown.step_ms))}"
-    if idle <= limits.idle:
-        summary = f"{cost}; {percent(1 - idle)} of the cost pays for compute"
-        return Healthy(summary=summary, evidence=evidence, concern=Concern.MONEY)
-    return Finding(
-        summary=f"{cost}; {percent(idle)} of the cost pays for idle time",
-        evidence=evidence,
-        remedies=(SMALLER,),
+    return judged(
+        *evidence,
+        healthy=f"{cost}; {percent(1 - idle)} of the cost pays for compute",
+        finding=f"{cost}; {percent(idle)} of the cost pays for idle time",
+        wrong=idle > limits.idle,
+        remedies=[Remedy("After the other findings are fixed, try a smaller or cheaper machine")],
         severity=Severity.NOTE,
         concern=Concern.MONEY,
     )
-
-
-SMALLER = Remedy("After the other findings are fixed, try a smaller or cheaper machine")
-
-
-def _prices(price: Price, step_ms: float, epoch: Epoch | None, matrix: MatrixUnit | None) -> Iterator[Measure]:
-    yield Measure("cost per hour", usd(price.usd_per_hour))
-    yield Measure("cost per step", usd(price.of_ms(step_ms)))
-    if epoch:
-        label = f"cost per epoch ({epoch.steps} steps)"
-        yield Measure(label, usd(price.of_ms(step_ms * epoch.steps)))
-    if matrix and matrix.matrix_rate:
-        rate = matrix.matrix_rate * matrix.matrix_ms / step_ms
-        per_dollar = rate * SECONDS_PER_HOUR / price.usd_per_hour
-        yield Measure("FLOPs of matmuls and convolutions per dollar", flops_per_dollar(per_dollar))

@@ -31,6 +31,11 @@ def check(detours: Detours, breakdown: Breakdown, limits: Limits = Limits()) -> 
         ("wait between them", lambda row: ms(row.waiting_ms)),
         most=10,
     )
+    action, code = "Run the operation on the GPU, or in the pipeline", CODE["placed"]
+    if rows[0].type in PYTHON:
+        action, code = "Move the Python function into the pipeline, or out of the step", CODE["pipeline"]
+    elif "String" in rows[0].type:
+        action, code = "Move the operation on strings into the pipeline", CODE["pipeline"]
     times = [({Stage.TRANSFER: row.copies_ms, Stage.HOST: row.waiting_ms}, row.name) for row in rows]
     return judged(
         Measure.share("share of the step in these waits, with their copies", share, limits.share),
@@ -39,14 +44,6 @@ def check(detours: Detours, breakdown: Breakdown, limits: Limits = Limits()) -> 
         table,
         healthy=summary,
         finding=f"{summary} ({percent(share)})",
-        remedies=[_remedy(rows[0].type, rows[0].at)],
+        remedies=[Remedy(action, code, rows[0].at)],
         effects=[effect for parts, name in times for effect in Effect.of_stages(parts, name)],
     )
-
-
-def _remedy(kind: str, at: Location | None) -> Remedy:
-    if kind in PYTHON:
-        return Remedy("Move the Python function into the pipeline, or out of the step", CODE["pipeline"], at)
-    if "String" in kind:
-        return Remedy("Move the operation on strings into the pipeline", CODE["pipeline"], at)
-    return Remedy("Run the operation on the GPU, or in the pipeline", CODE["placed"], at)

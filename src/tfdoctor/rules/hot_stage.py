@@ -4,9 +4,7 @@ from tfdoctor.facts.input.pipeline_stages import stage_table
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True  # Speaks only of time that no specific rule explains
 
@@ -32,6 +30,16 @@ def check(
     if not hot:
         summary = f"No stage of the input pipeline takes {percent(limits.share)} of the step without a finding"
         return Healthy(summary=summary, evidence=(table,))
+    remedies = []
+    for stage in hot:
+        action, at = f"Let {stage.title} handle fewer or smaller elements", stage.at
+        if stage.dataset and stage.dataset.function_at:
+            same = f"Cache the output of {stage.title} where it is the same in every epoch"
+            action = f"{same}; else let its function work on whole batches, on less data or on more threads"
+            at = stage.dataset.function_at
+        elif stage.kind == GENERATOR:
+            action = "Do less in the Python generator that makes the batches, or make them by operations of tf.data"
+        remedies.append(Remedy(action, at=at))
     first = hot[0]
     where = f" at {location(first.at)}" if first.at else ""
     of = min(first.wall_ms, unexplained.parts_ms[Stage.INPUT])  # at most the wait that is unexplained
@@ -43,19 +51,6 @@ def check(
             Measure("wait for input per step", ms(breakdown[Stage.INPUT])),
             table,
         ),
-        remedies=tuple(map(_remedy, hot)),
+        remedies=tuple(remedies),
         effects=(Effect(Stage.INPUT, 1.0 - of / first.wall_ms, first.path, ms(of), bound=Bound.AT_MOST),),
     )
-
-
-def _remedy(stage: StageTime) -> Remedy:
-    if stage.dataset and stage.dataset.function_at:
-        return Remedy(
-            f"Cache the output of {stage.title} where it is the same in every epoch; else let its function work on "
-            "whole batches, on less data or on more threads",
-            at=stage.dataset.function_at,
-        )
-    if stage.kind == GENERATOR:
-        action = "Do less in the Python generator that makes the batches, or make them by operations of tf.data"
-        return Remedy(action, at=stage.at)
-    return Remedy(f"Let {stage.title} handle fewer or smaller elements", at=stage.at)

@@ -17,7 +17,15 @@ def check(
     device: Device, replicas: Replicas, steps: Steps, framework: Framework, limits: Limits = Limits()
 ) -> Verdict:
     """Compare the devices that worked with those that TensorFlow may use."""
-    if reason := _why_not(device, replicas, steps, limits):
+    several = f"{replicas.workers} processes train, and the recording does not show which device each one uses"
+    few = "too few steps were traced to call a device idle; trace more with --steps"
+    reason = why_not(
+        (device.missing, str(device.missing)),
+        (device.kind == DeviceKind.CPU, "the run used no accelerator"),
+        (replicas.workers > 1, several),
+        (steps.count < limits.steps, few),
+    )
+    if reason:
         return NotApplicable(reason=reason)
     kind, usable = device.kind, device.visible
     if replicas.granted is not None:
@@ -37,14 +45,3 @@ def check(
         ],
         effects=[Effect(Stage.DEVICE, device.used / max(1, usable), bound=Bound.AT_MOST)],
     )
-
-
-def _why_not(device: Device, replicas: Replicas, steps: Steps, limits: Limits) -> str:
-    if device.missing:
-        return str(device.missing)
-    if device.kind == DeviceKind.CPU:
-        return "the run used no accelerator"
-    if replicas.workers > 1:
-        return f"{replicas.workers} processes train, and the recording does not show which device each one uses"
-    few = "too few steps were traced to call a device idle; trace more with --steps"
-    return few if steps.count < limits.steps else ""

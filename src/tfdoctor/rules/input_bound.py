@@ -6,17 +6,22 @@ from tfdoctor.facts.step_time.tracing_cost import TracingCost
 from tfdoctor.terms import text
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "what the stage computes has to become cheaper, unless uncached-preprocessing finds a cache"
+
+FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
+LATE = "the wait is for a thread that wakes up late, not for the pipeline's work"
+HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
+MAPPED = "dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)"
+CACHED = """\
+# the output is identical in every epoch; if it fits into memory:
+dataset = dataset.cache()  # right after the expensive stage, before shuffle and augmentation"""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     share: float = share_limit(INPUT_SHARE)
     ready_ms: float = limit(READY_MS)
-
     late: float = share_limit(0.25)
     ahead: float = share_limit(0.25)
 
@@ -43,13 +48,22 @@ def check(
         ready = (PartTime(Stage.INPUT, ms(wait), HAND_OVER),) if wait < limits.ready_ms else ()
         summary = f"{waits} ({percent(wait / step)}) for input"
         return Healthy(summary=summary, evidence=measures, necessary=ready)
-    if why := _excuse(breakdown, pipeline, steps, cost, limits):
-        clause, measure, sentence = why
-        return Healthy(
-            summary=f"{waits} for input{clause}",
-            evidence=(*measures, measure),
-            necessary=(PartTime(Stage.INPUT, ms(wait), sentence),),
-        )
+    # Not for the pipeline's work where the profiler records an event for each element, or where a pipeline that
+    # works ahead, without stalls, makes a batch in a fraction of the step.
+    untraced, work_ms, clause = cost.untraced if cost else {}, pipeline.work_ms if pipeline else 0.0, ""
+    ahead = pipeline and pipeline.prefetches and pipeline.serial_ms < limits.ready_ms
+    late = not (steps and steps.stalled) and wait < limits.late * step
+    if untraced and _little(untraced[Stage.INPUT], sum(untraced.values()), limits):
+        clause = f" while it is traced; without the profiler's cost, {milliseconds(untraced[Stage.INPUT])}"
+        sentence = "Most of the wait is the profiler's own cost: it records an event for each element"
+        measure = Measure("wait for input per step without tracing", ms(untraced[Stage.INPUT]))
+    elif ahead and late and 0.0 < work_ms <= limits.ahead * step:
+        clause = f", but the pipeline makes the next batch in {milliseconds(work_ms)}, while the step computes"
+        sentence = f"The batch is made in time: {LATE}"
+        measure = Measure("work of the slowest part of the pipeline per step", ms(work_ms))
+    if clause:
+        excuse = PartTime(Stage.INPUT, ms(wait), sentence)
+        return Healthy(summary=f"{waits} for input{clause}", evidence=(*measures, measure), necessary=(excuse,))
     critical = pipeline.critical if pipeline else None
     cause, remedy = "", Remedy(FIND_OUT, CODE["without-model"])
     if critical and not critical.is_root:  # no user can change tf.data's root
@@ -68,39 +82,6 @@ def _little(wait_ms: float, step_ms: float, limits: Limits) -> bool:
     return wait_ms < limits.share * step_ms or wait_ms < limits.ready_ms
 
 
-def _excuse(
-    breakdown: Breakdown,
-    pipeline: InputPipeline | None,
-    steps: Steps | None,
-    cost: TracingCost | None,
-    limits: Limits,
-) -> tuple[str, Measure, str] | None:
-    """Return why a wait is not for the pipeline's work: a clause for the summary, its measure, and a sentence.
-
-    It is the recording of the events that the pipeline has while it makes a batch, or a pipeline that works ahead,
-    without stalls, makes a batch in a fraction of the step.
-    """
-    untraced, step_ms = cost.untraced[Stage.INPUT] if cost else 0.0, breakdown.step_ms
-    if cost and _little(untraced, sum(cost.untraced.values()), limits):
-        clause = f" while it is traced; without the profiler's cost, {milliseconds(untraced)}"
-        sentence = "Most of the wait is the profiler's own cost: it records an event for each element"
-        return clause, Measure("wait for input per step without tracing", ms(untraced)), sentence
-    if pipeline is None or (steps and steps.stalled) or breakdown["input"] >= limits.late * step_ms:
-        return None
-    work_ms, ahead = pipeline.work_ms, pipeline.prefetches and pipeline.serial_ms < limits.ready_ms
-    if not ahead or not 0.0 < work_ms <= limits.ahead * step_ms:
-        return None
-    clause = f", but the pipeline makes the next batch in {milliseconds(work_ms)}, while the step computes"
-    late = "the wait is for a thread that wakes up late, not for the pipeline's work"
-    measure = Measure("work of the slowest part of the pipeline per step", ms(work_ms))
-    return clause, measure, f"The batch is made in time: {late}"
-
-
-FIND_OUT = "Find the slow part of the pipeline: trace more steps, or time the dataset without the model"
-
-HAND_OVER = "Handing over a batch that is ready takes tf.data about 0.1 ms"
-
-
 def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
     if critical.python_ms > critical.work_ms / 2:
         action = f"Replace the Python code in {critical.title} with TensorFlow operations"
@@ -114,10 +95,3 @@ def _remedy(critical: StageTime, cacheable: Cacheable | None) -> Remedy:
         action, changes = f"Make {critical.title} cheaper, or cache its output", "the output has to fit into memory"
         return Remedy(action, f"{mapped}{CACHED}", critical.at, "cache", changes=changes)
     return Remedy(f"Make {critical.title} cheaper", CODE["cheaper"], critical.at)
-
-
-MAPPED = "dataset = dataset.map({}, num_parallel_calls=tf.data.AUTOTUNE)"
-
-CACHED = """\
-# the output is identical in every epoch; if it fits into memory:
-dataset = dataset.cache()  # right after the expensive stage, before shuffle and augmentation"""

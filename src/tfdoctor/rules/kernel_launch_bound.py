@@ -47,6 +47,10 @@ def check(
         ("idle time", lambda size: ms(gaps.sizes[size])),
         ("idle time during launches", lambda size: ms(gaps.dispatching[size])),
     )
+    remedies: Sequence[Remedy] = REMEDIES
+    if compiled:  # by XLA already: fewer calls, or more work in each
+        own_loop = framework.foreign and not framework.keras
+        remedies = ((SCANNED if framework.name == JAX else LOOPED) if own_loop else SEVERAL), LARGER
     share, idle = breakdown.share(gaps.launching_ms), ms(gaps.launching_ms)
     return judged(
         Measure.share("share of the step in which the GPU idles during launches", share, limits.share),
@@ -54,17 +58,6 @@ def check(
         healthy=f"{summary} kernels",
         finding=f"{summary} {'the compiled step of ' if compiled else ''}{gaps.kernels:.0f} kernels",
         details=[table],
-        remedies=[
-            one
-            for one in (_of_compiled(framework) if compiled else REMEDIES)
-            if not steady.several_per_call or one not in (SEVERAL, LOOPED, SCANNED)
-        ],
+        remedies=[one for one in remedies if not steady.several_per_call or one not in (SEVERAL, LOOPED, SCANNED)],
         effects=[Effect(Stage.HOST, 0.0, StepWork.LAUNCHING, idle, bound=Bound.AT_MOST)],
     )
-
-
-def _of_compiled(framework: Framework) -> tuple[Remedy, ...]:
-    """Return what helps where XLA has compiled the step already: fewer calls, or more work in each."""
-    if framework.foreign and not framework.keras:
-        return (SCANNED if framework.name == JAX else LOOPED), LARGER
-    return SEVERAL, LARGER

@@ -41,7 +41,12 @@ def check(
             remedies.append(Remedy("Reduce the memory used on the device", CODE["on-device"]))
     if isinstance(host, HostMemory):
         states.append(f"the host's memory was {percent(host.share)} full")
-        evidence += _of_host(host, limits)
+        evidence.append(Measure.share("share of host memory in use", host.share, limits.host))
+        if host.by_run is not None:
+            evidence.append(Measure("memory used by this run (RSS)", nbytes(host.by_run)))
+        if host.stalled is not None:
+            label = "share of the time in which tasks wait for memory"
+            evidence.append(Measure.share(label, host.stalled, limits.stalled))
         waits = host.stalled is not None and host.stalled >= limits.stalled
         if waits or host.share >= limits.host:
             waited = f"tasks on the host waited for memory {percent(host.stalled)} of the time"
@@ -61,11 +66,3 @@ def check(
         remedies=remedies,
         severity=severity,
     )
-
-
-def _of_host(host: HostMemory, limits: Limits) -> Iterator[Measure]:
-    yield Measure.share("share of host memory in use", host.share, limits.host)
-    if host.by_run is not None:
-        yield Measure("memory used by this run (RSS)", nbytes(host.by_run))
-    if host.stalled is not None:
-        yield Measure.share("share of the time in which tasks wait for memory", host.stalled, limits.stalled)

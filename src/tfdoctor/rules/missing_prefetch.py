@@ -3,9 +3,7 @@ from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 from tfdoctor.terms.kinds import InputKind
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 
 
 @dataclass(frozen=True, slots=True)

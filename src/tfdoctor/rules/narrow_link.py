@@ -28,7 +28,8 @@ def check(boards: GpuBoards, device: Device, breakdown: Breakdown, limits: Limit
     rate, slowest = min(known, key=lambda one: one[0])
     copies = breakdown[Stage.TRANSFER]
     share = breakdown.share(copies)
-    now, possible = (_named(link) for link in (slowest.link, slowest.widest_link))
+    links = slowest.link or (0, 0), slowest.widest_link or (0, 0)  # both known: their rates are
+    now, possible = (f"generation {generation} with {lanes} lanes" for generation, lanes in links)
     summary = f"The PCIe link is {now}"
     if rate <= limits.rate:
         waits = f"{breakdown.each_step} waits for copies for {percent(share)} of its time"
@@ -49,7 +50,3 @@ def check(boards: GpuBoards, device: Device, breakdown: Breakdown, limits: Limit
 def _rate(link: tuple[int, int] | None) -> float:
     """Return the rate of a link in GB/s; 0 where it is unknown."""
     return LANE_RATES.get(link[0], 0.0) * link[1] if link else 0.0
-
-
-def _named(link: tuple[int, int] | None) -> str:
-    return f"generation {link[0]} with {link[1]} lanes" if link else "unknown"

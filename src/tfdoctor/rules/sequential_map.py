@@ -2,12 +2,13 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.data_options import DataOptions
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 PRECONDITIONS = (pipeline_ran,)
 
 AUTOTUNE = -1  # tf.data.AUTOTUNE
+
+CHOSEN = "its num_parallel_calls is AUTOTUNE: tf.data itself chose one thread, or its source is slow"
+ONE_POOL = "its private thread pool has one thread, regardless of num_parallel_calls; see disabled-autotune"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,17 @@ def check(
         parallel = sum(one.concurrency > limits.threads or one.asynchronous for one in maps)
         ran = f"{parallel} of {len(maps)} maps ran in parallel"
         return Healthy(summary=f"No sequential map limits the pipeline ({ran})")
-    if reason := _why_threads_do_not_help(stage, options):
+    given = stage.dataset.parameters.num_parallel_calls if stage.dataset else None
+    reason = why_not(
+        (
+            stage.python_ms > stage.work_ms / 2,
+            "it runs Python, which more threads do not speed up; see python-input",
+        ),
+        (given == AUTOTUNE, CHOSEN),
+        ((given or 0) > 1, f"its num_parallel_calls is {given}: its source is slow, or no other thread was free"),
+        (options and options.pool == 1, ONE_POOL),
+    )
+    if reason:
         return NotApplicable(reason=f"{stage.title} runs sequentially, but {reason}")
     speedup = cores and Measure("maximum speedup of the map on all free cores", count(cores.for_stage(device.kind)))
     code = f"dataset = dataset.map({stage.function}, num_parallel_calls=tf.data.AUTOTUNE)"
@@ -48,16 +59,3 @@ def check(
         remedies=(Remedy(action, code, stage.at, "parallel-map"),),
         effects=(stage.scaled(left_on_all_cores(device, cores), bound_by(cores), spreads=True),),
     )
-
-
-def _why_threads_do_not_help(stage: StageTime, options: DataOptions | None) -> str:
-    if stage.python_ms > stage.work_ms / 2:
-        return "it runs Python, which more threads do not speed up; see python-input"
-    given = stage.dataset.parameters.num_parallel_calls if stage.dataset else None
-    if given == AUTOTUNE:
-        return "its num_parallel_calls is AUTOTUNE: tf.data itself chose one thread, or its source is slow"
-    if given is not None and given > 1:
-        return f"its num_parallel_calls is {given}: its source is slow, or no other thread was free"
-    if options is not None and options.pool == 1:
-        return "its private thread pool has one thread, regardless of num_parallel_calls; see disabled-autotune"
-    return ""

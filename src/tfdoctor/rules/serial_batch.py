@@ -2,9 +2,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.data_options import DataOptions
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "the option is set where the file does not show it"
 
 # What a ``.batch()`` runs as if nothing is fused with it and one thread produces it.

@@ -18,7 +18,15 @@ class Limits:
 
 def check(replicas: Replicas, breakdown: Breakdown, device: Device, limits: Limits = Limits()) -> Verdict:
     """Compare the cost of a step that does not depend on the batch with the step."""
-    if reason := _why_not(replicas, breakdown, device):
+    reason = why_not(
+        (replicas.count is None, UNRECORDED),
+        ((replicas.count or 0) < 2, "one replica trains: its batch is not divided"),  # noqa: PLR2004 - several
+        (replicas.share_a_device, ONE_DEVICE),
+        (replicas.each is None, "the number of examples per step is not recorded"),
+        (breakdown.waits_for_input, INPUT),
+        (device.missing, str(device.missing)),
+    )
+    if reason:
         return NotApplicable(reason=reason)
     each = replicas.each or 0.0
     parts = {stage: breakdown[stage] for stage in (Stage.HOST, Stage.COLLECTIVE)}
@@ -33,15 +41,3 @@ def check(replicas: Replicas, breakdown: Breakdown, device: Device, limits: Limi
         remedies=[Remedy("Give each replica the batch that one device would get", CODE["batch"])],
         effects=Effect.of_stages(parts, "", each / limits.examples),
     )
-
-
-def _why_not(replicas: Replicas, breakdown: Breakdown, device: Device) -> str:
-    if replicas.count is None:
-        return UNRECORDED
-    if replicas.count < 2:  # noqa: PLR2004 - several
-        return "one replica trains: its batch is not divided"
-    if replicas.share_a_device:
-        return ONE_DEVICE
-    if replicas.each is None:
-        return "the number of examples per step is not recorded"
-    return INPUT if breakdown.waits_for_input else str(device.missing or "")

@@ -34,7 +34,9 @@ def check(clocks: GpuClocks, boards: GpuBoards | None, limits: Limits = Limits()
         return NotApplicable(reason=FEW)
     samples = Measure("samples of busy GPUs", count(sum(gpu.reasons_known for gpu in gpus)), count(limits.samples))
     by_index = {board.index: board for board in boards.boards} if boards else {}
-    found = [(gpu, reason) for gpu in gpus for reason in REMEDIES if _counts(gpu, reason, limits)]
+    throttled = [(gpu, why) for gpu in gpus for why in REMEDIES if gpu.share(why) >= limits.share]
+    # The power cap limits each GPU under full load: it is a fault where the clock is low.
+    found = [one for one in throttled if one[1] != POWER_CAP or (one[0].ratio(POWER_CAP) or 1.0) < limits.cap]
     if not found:
         gpu = max(gpus, key=lambda gpu: gpu.share(POWER_CAP))
         board, capped = by_index.get(gpu.index), gpu.share(POWER_CAP)
@@ -63,12 +65,6 @@ def check(clocks: GpuClocks, boards: GpuBoards | None, limits: Limits = Limits()
         effects=() if held is None else (Effect(Stage.DEVICE, gpu.left(reason), bound=Bound.AT_MOST),),
         severity=Severity.WARNING if held is None else None,
     )
-
-
-def _counts(gpu: GpuClock, reason: str, limits: Limits) -> bool:
-    """Say whether a reason is to be reported: the power cap is, where the clock is low."""
-    held = gpu.ratio(reason)
-    return gpu.share(reason) >= limits.share and (reason != POWER_CAP or (held is not None and held < limits.cap))
 
 
 def _clock(gpu: GpuClock, reason: str) -> str:

@@ -2,18 +2,16 @@
 
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.device import Device
-from tfdoctor.recording.program import MissingLibrary
+from tfdoctor.recording.program import GpuAccess, MissingLibrary
 from tfdoctor.rules.missing_gpu import check
-from tfdoctor.rules.missing_gpu.boards import Boards, Obstacle
+from tfdoctor.rules.missing_gpu.boards import Boards
 from tfdoctor.terms.verdict import Verdict
 
 CUDNN = MissingLibrary("libcudnn.so.9", "libcudnn.so.9: cannot open shared object file: No such file or directory")
 
 
 def example(
-    boards: Boards = Boards(
-        names=("Tesla T4",), obstacle=Obstacle.LIBRARY, libraries=(CUDNN,), readable=True, files=1
-    ),
+    boards: Boards = Boards(("Tesla T4",), GpuAccess(missing=(CUDNN,), readable=True, files=1)),
     device: Device | None = None,
     phases: RunPhases | None = None,
 ) -> Verdict:

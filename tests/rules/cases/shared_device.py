@@ -4,8 +4,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.rules.shared_device import check
-from tfdoctor.rules.shared_device.copied_work import CopiedWork
+from tfdoctor.rules.shared_device import CopiedWork, check
 from tfdoctor.terms.verdict import Verdict
 
 SMALL = OperationTime(name="replica_1/dense/MatMul", type="MatMul", ms=0.017, calls=1.0)

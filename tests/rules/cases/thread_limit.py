@@ -3,8 +3,7 @@
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.thread_limit import check
-from tfdoctor.rules.thread_limit.divisible_work import DivisibleWork
+from tfdoctor.rules.thread_limit import DivisibleWork, check
 from tfdoctor.rules.thread_limit.setting import LimitOrigin, ThreadSetting
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -5,8 +5,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.window_datasets import check
-from tfdoctor.rules.window_datasets.window_stages import WindowJoin, WindowJoins
+from tfdoctor.rules.window_datasets import WindowJoin, WindowJoins, check
 from tfdoctor.terms.verdict import Location, Verdict
 
 

@@ -6,7 +6,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.rules.shared_device.copied_work import VALUES, CopiedWork
+from tfdoctor.rules.shared_device import VALUES, CopiedWork
 
 
 def row(name: str, width: int = 64, ms: float = 1.0) -> OperationTime:

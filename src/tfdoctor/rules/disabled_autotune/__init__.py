@@ -3,9 +3,7 @@ from tfdoctor.facts.input.data_options import DataOptions
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 
 PLAIN = re.compile(r"Map(?:V\d)?")  # A map that runs on its consumer's thread
 
@@ -16,15 +14,8 @@ class Limits:
     serial_ms: float = limit(NEGLIGIBLE_MS)
 
 
-@dataclass(frozen=True, slots=True)
-class Consequence:
-    """What one option, set to ``value``, does to the pipeline."""
-
-    summary: str
-    option: str
-    value: object
-    effects: tuple[Effect, ...]
-    evidence: tuple[Evidence, ...]
+# What one option does to the pipeline: a sentence, the option and its value, the effects and the evidence.
+Consequence = tuple[str, str, object, tuple[Effect, ...], tuple[Evidence, ...]]
 
 
 def check(
@@ -53,15 +44,15 @@ def check(
     consequences = list(_consequences(options, pipeline, breakdown, device, cores, limits))
     if not consequences:
         return Healthy(summary=f"{named}, but this does not make the step wait")
-    values = {one.option: one.value for one in consequences}
+    values = {option: value for _, option, value, *_ in consequences}
     return Finding(
-        summary="; ".join(one.summary for one in consequences),
-        evidence=tuple(item for one in consequences for item in one.evidence),
+        summary="; ".join(said for said, *_ in consequences),
+        evidence=tuple(item for *_, evidence in consequences for item in evidence),
         remedies=tuple(
             Remedy(f"Remove the option {name}", f"# remove: options.{name} = {value}", options.at, "autotune-on")
             for name, value in values.items()
         ),
-        effects=tuple(effect for one in consequences for effect in one.effects),
+        effects=tuple(effect for *_, effects, _ in consequences for effect in effects),
         alike=len(values) - 1,
     )
 
@@ -81,27 +72,19 @@ def _consequences(
         left = 1.0 / max(1.0, threads / pool)  # by as much as the stages' threads grow without the pool
         full = sum(stage.work_ms for stage in stages) / (pool * breakdown.step_ms)
         if stages and left < 1.0 and full >= limits.full:
-            yield Consequence(
-                f"A private pool of {counted(pool, 'thread')} is always busy and limits the pipeline",
-                "threading.private_threadpool_size",
-                pool,
-                tuple(stage.scaled(left, bound_by(cores), spreads=True) for stage in stages),
-                (
-                    Measure("threads of the private pool", count(pool)),
-                    Measure.share("share of time the pool is busy", min(1.0, full), limits.full),
-                ),
-            )
+            busy = Measure.share("share of time the pool is busy", min(1.0, full), limits.full)
+            summary = f"A private pool of {counted(pool, 'thread')} is always busy and limits the pipeline"
+            effects = tuple(stage.scaled(left, bound_by(cores), spreads=True) for stage in stages)
+            evidence = Measure("threads of the private pool", count(pool)), busy
+            yield summary, "threading.private_threadpool_size", pool, effects, evidence
     stage, off = pipeline.critical, options.no_parallel_map
     if off and stage and PLAIN.fullmatch(stage.kind):
         summary = f"{stage.title} limits the pipeline and runs on one thread because {off} is off"
         effect = stage.scaled(left_on_all_cores(device, cores), Bound.AT_MOST, spreads=True)
-        yield Consequence(summary, off, OFF, (effect,), (Measure("map time per step", ms(stage.work_ms)),))
+        yield summary, off, False, (effect,), (Measure("map time per step", ms(stage.work_ms)),)
     serial, off = pipeline.serial_ms, options.no_prefetch
     if off and not pipeline.prefetches and serial > limits.serial_ms:
         summary = f"Batches are produced while the step waits because {off} is off"
         effect = Effect(Stage.INPUT, of=ms(serial), overlaps=True)
         measure = Measure("input work while the step waits", ms(serial), ms(limits.serial_ms))
-        yield Consequence(summary, off, OFF, (effect,), (measure,))
-
-
-OFF = False  # The value of an option that switches something off
+        yield summary, off, False, (effect,), (measure,)

@@ -1,14 +1,8 @@
 """What is compiled when a run starts: CUDA's kernels from PTX, and XLA's programs."""
 
-import re
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import GpuAccess
-from tfdoctor.terms.kinds import Phase
+from tfdoctor.recording.program import GpuAccess, KernelCache
 
 # A compute capability for which a build has kernels: "sm_80"; sm_90a runs on 9.0 alone, and counts as such.
 KERNELS = re.compile(r"sm_(\d+)(\d)[af]?")
@@ -22,33 +16,33 @@ PERSISTENT = "--tf_xla_persistent_cache_directory="
 
 @dataclass(frozen=True, slots=True)
 class PtxKernels:
-    """Kernels that CUDA compiles from PTX, for want of ones for the GPU: their number, and where they are kept.
+    """Kernels that CUDA compiles from PTX, for want of ones for the GPU, and the cache where they are kept.
 
     ``ms`` is the time until the last was compiled, as far as it is in tracing and building.
     """
 
     capability: str  # of the GPU: "12.0"
-    written: int = 0  # files of the cache that were written in this run
+    cache: KernelCache = KernelCache()
     ms: float = 0.0
-    disabled: bool = False  # the cache
-    nbytes: int = 0  # of the cache
-    limit: int = USUAL_LIMIT
+
+    @property
+    def limit(self) -> int:
+        """The bytes that the cache holds."""
+        return int(self.cache.limit) if self.cache.limit and self.cache.limit.isdecimal() else USUAL_LIMIT
 
     @property
     def lost(self) -> bool:
         """Whether the next run compiles them again."""
-        return self.disabled or self.nbytes >= FULL * self.limit
+        return self.cache.disabled or self.cache.nbytes >= FULL * self.limit
 
     @classmethod
     def of(cls, gpus: GpuAccess, phases: RunPhases) -> Self | None:
         """Return what is compiled for the first GPU that the build has no kernels for; None where there is none."""
         lacking = next((one for one in gpus.capabilities if needs_ptx(one, gpus.targets)), None)
-        cache = gpus.cache
-        if lacking is None or cache is None:
+        if lacking is None or gpus.cache is None:
             return None
-        took_ms = min(cache.seconds * 1000.0, phases.of(Phase.TRACING, Phase.BUILDING))
-        limit = int(cache.limit) if cache.limit and cache.limit.isdecimal() else USUAL_LIMIT
-        return cls(lacking, cache.written, took_ms, cache.disabled, cache.nbytes, limit)
+        took_ms = min(gpus.cache.seconds * 1000.0, phases.of(Phase.TRACING, Phase.BUILDING))
+        return cls(lacking, gpus.cache, took_ms)
 
 
 @dataclass(frozen=True, slots=True)

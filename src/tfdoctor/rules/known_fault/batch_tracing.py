@@ -1,16 +1,9 @@
 """The versions of the run, and the calls of train_on_batch that traced Keras' own function again."""
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.phases.run_traces import RunTraces
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.verdict import Location
 
 # Functions of Keras 3 that train on a batch (keras/src/backend/tensorflow/trainer.py).
 OWN = re.compile(r"one_step_on_iterator|multi_step_on_iterator|train_function")

@@ -1,83 +1,59 @@
 """The NVIDIA GPUs of the machine, those that TensorFlow registers, and what lies between them."""
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import GpuAccess, MissingLibrary
-from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.recording.program import GpuAccess
 
-# Values of CUDA_VISIBLE_DEVICES that show no GPU (CUDA C++ Programming Guide: an invalid index ends the list).
-NONE_SHOWN = ("", "-1", "NoDevFiles")
-
-TENSORFLOW = "tensorflow"
+NONE_SHOWN = ("", "-1", "NoDevFiles")  # show no GPU: an invalid index ends the list (CUDA C++ Programming Guide)
 
 
 class Obstacle(StrEnum):
     """What keeps TensorFlow from the GPUs, as a clause with its details; the first that applies."""
 
-    VARIABLE = "CUDA_VISIBLE_DEVICES is '{detail}', which shows none"
+    VARIABLE = "CUDA_VISIBLE_DEVICES is '{shown}', which shows none"
     PROGRAM = "the program hides it with tf.config.set_visible_devices"
     BUILD = "{package} is built without CUDA"
-    DRIVER = "the driver does not answer ({detail})"
+    DRIVER = "the driver does not answer ({driver})"
     LIBRARY = "TensorFlow cannot load {libraries}"
     UNKNOWN = "TensorFlow registers none, and neither the driver nor a missing library says why"
-
-    @classmethod
-    def of(cls, access: GpuAccess) -> tuple[Self, str]:
-        """Return what comes first between TensorFlow and the GPUs, and its details."""
-        if access.registered:
-            return cls.PROGRAM, ""
-        if access.shown is not None and access.shown.split(",")[0].strip() in NONE_SHOWN:
-            return cls.VARIABLE, access.shown
-        if access.cuda is False:
-            return cls.BUILD, access.package
-        if access.driver:
-            return cls.DRIVER, access.driver
-        return (cls.LIBRARY, "") if access.missing else (cls.UNKNOWN, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Boards:
-    """The boards that NVML lists, by name, or the device files; ``usable`` are those that the program gets.
-
-    ``readable`` says whether the process may open a device file, None where it has none. ``obstacle`` is None
-    where a GPU is usable. ``foreign`` is the backend of Keras where that is not TensorFlow.
-    """
+    """The boards that NVML lists, by name, and what TensorFlow makes of them."""
 
     names: tuple[str, ...] = ()
-    files: int = 0
-    readable: bool | None = None
-    usable: int = 0
-    obstacle: Obstacle | None = None
-    detail: str = ""  # of the obstacle: the variable's value, the package, the driver's error
-    libraries: tuple[MissingLibrary, ...] = ()
-    foreign: str = ""
+    access: GpuAccess = GpuAccess()
+    usable: int = 0  # that the program gets
+    foreign: str = ""  # the backend of Keras where that is not TensorFlow
 
     @property
     def count(self) -> int:
-        """The number of boards."""
-        return len(self.names) or self.files
+        """The number of boards, or of device files."""
+        return len(self.names) or self.access.files or 0
+
+    @property
+    def obstacle(self) -> Obstacle:
+        """What comes first between TensorFlow and the GPUs."""
+        access, shown = self.access, self.access.shown
+        obstacles = (
+            (access.registered, Obstacle.PROGRAM),
+            (shown is not None and shown.split(",")[0].strip() in NONE_SHOWN, Obstacle.VARIABLE),
+            (access.cuda is False, Obstacle.BUILD),
+            (access.driver, Obstacle.DRIVER),
+            (access.missing, Obstacle.LIBRARY),
+        )
+        return next((obstacle for applies, obstacle in obstacles if applies), Obstacle.UNKNOWN)
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:
-        """Compare the samples and the device files with the devices of TensorFlow."""
+        """Compare the samples with the devices of TensorFlow."""
         run = recording.program.run if recording.program else None
         if run is None or run.gpus is None or run.devices is None:
             raise Unavailable("which GPUs TensorFlow registers was not recorded")
-        access = run.gpus
         boards = {gpu.index: gpu.name for sample in recording.samples for gpu in sample.gpu}
         usable = sum(any(kind in name for kind in (DeviceKind.GPU, DeviceKind.TPU)) for name in run.devices)
-        obstacle, detail = (None, "") if usable else Obstacle.of(access)
-        return cls(
-            names=tuple(name or "GPU" for _, name in sorted(boards.items())),
-            files=access.files or 0,
-            readable=access.readable if access.files else None,
-            usable=usable,
-            obstacle=obstacle,
-            detail=detail,
-            libraries=access.missing,
-            foreign="" if run.backend in {None, TENSORFLOW} else run.backend or "",
-        )
+        foreign = "" if run.backend in {None, "tensorflow"} else run.backend or ""
+        return cls(tuple(name or "GPU" for _, name in sorted(boards.items())), run.gpus, usable, foreign)

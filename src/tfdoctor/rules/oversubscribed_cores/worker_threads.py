@@ -1,12 +1,7 @@
 """How many processes of a job train on this machine, and how many threads each of them computes with."""
 
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.samples import in_window, window_of
-from tfdoctor.facts.run.program import Program
 from tfdoctor.recording import Recording
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"

@@ -1,10 +1,8 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
+from tfdoctor.facts.input.map_functions import MapFunctions
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 PRECONDITIONS = (pipeline_ran, awaited("Map functions do"))
 
 FUSED = "MapAndBatch"  # A map that produces whole batches, and still calls its function for each element
@@ -37,7 +35,14 @@ def check(
     elements = stage.calls * (function.batch if stage.kind.startswith(FUSED) else 1)
     call = stage.work_ms / elements if elements else 0.0
     summary = f"{stage.title} takes {milliseconds(call)} per element"
-    if why := _why_not_batches(stage, function):
+    single, fixed = function.single, function.nbytes is not None and function.fixed
+    why = why_not(
+        (stage.python_ms > 0, "it runs Python"),
+        (not function.batch, "no later batch takes its single elements"),
+        (not fixed, "its elements differ in shape"),
+        (single, f"{single[0]} may gain nothing from whole batches" if single else ""),
+    )
+    if why:
         return Healthy(summary=f"{summary}; batching first may not help: {why}")
     written = function.nbytes or 0
     working = written / BYTES_PER_MS / call if call else 1.0
@@ -57,14 +62,3 @@ def check(
         remedies=(Remedy("Batch first, then map whole batches", code, stage.at, "vectorized-map"),),
         effects=(stage.scaled(left, Bound.AT_MOST), *contention.relief(stage.work_ms * (1.0 - left))),
     )
-
-
-def _why_not_batches(stage: StageTime, function: MapFunction) -> str:
-    if stage.python_ms > 0:
-        return "it runs Python"
-    if not function.batch:
-        return "no later batch takes its single elements"
-    if function.nbytes is None or not function.fixed:
-        return "its elements differ in shape"
-    others = function.single
-    return f"{others[0]} may gain nothing from whole batches" if others else ""

@@ -1,18 +1,12 @@
 """The user's lines that make input in Python, by samples of the stacks of all threads."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import PythonRecord, SeenPlace
-from tfdoctor.terms.humanize import location, percent
-from tfdoctor.terms.verdict import Location
+from tfdoctor.recording.program import SeenPlace
 
 # Packages of Python's whose innermost function waits for another thread or process.
 WAITING = ("threading", "queue", "multiprocessing", "concurrent")
@@ -20,6 +14,7 @@ WAITING = ("threading", "queue", "multiprocessing", "concurrent")
 PYTHON_OPERATIONS = {"PyFunc", "EagerPyFunc"}
 # TensorFlow's module that runs the Python of those operations and of tf.data's generators.
 SHARED_ENTRY = "script_ops"
+MOST_LINES, OTHERS = 8, "other lines"  # Lines that a finding shows, and what the rest is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +53,33 @@ class InputLines:
         record = sampled.python if sampled else record
         if record is None or record.others is None:
             raise Unavailable(f"the threads that make input were not sampled{framework.with_tfdoctor}")
-        types = {operation.type for operation in program.operations} if program else set()
-        works = _working(record, record.others, trains_in_python=bool(types & PYTHON_OPERATIONS))
-        # The trainer's thread is in every sample.
-        beside = sum(place.seen for place in record.others if place.entry and not _waits(place))
-        instants = sum(place.seen for place in record.places)
-        by_line: dict[Location, list[SeenPlace]] = {}
-        locate = Places.of(recording)
+        making = [place for place in (*record.places, *record.others) if place.entry]
+        if program and any(operation.type in PYTHON_OPERATIONS for operation in program.operations):
+            making = [place for place in making if SHARED_ENTRY not in place.entry]
+            if not making:
+                raise Unavailable("the training function runs Python as well, as input may")
+        works = [place for place in making if not _waits(place)]
+        others = [place for place in record.others if not _waits(place)]
+        if sum(place.seen for place in works) * 2 < sum(place.seen for place in making):
+            works += [place for place in others if not place.entry]
+        if not works:
+            why = "no sample shows a line of the script that makes input"
+            raise Unavailable(f"{why}, and those of worker processes are not sampled")
+        callers: defaultdict[Location, Counter[Location | None]] = defaultdict(Counter)
+        calls, locate = defaultdict[Location, Counter[str]](Counter), Places.of(recording)
         for place in works:
             if at := locate(place.at):
-                by_line.setdefault(at, []).append(place)
-        lines = []
-        for at, seen in by_line.items():
-            callers: Counter[Location | None] = Counter()
-            calls: Counter[str] = Counter()
-            for place in seen:
-                callers[locate(place.caller)] += place.seen
-                calls[place.calls] += place.seen
-            (caller, _), (call, _) = callers.most_common(1)[0], calls.most_common(1)[0]
-            lines.append(InputLine(at, callers.total(), caller, call, any(place.entry for place in seen)))
-        lines.sort(key=lambda line: -line.seen)
-        return cls(tuple(lines), beside / instants if instants else 0.0)
+                callers[at][locate(place.caller)] += place.seen
+                calls[at][place.calls] += place.seen
+        certain = {locate(place.at) for place in works if place.entry}
+        lines = (
+            InputLine(at, own.total(), own.most_common(1)[0][0], calls[at].most_common(1)[0][0], at in certain)
+            for at, own in callers.items()
+        )
+        beside = sum(place.seen for place in others if place.entry)
+        instants = sum(place.seen for place in record.places)  # the trainer's thread is in every sample
+        threads = beside / instants if instants else 0.0
+        return cls(tuple(sorted(lines, key=lambda line: -line.seen)), threads)
 
     @property
     def samples(self) -> int:
@@ -116,22 +117,18 @@ class InputLines:
         """Return the share of the samples at these lines, 0 to 1."""
         return sum(line.seen for line in lines) / self.samples
 
-
-def _working(record: PythonRecord, others: Iterable[SeenPlace], *, trains_in_python: bool) -> Sequence[SeenPlace]:
-    """Return the places where input is made, other than by waiting."""
-    making = [place for place in (*record.places, *others) if place.entry]
-    if trains_in_python:
-        making = [place for place in making if SHARED_ENTRY not in place.entry]
-        if not making:
-            raise Unavailable("the training function runs Python as well, as input may")
-    works = [place for place in making if not _waits(place)]
-    if sum(place.seen for place in works) * 2 < sum(place.seen for place in making):
-        works += [place for place in others if not place.entry and not _waits(place)]
-    if not works:
-        raise Unavailable(
-            "no sample shows a line of the script that makes input, and those of worker processes are not sampled"
+    def table(self, python_ms: float) -> Table:
+        """Divide so much Python among the lines that the stack samples show."""
+        rows = [(line.at, line.caller or "-", line.calls or "-", line.seen) for line in self.lines[:MOST_LINES]]
+        others = sum(line.seen for line in self.lines[MOST_LINES:])
+        return Table.of(
+            (*rows, *([(OTHERS, "-", "-", others)] if others else ())),
+            ("your line", lambda row: row[0]),
+            ("called at", lambda row: row[1]),
+            ("calls", lambda row: row[2]),
+            ("share of the samples", lambda row: ratio(row[3] / self.samples)),
+            ("time per step, estimated", lambda row: ms(row[3] / self.samples * python_ms)),
         )
-    return works
 
 
 def _waits(place: SeenPlace) -> bool:

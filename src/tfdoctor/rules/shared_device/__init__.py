@@ -1,11 +1,20 @@
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.operations.optimizer_work import is_small
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.rules.shared_device.copied_work import CopiedWork
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.SCALE, "0.2.0"
 BY_HAND = "the strategy may be there for other machines, on which it stays"
+
+# The scope of a replica beyond the first (TensorFlow, distribute/mirrored_run.py).
+COPY = re.compile(r"(?:^|/)replica_[1-9]\d*/")
+# The scope in which the variables of such a replica are updated (distribute/mirrored_strategy.py).
+UPDATE = re.compile(r"(?:^|/)update_[1-9]\d*(?:_\d+)?/")
+COLLECTIVE = "Collective"  # How the types of operations begin that replicas exchange tensors by
+# Largest number of values in an operation that a batch of several replicas hardly slows; as in small-batch.
+VALUES = 10_000
+EACH_MS = 0.02  # Longest call of such an operation where its tensors are unknown; as in small-batch
 
 ONE_EACH = Remedy(
     "Train one replica on each physical device",
@@ -23,6 +32,49 @@ GROWS = (
 class Limits:
     share: float = share_limit(0.05)
     fixed: float = share_limit(0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedWork:
+    """What the replicas beyond the first compute, and the packing around the exchange.
+
+    ``fixed`` takes hardly longer for one replica with the whole batch, ``growing`` does: one replica takes over
+    the work of these. ``updates`` change the variables of a replica, whatever its batch.
+    """
+
+    fixed: tuple[OperationTime, ...] = ()
+    growing: tuple[OperationTime, ...] = ()
+    updates: tuple[OperationTime, ...] = ()
+    packing: tuple[OperationTime, ...] = ()
+
+    @classmethod
+    def measure(cls, operations: Operations, program: Program) -> Self:
+        """Sort the operations by the scopes that TensorFlow gives to replicas."""
+        copies = [row for row in operations.rows if COPY.search(row.name)]
+        if not copies:
+            raise Unavailable("the trace names no operation of a second replica")
+        fixed = tuple(row for row in copies if is_small(row, VALUES, EACH_MS))
+        known = {one.name: one for one in program.training}
+        exchange = {one.name for one in known.values() if one.type.startswith(COLLECTIVE)}
+        around = {source for name in exchange for source in known[name].sources}  # what makes its operands
+        around |= {one.name for one in known.values() if exchange.intersection(one.sources)}  # what takes it apart
+        return cls(
+            fixed,
+            tuple(row for row in copies if row not in fixed),
+            tuple(row for row in operations.rows if UPDATE.search(row.name)),
+            tuple(row for row in operations.rows if row.name in around - exchange),
+        )
+
+    @property
+    def spared(self) -> tuple[OperationTime, ...]:
+        """The operations that a single replica does without."""
+        return (*self.fixed, *self.updates, *self.packing)
+
+    @property
+    def fixed_share(self) -> float:
+        """The share of the copies' time that does not grow with the batch, 0 to 1."""
+        fixed, growing = (sum(row.ms for row in rows) for rows in (self.fixed, self.growing))
+        return fixed / (fixed + growing) if fixed + growing else 0.0
 
 
 def check(

@@ -5,15 +5,20 @@ from tfdoctor.rules.slow_storage.read_rate import ReadRate
 from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.2.0"
+TOPIC, SINCE = Topic.INPUT, "0.2.0"
 PRECONDITIONS = (awaited("Storage does"),)
 BY_HAND = "what the storage can deliver, and whether the order of files matters, is not in the file"
 
 OPENER = re.compile(r"(?:Legacy)?ParallelInterleave(?:V\d)?")  # The stages that read several files at a time
 MOST_READS = 64  # Files at a time that were shown to help (tensorflow/models 7127)
 LITTLE_MORE = 1.2  # Times as many reads at a time from which more of them are advised
+
+MAP = "dataset = dataset.map(read, num_parallel_calls=64, deterministic=False)  # more than cores: they wait"
+BUFFER = "dataset = tf.data.TFRecordDataset(path, buffer_size=16 << 20)  # bytes per request; default 256 kB"
+LOCAL = Remedy(
+    "Copy the files to a local disk before the training, if they fit",
+    "# in the shell: gcloud storage cp -r gs://bucket/train /local/train  # or rsync, aws s3 sync",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,12 @@ def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and
         return NotApplicable(reason="whether the files lie across a network is not known")
     if not files.remote:
         return Healthy(summary="The files lie on a file system of this machine")
-    reads = [(stage, read_ms) for stage in pipeline.limiting if (read_ms := _reading_ms(stage))]
+    # The time of all threads in reads of records, or of whole files, in ms per step.
+    of_stages = [
+        (one, one.work_ms if READERS.fullmatch(one.kind) else min(one.reading_ms, one.work_ms))
+        for one in pipeline.limiting
+    ]
+    reads = [(stage, read_ms) for stage, read_ms in of_stages if read_ms]
     wall_ms, work_ms = sum(read / stage.concurrency for stage, read in reads), sum(read for _, read in reads)
     share = min(1.0, wall_ms / pipeline.work_ms) if pipeline.work_ms else 0.0
     threads = work_ms / wall_ms if wall_ms else 0.0
@@ -70,37 +80,16 @@ def check(  # noqa: PLR0911 - where the files lie, whether they are awaited, and
         return Healthy(summary=f"{summary}, and cores are busy meanwhile", evidence=evidence)
     most = min(MOST_READS, files.count or MOST_READS) / threads
     speedup = most if most >= LITTLE_MORE else inf  # inf: as many reads are under way as were shown to help
+    openers = (one for one in pipeline.stages if OPENER.fullmatch(one.kind))
+    opener = next((one for one in openers if any(feeds(read.path, one.path) for read, _ in reads)), None)
+    at, records = (opener or reads[0][0]).at, any(READERS.fullmatch(stage.kind) for stage, _ in reads)
+    code = CODE["interleave"] if records else MAP
+    more = [Remedy("Read more files at a time", code, at)] if speedup < inf else []
+    ahead = [Remedy("Read further ahead", BUFFER, at)] if records else []
     rests = [(stage, 1.0 - read / stage.work_ms) for stage, read in reads]  # what a function does besides stays
     return Finding(
         summary=f"{summary}, mostly wait for it, and limit the pipeline",
         evidence=evidence,
-        remedies=tuple(_remedies(pipeline, [stage for stage, _ in reads], more=speedup < inf)),
+        remedies=(*more, *ahead, LOCAL),
         effects=tuple(one.scaled(rest + (1.0 - rest) / speedup, Bound.AT_MOST) for one, rest in rests),
     )
-
-
-def _reading_ms(stage: StageTime) -> float:
-    """Return the time of all threads in a stage's reads of records, or of whole files, in ms per step."""
-    return stage.work_ms if READERS.fullmatch(stage.kind) else min(stage.reading_ms, stage.work_ms)
-
-
-def _remedies(pipeline: InputPipeline, readers: Sequence[StageTime], *, more: bool) -> Iterator[Remedy]:
-    """Yield more reads at a time where that is possible, larger ones for records, and a copy nearby."""
-    openers = (one for one in pipeline.stages if OPENER.fullmatch(one.kind))
-    opener = next((one for one in openers if any(feeds(s.path, one.path) for s in readers)), None)
-    at, records = (opener or readers[0]).at, any(READERS.fullmatch(stage.kind) for stage in readers)
-    if more:
-        yield Remedy("Read more files at a time", CODE["interleave"] if records else MAP, at)
-    if records:
-        yield Remedy("Read further ahead", BUFFER, at)
-    yield LOCAL
-
-
-MAP = "dataset = dataset.map(read, num_parallel_calls=64, deterministic=False)  # more than cores: they wait"
-
-BUFFER = "dataset = tf.data.TFRecordDataset(path, buffer_size=16 << 20)  # bytes per request; default 256 kB"
-
-LOCAL = Remedy(
-    "Copy the files to a local disk before the training, if they fit",
-    "# in the shell: gcloud storage cp -r gs://bucket/train /local/train  # or rsync, aws s3 sync",
-)

@@ -1,9 +1,6 @@
 """How many bytes per second the process read while the steps were traced."""
 
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.recording import Recording
 
 

@@ -4,11 +4,13 @@ from tfdoctor.facts.run.program import FileList
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 PRECONDITIONS = (pipeline_ran, awaited("Reading files does"))
 BY_HAND = "the data set has to be written again, once, into larger files"
+
+READS = frozenset(("ReadFile",))  # What a function no longer does when it is given the content of the files
+# Bytes of a file of records: TensorFlow's guide to TFRecord asks for at least 10 MB, ideally 100 MB or more.
+LARGE = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,8 @@ def check(
     if len(listed) == 1:  # the list that the pipeline begins with; else what the process read
         files = listed[0]
     elif isinstance(sizes, Unavailable):
-        return NotApplicable(
-            reason=f"each step reads {number(reads)} files in {milliseconds(reading)}, but {sizes}"
-        )
+        each = f"each step reads {number(reads)} files in {milliseconds(reading)}"
+        return NotApplicable(reason=f"{each}, but {sizes}")
     else:
         files = FileList(nbytes=round(sizes.most))
     size = files.nbytes
@@ -52,25 +53,16 @@ def check(
     known = files.count * size if files.count and size else 0
     shards = str(max(1, round(known / LARGE))) if known else "shards"
     code = CODE["records"].replace("SHARDS", shards)
+    effects = []
+    for stage in stages:  # without the reading: a record is read within a microsecond or two
+        left = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
+        function = functions.by_dataset.get(stage.dataset.id) if functions and stage.dataset else None
+        if function and function.batch and set(function.single) <= READS:  # it takes the records of a batch
+            left = min(left, 1.0 / function.batch)
+        effects.append(stage.scaled(left, Bound.AT_MOST))
     return Finding(
         summary=f"Each step opens {number(reads)} {opened}",
         evidence=evidence,
         remedies=(Remedy("Write the examples into a few large files", code, stages[0].at),),
-        effects=tuple(stage.scaled(_left(stage, functions), Bound.AT_MOST) for stage in stages),
+        effects=tuple(effects),
     )
-
-
-def _left(stage: StageTime, functions: MapFunctions | None) -> float:
-    """Return what is left without the reading, as a record is read within a microsecond or two.
-
-    The rest of a function stays, unless it can take the records of a whole batch at once.
-    """
-    left = max(0.0, 1.0 - stage.reading_ms / stage.work_ms) if stage.work_ms else 1.0
-    function = functions.by_dataset.get(stage.dataset.id) if functions and stage.dataset else None
-    batches = function and function.batch and set(function.single) <= READS
-    return min(left, 1.0 / function.batch) if function and batches else left
-
-
-READS = frozenset(("ReadFile",))  # What a function no longer does when it is given the content of the files
-# Bytes of a file of records: TensorFlow's guide to TFRecord asks for at least 10 MB, ideally 100 MB or more.
-LARGE = 100_000_000

@@ -1,11 +1,8 @@
 """How large the whole files are that the functions of the pipeline read, by the counters of the process."""
 
-from dataclasses import dataclass
-from typing import Self
-
 import numpy as np
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.iterator_functions import READING
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
@@ -13,18 +10,9 @@ from tfdoctor.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class ReadSizes:
-    """Whole files read while tracing, and the bytes of all reads of the process in that time.
+    """The mean size of a whole file in bytes at most: what else the process read counts as well."""
 
-    The bytes also hold what else the process read, such as records, so that a file has at most its share.
-    """
-
-    files: int
-    nbytes: int
-
-    @property
-    def most(self) -> float:
-        """The mean size of a file in bytes, at most."""
-        return self.nbytes / self.files
+    most: float
 
     @classmethod
     def measure(cls, recording: Recording, trace: Trace) -> Self:
@@ -48,4 +36,4 @@ class ReadSizes:
             raise Unavailable("the trace contains no operation that reads a whole file")
         if window.read_calls < files:
             raise Unavailable("the files were not read by system calls, so their size is unknown")
-        return cls(files, window.read_bytes)
+        return cls(window.read_bytes / files)

@@ -1,12 +1,7 @@
 """How long the run's tasks waited for a processor while the steps were traced."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.recording import Recording
-from tfdoctor.terms.humanize import number
 
 NS_PER_US = 1000  # Nanoseconds in a microsecond
 

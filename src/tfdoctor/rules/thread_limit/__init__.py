@@ -1,6 +1,10 @@
+import numpy as np
+
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.cores import CROWDED
-from tfdoctor.rules.thread_limit.divisible_work import DivisibleWork
+from tfdoctor.facts.operations.operations import LARGE
+from tfdoctor.facts.steps.steps import StepSpans
+from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.rules.thread_limit.setting import VARIABLE, LimitOrigin, ThreadSetting
 
 __doc__, CODE = page(__file__)
@@ -14,6 +18,8 @@ PRECONDITIONS = (
 )
 BY_HAND = "the limit may be meant for other programs, and often stands outside of the file"
 
+# FLOPs of a call from which TensorFlow divides a matmul or convolution: about 0.1 ms on one core.
+FLOP = 2_000_000.0
 UNSET = f"# in the job's script: unset {VARIABLE}"
 REMEDIES = {
     LimitOrigin.PROGRAM: Remedy(
@@ -34,6 +40,37 @@ class Limits:
     idle: float = limit(0.5)
 
 
+@dataclass(frozen=True, slots=True)
+class DivisibleWork:
+    """Matmuls and convolutions, and operations on large tensors, which TensorFlow would divide among threads.
+
+    ``beside`` has the mean number of operations at work while an operation ran, by its name.
+    """
+
+    rows: tuple[OperationTime, ...]
+    beside: dict[str, float]
+
+    @classmethod
+    def measure(cls, activity: Activity, operations: Operations, steps: Steps) -> Self:
+        """Compare each operation's time with its share of the wall time, which operations at once divide."""
+        work = activity.stages.get(Stage.DEVICE)
+        if work is None or not len(work.label):
+            raise Unavailable("the trace contains no operation")
+        inside = StepSpans.of(steps).holds(work.start_ps)
+        size, label = len(work.labels), work.label[inside]
+        own = np.bincount(label, (work.end_ps - work.start_ps)[inside], size)
+        wall = np.bincount(label, work.attributed_ps()[inside], size)
+        beside = {ran: float(own[at] / wall[at]) for at, (_, _, ran) in enumerate(work.labels) if wall[at] > 0}
+        sizes = ((row, row.flops, FLOP) if row.is_matrix else (row, row.nbytes, LARGE) for row in operations.rows)
+        rows = tuple(row for row, size, least in sizes if (size or 0.0) >= least)
+        return cls(rows, {row.name: max(beside.get(ran, 1.0) for ran in row.ran) for row in rows})
+
+    def effects(self, limit: float, cores: float) -> tuple[Effect, ...]:
+        """Return that each operation takes what cores beyond its present threads leave of its time: a ceiling."""
+        scales = {row.name: min(1.0, limit * self.beside[row.name] / cores) for row in self.rows}
+        return tuple(row.scaled(scales[row.name], Bound.AT_MOST) for row in self.rows if row.ms)
+
+
 def check(
     setting: ThreadSetting, work: DivisibleWork, cores: Cores, breakdown: Breakdown, limits: Limits = Limits()
 ) -> Verdict:
@@ -44,10 +81,8 @@ def check(
     if not cores.sampled:
         return NotApplicable(reason=f"{said}, but the load of the cores was not sampled")
     if not cores.certain:
-        return NotApplicable(
-            reason=f"{said}, but other programs used {number(cores.others)} cores: the limit may be there for "
-            "them; record again on an otherwise idle machine"
-        )
+        others = f"other programs used {number(cores.others)} cores: the limit may be there for them"
+        return NotApplicable(reason=f"{said}, but {others}; record again on an otherwise idle machine")
     idle = max(0.0, setting.offered - cores.busy - cores.others)
     effects = work.effects(setting.limit, setting.offered)
     share = breakdown.share(sum((1.0 - one.scales) * one.of.value for one in effects if one.of))

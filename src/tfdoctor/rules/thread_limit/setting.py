@@ -1,13 +1,10 @@
 """The setting that keeps the operations of a CPU run from the cores of the machine."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.program import Places, Program
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.terms.verdict import Location
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"
 

@@ -3,9 +3,7 @@ from tfdoctor.facts.input.pipeline_stages import feeds
 from tfdoctor.facts.input.source_files import SourceFiles
 
 __doc__, CODE = page(__file__)
-
-TOPIC = Topic.INPUT
-SINCE = "0.1.0"
+TOPIC, SINCE = Topic.INPUT, "0.1.0"
 BY_HAND = "there is only one file to read: it has to be written again as several"
 
 # The stages that open one file after the other, on their consumer's thread.
@@ -49,6 +47,13 @@ def check(
     number, remote = files.count if files else None, bool(files and files.remote)
     by_threads = 1.0 / REMOTE_READS if remote else left_on_all_cores(device, cores)
     left = max(by_threads, 1.0 / number) if number and number > 1 else by_threads
+    interleave = next((stage for stage in openers if stage.kind == "Interleave"), None)
+    at, code = (interleave or reader).at, CODE["interleave"]
+    if interleave is None:
+        name = re.sub(r"V\d$", "", reader.kind)
+        code = f"dataset = tf.data.{name}Dataset(files, num_parallel_reads=tf.data.AUTOTUNE)"
+    edit_id = "parallel-interleave" if interleave and number != 1 else ""
+    split = (Remedy("Split the file into about ten shards", CODE["shards"], at),) if number == 1 else ()
     source = f" from {files.network}" if files and files.network else ""
     return Finding(
         summary=f"{reader.kind} reads one file at a time{source} and limits the pipeline",
@@ -58,21 +63,10 @@ def check(
             Measure("busy threads in the reader", count(reader.concurrency), count(limits.threads)),
             *((Measure("files", count(number)),) if number else ()),
         ),
-        remedies=_remedies(openers, reader, single=number == 1),
+        remedies=(*split, Remedy("Read several files at a time", code, at, edit_id)),
         effects=tuple(
             stage.scaled(left, Bound.AT_MOST, spreads=not remote)
             for stage in (reader, *openers[:-1])  # the outermost opener stays alone
             if stage.work_ms
         ),
     )
-
-
-def _remedies(openers: list[StageTime], reader: StageTime, *, single: bool) -> tuple[Remedy, ...]:
-    interleave = next((stage for stage in openers if stage.kind == "Interleave"), None)
-    at, code = (interleave or reader).at, CODE["interleave"]
-    if interleave is None:
-        name = re.sub(r"V\d$", "", reader.kind)
-        code = f"dataset = tf.data.{name}Dataset(files, num_parallel_reads=tf.data.AUTOTUNE)"
-    edit_id = "parallel-interleave" if interleave and not single else ""
-    split = (Remedy("Split the file into about ten shards", CODE["shards"], at),) if single else ()
-    return (*split, Remedy("Read several files at a time", code, at, edit_id))
