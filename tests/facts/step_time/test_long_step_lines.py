@@ -5,8 +5,8 @@ import pytest
 from tests.builders import Row, chart, executor, line, marker, trace
 from tests.facts.step_time.sampled import place, sampled
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.line_work import SlowCall
-from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.host_lines import LongStepLines
+from tfdoctor.facts.step_time.timed_line import SlowCall
 from tfdoctor.terms.verdict import Location, Stage
 
 PREDICT = "keras.src.backend.tensorflow.trainer.TensorFlowTrainer.predict"

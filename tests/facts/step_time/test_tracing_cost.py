@@ -7,8 +7,7 @@ from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.tracing_cost import MOST_MS, TracingCost
+from tfdoctor.facts.step_time.breakdown import MOST_MS, Breakdown, TracingCost
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.terms.units import ms

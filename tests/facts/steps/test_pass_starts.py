@@ -5,7 +5,7 @@ import pytest
 from tests.builders import manifest, recording
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Dataset, Program
-from tfdoctor.facts.steps.pass_starts import PassStarts
+from tfdoctor.facts.steps.untraced_pace import PassStarts
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 
 FED = Program(datasets=(Dataset(id=1, kind="_BatchDataset", cardinality=30),), feeds=1)

@@ -6,8 +6,8 @@ from itertools import accumulate, pairwise
 import pytest
 
 from tests.builders import manifest, recording
-from tfdoctor.facts.steps.slowdown import slowdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.untraced_pace import slowdown
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.recording.manifest import StepsSeen
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, WORKING, working
-from tfdoctor.facts.steps.compilations import compilations
-from tfdoctor.facts.steps.markers import marked_step
+from tfdoctor.facts.steps.known_steps import marked_step
+from tfdoctor.facts.steps.long_steps import compilations
 from tfdoctor.facts.steps.step import chain
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity

@@ -10,9 +10,8 @@ import numpy as np
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.line_work import LineWork, SlowCall, slow_call, work_of
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, SampleRow, SampleTable
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, work_of
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Location, Stage
 

@@ -8,9 +8,8 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.line_work import LineWork, SlowCall, slow_call, work_of
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, work_of
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall, ProgramRecord, SeenPlace
 from tfdoctor.terms.verdict import Location

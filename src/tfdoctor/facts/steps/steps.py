@@ -20,10 +20,9 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.passes import batches_of, line_of
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.facts.steps.compilations import compilations, exceptions
-from tfdoctor.facts.steps.graph_calls import graph_calls
-from tfdoctor.facts.steps.input_stalls import input_bursts, input_stalls
+from tfdoctor.facts.steps.graph_cycles import graph_calls
 from tfdoctor.facts.steps.known_steps import recorded_steps, searched_steps
+from tfdoctor.facts.steps.long_steps import compilations, exceptions, input_bursts, input_stalls
 from tfdoctor.facts.steps.search import FEWEST
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
 from tfdoctor.facts.timeline.trainer import trainer_waits

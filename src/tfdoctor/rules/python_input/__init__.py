@@ -1,8 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import GENERATOR
-from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.loop_body import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.making import MOST_LINES, OTHERS, Making

@@ -1,9 +1,4 @@
-"""The long steps that wait for input again and again: the run pays for them, so the mean step does.
-
-A shuffle buffer that is filled at the start of each pass, a file that is opened, or a generator that makes
-several batches at once delays a few steps by much. Such steps are no accident: their wait is the input's time.
-Where batches come in bursts, as from several workers, steps are short and long in turn, and none is an outlier.
-"""
+"""Which long steps are exceptions that the run does not pay for, and which recur: XLA compiles, input stalls."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,8 +7,29 @@ from math import ceil
 import numpy as np
 
 from tfdoctor.facts.steps.step import PS_PER_MS, Step
+from tfdoctor.facts.timeline.trainer import matching
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.trace import Intervals
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.trace.names import COMPILES
+
+# Share of a step's time from which it counts as compiling, and share of the steps below which such steps are the
+# exception.
+COMPILING = 0.5
+
+
+def compilations(trace: Trace) -> Intervals:
+    """Return when the compiler worked, by its own events, in ps."""
+    return Intervals.any_of(matching(line, COMPILES) for line in trace.host_lines if len(line))
+
+
+def exceptions(steps: Sequence[Step], compiling: Intervals) -> tuple[bool, ...]:
+    """Return (steps,) which mostly compiled, provided that fewer steps did than did not."""
+    mostly = tuple(
+        compiling.within(step.start_ps, step.end_ps).total >= COMPILING * max(1, step.end_ps - step.start_ps)
+        for step in steps
+    )
+    return mostly if sum(mostly) < COMPILING * len(mostly) else (False,) * len(mostly)
+
 
 MOSTLY = 0.5  # Share of a long step's time beyond the median that the wait for input takes at least
 # Smallest share of the traced time that stalls take beyond other steps; step-outlier has the same limit.
