@@ -16,8 +16,8 @@ from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGro
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.part_events import PartEvent, PartEvents
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_time import PartEvent, PartEvents
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Stage

@@ -15,7 +15,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines
-from tfdoctor.facts.step_time.retracing import CompileTime
+from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
 from tfdoctor.recording.agent import UntracedSteps

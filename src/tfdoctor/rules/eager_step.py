@@ -1,7 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
+from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.facts.step_time.timed_line import LineWork
 
 __doc__, CODE = page(__file__)

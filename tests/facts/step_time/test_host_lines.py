@@ -9,8 +9,7 @@ from tests.facts.step_time.sampled import place as seen_at
 from tests.facts.step_time.sampled import sampled, traced
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.sampled_steps import sampling_began, times_of
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.sampled_steps import StackSamples, sampling_began, times_of
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller, shown, work_of
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import StepsSeen

@@ -6,10 +6,10 @@ import pytest
 
 from tests.builders import Row, chart, line, marker, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_lines import SlowCalls
+from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
+from tfdoctor.facts.step_time.python_work import EagerWork
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
 from tfdoctor.terms.verdict import Location, Stage

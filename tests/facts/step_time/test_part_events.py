@@ -5,7 +5,7 @@ import pytest
 from tests.builders import chart, line, marker, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.part_events import PartEvents
+from tfdoctor.facts.step_time.host_time import PartEvents
 from tfdoctor.terms.verdict import Stage
 
 

@@ -8,7 +8,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import LongStepLines
-from tfdoctor.facts.step_time.retracing import CompileTime
+from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace

@@ -1,11 +1,11 @@
-"""Where a step's time goes; the parts sum to the step.
+"""Where a step's time goes; the parts sum to the step. And what of it the profiler itself takes.
 
 Each instant of a step belongs to exactly one part, the first of this list that is at work: device,
 collective, transfer, input. The rest of the call is the host's, and the time after the call lies
 between the steps. So a wait for input counts only while nothing else happens: it is *exposed*.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -26,9 +26,7 @@ from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import INPUT_THREAD
 
 UNKNOWN = "unknown"  # The part of a step that the trace does not explain
-
 PARTS = (*Stage, UNKNOWN)
-
 # The parts that a trace shows at work, by priority; the rest is Python's.
 WORKING = (Stage.DEVICE, Stage.COLLECTIVE, Stage.TRANSFER, Stage.INPUT)
 INPUT_SHARE = 0.05  # Share of the step from which xprof's analyzer and DLProf call a run input-bound
@@ -36,6 +34,10 @@ INPUT_SHARE = 0.05  # Share of the step from which xprof's analyzer and DLProf c
 # %, yet nothing waits.
 READY_MS = 0.2
 NO_WAIT = 0.005  # Share of the step below which a wait rounds to nothing
+# Ms per event that the profiler takes at most. Called 100 times with and without it, the same function took 0.6 to
+# 1.1 us of CPU time more for each event (an LSTM, 1,900 to 2,300 events a call, TensorFlow 2.21, a busy Xeon).
+MOST_MS = 0.0011
+LEAST = 0.1  # Share of a part that remains in any case: events are counted, and their cost is a mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,26 @@ class Breakdown:
     def measure(
         cls, steps: Steps, activity: Activity, device: Device, framework: Framework, recording: Recording | None
     ) -> Self:
-        """Divide every step among the stages."""
-        rows = _divide(steps.steps, _layers(activity), _owner_of_rest(activity, device))
+        """Divide every step: as ``parts_in``, from the time that each layer covers until a step's edges."""
+        edges = np.array([(one.start_ps, one.call_end_ps, one.end_ps) for one in steps.steps], np.int64)
+        parts = {str(part): np.zeros(len(edges), np.int64) for part in PARTS}
+        called, rest = np.diff(edges, axis=1).T
+        for stage, layer in _layers(activity).items():
+            in_call, after = np.diff(layer.before(edges), axis=1).T
+            parts[stage] = in_call + after
+            called, rest = called - in_call, rest - after
+        parts[_owner_of_rest(activity, device)] += called
+        parts[Stage.BETWEEN] = rest
+        calls = np.array([step.calls for step in steps.steps])
+        times = {part: ps / (PS_PER_MS * calls) for part, ps in parts.items()}
+        columns = (column.tolist() for column in times.values())
+        rows = tuple(dict(zip(parts, row, strict=True)) for row in zip(*columns, strict=True))
+        weights = calls.astype(float) * steps.steady
+        totals = {part: float(weights @ time) for part, time in times.items()}
+        whole = sum(totals.values())
+        scale = steps.usual_ms / whole if whole else 0.0
         slowed = recording is not None and slowdown(recording, steps) >= TRACED_LONGER
-        return cls(rows, _steady(rows, steps), framework.no_pipeline, slowed)
+        return cls(rows, {part: total * scale for part, total in totals.items()}, framework.no_pipeline, slowed)
 
     @classmethod
     def of(cls, **parts: float) -> Self:
@@ -103,14 +121,11 @@ class Breakdown:
 
 def _layers(activity: Activity) -> dict[Stage, Intervals]:
     """Return disjoint intervals of the stages that a trace shows, by priority."""
-    taken = Intervals()
-    layers: dict[Stage, Intervals] = {}
+    taken, layers = Intervals(), dict[Stage, Intervals]()
     for stage in WORKING:
-        working = activity.of(stage)
-        if stage is Stage.INPUT:
-            working |= activity.wait
-        layers[stage] = working - taken
-        taken |= working
+        at_work = activity.of(stage) | (activity.wait if stage is Stage.INPUT else Intervals())
+        layers[stage] = at_work - taken
+        taken |= at_work
     return layers
 
 
@@ -131,22 +146,6 @@ def parts_in(step: Step, activity: Activity, device: Device) -> dict[str, Interv
     return parts
 
 
-def _divide(steps: Sequence[Step], layers: Mapping[Stage, Intervals], owner: str) -> tuple[dict[str, float], ...]:
-    """Return the ms of the parts of all steps: as ``parts_in``, from the time that each layer covers until then."""
-    edges = np.array([(one.start_ps, one.call_end_ps, one.end_ps) for one in steps], np.int64)
-    parts = {part: np.zeros(len(steps), np.int64) for part in map(str, PARTS)}
-    called, rest = np.diff(edges, axis=1).T
-    for stage, layer in layers.items():
-        in_call, after = np.diff(layer.before(edges), axis=1).T
-        parts[stage] = in_call + after
-        called, rest = called - in_call, rest - after
-    parts[owner] = parts[owner] + called
-    parts[Stage.BETWEEN] = rest
-    scale = PS_PER_MS * np.array([step.calls for step in steps])
-    columns = [(times / scale).tolist() for times in parts.values()]
-    return tuple(dict(zip(parts, row, strict=True)) for row in zip(*columns, strict=True))
-
-
 def _owner_of_rest(activity: Activity, device: Device) -> str:
     """Return the part that the rest of the call belongs to.
 
@@ -154,20 +153,6 @@ def _owner_of_rest(activity: Activity, device: Device) -> str:
     wait for the next batch cannot be separated then.
     """
     return UNKNOWN if device.missing or activity.within_data else Stage.HOST
-
-
-def _steady(rows: tuple[Mapping[str, float], ...], steps: Steps) -> dict[str, float]:
-    weights = np.array([step.calls for step in steps.steps], float) * steps.steady
-    totals = {part: float(weights @ np.array([row[part] for row in rows])) for part in rows[0]}
-    whole = sum(totals.values())
-    scale = steps.usual_ms / whole if whole else 0.0
-    return {part: total * scale for part, total in totals.items()}
-
-
-# Ms per event that the profiler takes at most. Called 100 times with and without it, the same function took 0.6 to
-# 1.1 us of CPU time more for each event (an LSTM, 1,900 to 2,300 events a call, TensorFlow 2.21, a busy Xeon).
-MOST_MS = 0.0011
-LEAST = 0.1  # Share of a part that remains in any case: events are counted, and their cost is a mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +174,7 @@ class TracingCost:
     def measure(
         cls, trace: Trace, steps: Steps, activity: Activity, breakdown: Breakdown, recording: Recording
     ) -> Self:
-        """Count the events that begin in each part of the steady steps.
+        """Count the events that begin in each part of the steady steps, without those of threads beside the step.
 
         Raises:
             Unavailable: no step was timed without the profiler, or tracing did not slow the steps.
@@ -197,7 +182,22 @@ class TracingCost:
         slower = slowdown(recording, steps)
         if slower <= 1.0:
             raise Unavailable("no steps were timed without tracing that took less time than the traced ones")
-        return cls.of(breakdown.median, _events(trace, activity, SteadySteps.of(steps)), slower)
+        steady = SteadySteps.of(steps)
+        layers = {str(stage): activity.of(stage) for stage in Stage if stage in activity.stages}
+        layers[Stage.INPUT] = layers.get(Stage.INPUT, Intervals()) | activity.wait
+        counts = dict.fromkeys(map(str, PARTS), 0.0)
+        for line in trace.host_lines:
+            before = line.start_ps[steady.holds(line.start_ps)] - 1
+            left = np.ones(len(before), bool)
+            for part, spans in layers.items():
+                inside = left & spans.holds(before)
+                counts[part] += float(inside.sum())
+                left &= ~inside
+            if not line.name.startswith(INPUT_THREAD):
+                called = left & steady.calls.holds(before)
+                counts[Stage.HOST] += float(called.sum())
+                counts[Stage.BETWEEN] += float((left & ~called).sum())
+        return cls.of(breakdown.median, {part: n / steady.rounds for part, n in counts.items()}, slower)
 
     @classmethod
     def of(cls, traced: Mapping[str, float], events: Mapping[str, float], slower: float) -> Self:
@@ -205,13 +205,9 @@ class TracingCost:
         step_ms, number = sum(traced.values()), sum(events.values())
         target = step_ms / slower
         each_ms = min(MOST_MS, (step_ms - target) / number) if number else 0.0
-        without = {
-            part: max(LEAST * part_ms, part_ms - each_ms * events.get(part, 0.0))
-            for part, part_ms in traced.items()
-        }
+        without = {part: max(LEAST * ms, ms - each_ms * events.get(part, 0.0)) for part, ms in traced.items()}
         scale = target / sum(without.values()) if target else 1.0
-        untraced = {part: part_ms * scale for part, part_ms in without.items()}
-        return cls(traced, untraced, number, each_ms, scale)
+        return cls(traced, {part: part_ms * scale for part, part_ms in without.items()}, number, each_ms, scale)
 
     def least(self, left_ms: float) -> float:
         """Return how short the rest of a step may be in truth, of which ``left_ms`` are predicted.
@@ -232,22 +228,3 @@ class TracingCost:
     def kept(self, part: str) -> float:
         """Return the share of a part's traced time that remains without the profiler."""
         return self.untraced[part] / self.traced[part] if self.traced[part] else 1.0
-
-
-def _events(trace: Trace, activity: Activity, steady: SteadySteps) -> dict[str, float]:
-    """Count the events per step that begin in each part, without those of threads beside the step."""
-    layers = {str(stage): activity.of(stage) for stage in Stage if stage in activity.stages}
-    layers[Stage.INPUT] = layers.get(Stage.INPUT, Intervals()) | activity.wait
-    counts = dict.fromkeys(map(str, PARTS), 0.0)
-    for line in trace.host_lines:
-        before = line.start_ps[steady.holds(line.start_ps)] - 1
-        left = np.ones(len(before), bool)
-        for part, spans in layers.items():
-            inside = left & spans.holds(before)
-            counts[part] += float(inside.sum())
-            left &= ~inside
-        if not line.name.startswith(INPUT_THREAD):
-            called = left & steady.calls.holds(before)
-            counts[Stage.HOST] += float(called.sum())
-            counts[Stage.BETWEEN] += float((left & ~called).sum())
-    return {part: number / steady.rounds for part, number in counts.items()}

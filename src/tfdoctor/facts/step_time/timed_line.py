@@ -1,4 +1,4 @@
-"""A line of the user's with its time, by stack samples."""
+"""A line of the user's with its time, by stack samples, and what it does, by the functions below it."""
 
 import re
 from collections import Counter, defaultdict
@@ -9,8 +9,10 @@ from operator import attrgetter
 from typing import Self, TypeVar
 
 from tfdoctor.facts.run.program import Places
-from tfdoctor.recording.program import SeenPlace
+from tfdoctor.recording.program import SeenPlace, SourceLine
 from tfdoctor.terms.verdict import Location, Stage
+
+K = TypeVar("K")
 
 
 class LineWork(StrEnum):
@@ -33,15 +35,12 @@ LOOPS = ("fit", "train_on_batch")
 CALL = "polymorphic_function.Function.__call__"
 # Methods of tensors and variables that copy the value to the host.
 READS = frozenset(("numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "item"))
-
 # Functions of TensorFlow that make a tensor of another value.
 CONVERTS = frozenset(
     ("convert_to_eager_tensor", "convert_to_tensor", "constant", "_constant_impl",
      "_constant_eager_impl", "tensor_conversion_function")
 )  # fmt: skip
-
 ENTERS = "quick_execute"  # The function of TensorFlow that runs a compiled function, in every version since 2.0
-
 KERAS = ("keras", "tf_keras")
 LIBRARIES = ("tensorflow", *KERAS)  # Packages whose functions run TensorFlow operations
 
@@ -59,8 +58,7 @@ def work_of(place: SeenPlace) -> LineWork:
         return LineWork.ENTERING
     of_keras = place.calls.partition(".")[0] in KERAS and calls in LOOPS
     of_call = place.inside and place.calls.endswith(CALL)
-    own = (of_keras or of_call) and not place.callback
-    return LineWork.LOOPING if own else LineWork.OPERATIONS
+    return LineWork.LOOPING if (of_keras or of_call) and not place.callback else LineWork.OPERATIONS
 
 
 def shown(place: SeenPlace) -> str:
@@ -94,10 +92,8 @@ FUNCTIONS = {
     "save": SlowCall.SAVE, "save_weights": SlowCall.SAVE, "save_model": SlowCall.SAVE,
     "clear_session": SlowCall.CLEAR,
 }  # fmt: skip
-
 # The end of the full name in lower case: of Layer in Keras, or of its module before Python 3.11.
 LAYER_CALL = "layer.__call__"
-
 # Functions, by their full names, that write what somebody reads: summaries, logs, tables, images.
 WRITES = re.compile(
     r"(tensorflow\.(summary|python\.ops\.summary_ops_v2|print$)|tensorboardX?|mlflow|wandb|neptune|comet_ml|clearml"
@@ -113,9 +109,6 @@ def slow_call(function: str) -> SlowCall | None:
     if not _in_library(function):
         return None
     return SlowCall.MODEL if function.lower().endswith(LAYER_CALL) else FUNCTIONS.get(function.rpartition(".")[2])
-
-
-K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +183,28 @@ def summed(counts: Iterable[tuple[K, int]]) -> dict[K, int]:
     for key, number in counts:
         total[key] += number
     return dict(total.most_common())
+
+
+Samples = tuple[SeenPlace, LineWork | None, int]  # Of a place, the kind of work if it is apart, and their number
+
+
+def lines_of(
+    seen: Iterable[Samples],
+    locate: Places,
+    part_ms: float = 0.0,
+    named: Callable[[SeenPlace], str] = attrgetter("calls"),
+) -> tuple[TimedLine, ...]:
+    """Divide the time of a part of the step among its lines by their samples, most first.
+
+    What a line does in a callback, and the kinds of its work that are given, are entries of their own.
+    """
+    groups: dict[tuple[SourceLine | None, str, LineWork | None], dict[SeenPlace, int]] = defaultdict(dict)
+    for place, work, number in seen:
+        if number:
+            groups[place.at, place.callback, work][place] = int(number)
+    each_ms = part_ms / max(1, sum(sum(group.values()) for group in groups.values()))
+    lines = (TimedLine.of(group, locate, each_ms, named=named, work=key[2]) for key, group in groups.items())
+    return tuple(sorted(lines, key=lambda line: -line.seen))
 
 
 def by_caller(lines: Iterable[TimedLine]) -> tuple[TimedLine, ...]:

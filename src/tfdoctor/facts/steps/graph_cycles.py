@@ -1,4 +1,7 @@
-"""Cycles in the executions of graphs: the iterations of their loops, and the calls themselves."""
+"""Cycles in the executions of graphs: the iterations of their loops, and the calls themselves.
+
+A loop inside a graph shows its iterations by the condition that runs before each, else by what its body does.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,18 +19,22 @@ from tfdoctor.facts.steps.training_work import (
     Cycle,
     Rows,
     Spans,
+    Times,
     TrainingRole,
     TrainingWork,
     covering,
-    cycle_of,
     from_each_to_next,
     holding,
 )
-from tfdoctor.facts.timeline.activity import is_captured
-from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.facts.timeline.trainer import is_captured, is_named
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EAGER_NEXT, FUNCTION_RUN, FUNCTION_RUNS, GRADIENT, PIPELINE_CALL
+
+CUT_OFF = 2  # Iterations that the ends of the trace may cut
+COMPARED = 100  # Operations whose times are compared; a large network has thousands, and all recur alike
+ENOUGH = 3  # Iterations in calls traced from their start, from which a call that is cut off is left out
+ALONE = 3  # Calls of a function from which the calls are the cycle, and not what repeats inside one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +53,25 @@ class GraphCall:
 
 
 def graph_calls(trace: Trace) -> list[GraphCall]:
-    """Return the calls that started an execution of a graph, by their start."""
+    """Return what started each execution of a graph, Python or a loop over a dataset, by its start."""
     calls = []
     for line in trace.host_lines:
-        events = line.stats.having("id")
+        stats, events = line.stats, line.stats.having("id")
         runs = events[is_named(line, FUNCTION_RUNS.__contains__)[events]].tolist()
-        called = line.stats.having("tf_function_call").tolist()
-        eager = [int(event) for event, value in zip(*line.stats.values("is_func"), strict=True) if value]
-        asked, callers = _holders(line, runs, eager), _holders(line, runs, called or eager)
-        for run, inner, outer in zip(runs, asked, callers, strict=True):
-            calls.append(_call(line, run, outer, str(line.stats.of(inner).get("eager_op", ""))))
         captured = events[is_named(line, is_captured)[events]].tolist()
+        called = stats.having("tf_function_call").tolist()
+        eager = [int(event) for event, value in zip(*stats.values("is_func"), strict=True) if value]
         iterators = np.flatnonzero(is_named(line, PIPELINE_CALL.match)).tolist() if captured else []
-        for run, call in zip(captured, _holders(line, captured, iterators), strict=True):
-            calls.append(_call(line, run, call, str(line.stats.of(call).get("id", "")), in_pipeline=True))
+        asked, callers = _holders(line, runs, eager), _holders(line, runs, called or eager)
+        found = [
+            (run, outer, stats.of(inner).get("eager_op", ""), False)
+            for run, inner, outer in zip(runs, asked, callers, strict=True)
+        ]
+        started = zip(captured, _holders(line, captured, iterators), strict=True)
+        found += [(run, call, stats.of(call).get("id", ""), True) for run, call in started]
+        for run, call, function, of_data in found:
+            event, number = line.event(call), int(stats.of(run)["id"])
+            calls.append(GraphCall(event.name, str(function), number, event.start_ps, event.end_ps, of_data))
     return sorted(calls, key=lambda call: call.start_ps)
 
 
@@ -70,155 +82,25 @@ def _holders(line: Line, inner: list[int], outer: list[int]) -> list[int]:
     return [outer[place] if place >= 0 else index for index, place in zip(inner, within, strict=True)]
 
 
-def _call(line: Line, run: int, call: int, function: str, *, in_pipeline: bool = False) -> GraphCall:
-    event = line.event(call)
-    return GraphCall(event.name, function, int(line.stats.of(run)["id"]), event.start_ps, event.end_ps, in_pipeline)
+def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
+    """Return the cycles that change weights and take gradients.
 
-
-def batch_requests(trace: Trace) -> NDArray[np.int64]:
-    """Return when Python asked an iterator for a batch, in ps, sorted."""
-    starts = [line.start_ps[is_named(line, EAGER_NEXT.fullmatch)] for line in trace.host_lines]
-    return np.sort(np.concatenate([np.zeros(0, np.int64), *starts]))
-
-
-CUT_OFF = 2  # Iterations that the ends of the trace may cut
-COMPARED = 100  # Operations whose times are compared; a large network has thousands, and all recur alike
-ENOUGH = 3  # Iterations in calls traced from their start, from which a call that is cut off is left out
-
-
-def graph_loops(work: TrainingWork, calls: list[GraphCall]) -> Iterator[Cycle]:
-    """Yield each loop that trains, over all executions of the function that contains it.
-
-    Where the iterations of a loop are not certain, the loops inside it are left out.
+    Each loop that trains is one, over all executions of the function that contains it. Where the iterations of a
+    loop are not certain, the loops inside it are left out.
     """
-    names = {call.run: call.name for call in calls}
+    calls, cycles, uncertain = graph_calls(trace), list[Cycle](), list[str]()
     gradients = work.start_ps[work.having(TrainingRole.GRADIENT)]
-    uncertain: list[str] = []
     frames = {work.frame[int(kind)] for kind in np.flatnonzero((work.role & TRAINS) != 0)} - {""}
     for frame in sorted(frames):  # an outer one's name comes before those inside it
         if GRADIENT.search(frame) or any(frame.startswith(f"{outer}/") for outer in uncertain):
             continue
-        loops = list(_of_frame(work, frame, names))
+        loops = list(_loops(work, frame, {call.run: call.name for call in calls}))
         certain = [loop for loop in loops if len(loop) and loop.takes_gradients(gradients)]
         if len(certain) < len(loops):
             uncertain.append(frame)
-        yield from certain
-
-
-def _of_frame(work: TrainingWork, frame: str, names: dict[int, str]) -> Iterator[Cycle]:
-    """Yield the loop of this name in each function that has one; without a round if it is uncertain."""
-    body, condition = work.having(WORKS, frame), work.having(TrainingRole.CONDITION, frame)
-    by_function: dict[str, list[int]] = defaultdict(list)
-    for run in np.unique(work.run[body & (work.run != 0)]).tolist():
-        name = names.get(run, "")
-        by_function["" if name == FUNCTION_RUN else name].append(run)
-    if len(by_function) == 2 and "" in by_function:  # noqa: PLR2004 - cut off is a call of the only function
-        cut_off = by_function.pop("")
-        next(iter(by_function.values())).extend(cut_off)
-    for name, runs in by_function.items():
-        spans = {}
-        for run in runs:
-            within = work.run == run
-            spans[run] = _iterations(work, body & within, condition & within, begun=run in names)
-        begun = [run for run in runs if run in names]
-        if sum(len(spans[run]) for run in begun) < ENOUGH:
-            begun = runs
-        rows = body & np.isin(work.run, np.array(begun, np.uint64))
-        where = f"the loop `{frame}`" + (f" of `{name}`" if name else "")
-        loop = cycle_of(GRAPH, where, [spans[run] for run in begun], work, rows)
-        yield loop if _alternates(work, rows, loop) else cycle_of(GRAPH, where, [], work, rows)
-
-
-def _iterations(work: TrainingWork, body: Rows, condition: Rows, *, begun: bool) -> Spans:
-    """Return the whole iterations of one execution of a loop, whose first and last may be cut off."""
-    edges, training = conditions(work, condition), body & work.having(TRAINS)
-    if not training.any():
-        return np.zeros((0, 2), np.int64)
-    if len(edges) + 1 < most(work, training):  # cut off at both ends there is one less
-        edges = beginnings(work, body, training, begun=begun)
-    spans = from_each_to_next(edges)
-    return spans[holding(work.start_ps[body], spans)]
-
-
-def most(work: TrainingWork, rows: Rows) -> int:
-    """Return how often the most frequent operation occurred: in a loop, once per iteration."""
-    return int(np.bincount(work.kind[rows]).max(initial=0))
-
-
-def conditions(work: TrainingWork, condition: Rows) -> NDArray[np.int64]:
-    """Return when the condition was evaluated: before each iteration, and after the last."""
-    return _most_frequent(work, condition) if condition.any() else np.zeros(0, np.int64)
-
-
-def _most_frequent(work: TrainingWork, rows: Rows) -> NDArray[np.int64]:
-    kind = np.bincount(work.kind[rows]).argmax()
-    return np.asarray(work.start_ps[rows & (work.kind == kind)], np.int64)
-
-
-def beginnings(work: TrainingWork, body: Rows, training: Rows, *, begun: bool) -> NDArray[np.int64]:
-    """Return when iterations began, and the last one ended, by the operations of the body alone.
-
-    Operations of one iteration run in any order, and mostly all of them before those of the next one. The
-    earliest operations are tried in turn as the first one; operations that sometimes precede it belong to
-    its iteration. Where iterations overlap (TensorFlow runs up to ten at once), the most frequent
-    operation that trains separates them. ``begun`` says that the start was recorded.
-    """
-    n = most(work, training)
-    recurring = _times_by_operation(work, training, n - 1, n)
-    recurring = recurring[:: len(recurring) // COMPARED + 1]
-    firsts = sorted(_times_by_operation(work, body, n - 1, n + 1), key=lambda times: int(times[0]))
-    for first in firsts[:COMPARED]:
-        begins, ends = first.copy(), first.copy()
-        for times in recurring:
-            group = _nearest(first, times)
-            inside = (group >= 0) & (group < len(first))
-            np.minimum.at(begins, group[inside], times[inside])
-            np.maximum.at(ends, group[inside], times[inside])
-        if np.all(ends[:-1] < begins[1:]):
-            whole = begun and all(times[-1] >= begins[-1] for times in recurring)
-            return np.append(begins, work.start_ps[body][-1] + 1) if whole else begins
-    return _most_frequent(work, training)
-
-
-def _nearest(first: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the iteration of each time, by the times of the first operation; some belong to none."""
-    group: NDArray[np.intp] = np.searchsorted(first, times, side="right") - 1
-    if np.any(np.diff(group) != 1):  # now before the first, now after it: the nearest
-        size = min(len(first), len(times))
-        far: dict[int, int] = {}  # the longest time from those of the first operation, shifted
-        for shift in (shift for shift in (-1, 0, 1) if abs(shift) < size):
-            later, earlier = first[max(0, shift) :], times[max(0, -shift) :]
-            both = min(len(later), len(earlier))
-            far[shift] = int(np.abs(earlier[:both] - later[:both]).max())
-        group = np.arange(len(times)) + min(far, key=lambda shift: far[shift])
-    return group
-
-
-def _times_by_operation(work: TrainingWork, rows: Rows, least: int, highest: int) -> list[NDArray[np.int64]]:
-    order = np.argsort(work.kind[rows], kind="stable")
-    counts = np.bincount(work.kind[rows])
-    by_operation = np.split(work.start_ps[rows][order], np.cumsum(counts[counts > 0])[:-1])
-    return [times for times in by_operation if least <= len(times) <= highest]
-
-
-def _alternates(work: TrainingWork, rows: Rows, loop: Cycle) -> bool:
-    """Whether each iteration holds the most frequent training operation once: else events are lost."""
-    if not len(loop):
-        return False
-    times = _most_frequent(work, rows & work.having(TRAINS))
-    held = np.searchsorted(times, loop.ends_ps) - np.searchsorted(times, loop.starts_ps)
-    missed = len(times) - int(held.sum())
-    once = np.count_nonzero(held == 1) >= MOSTLY * len(loop)
-    return bool(once and missed <= CUT_OFF + (1 - MOSTLY) * len(times))
-
-
-ALONE = 3  # Calls of a function from which the calls are the cycle, and not what repeats inside one
-
-
-def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
-    """Return the cycles that change weights and take gradients."""
-    calls = graph_calls(trace)
-    cycles = [*graph_loops(work, calls), *_calls(work, calls, batch_requests(trace))]
+        cycles += certain
+    requests = [line.start_ps[is_named(line, EAGER_NEXT.fullmatch)] for line in trace.host_lines]
+    cycles += _calls(work, calls, np.sort(np.concatenate([np.zeros(0, np.int64), *requests])))
     if cycles:
         return cycles
     cut_off = []  # stand-ins for calls that began before the trace, from their first operation to their last
@@ -232,8 +114,100 @@ def _runs(work: TrainingWork, rows: Rows) -> set[int]:
     return {int(run) for run in np.unique(work.run[rows])} - {0}
 
 
-def _calls(work: TrainingWork, calls: list[GraphCall], requests: NDArray[np.int64]) -> Iterator[Cycle]:
-    """Yield each function that trains outside of loops of its own, call by call.
+def _loops(work: TrainingWork, frame: str, names: dict[int, str]) -> Iterator[Cycle]:
+    """Yield the loop of this name in each function that has one; without a round if it is uncertain."""
+    body, condition = work.having(WORKS, frame), work.having(TrainingRole.CONDITION, frame)
+    by_function: dict[str, list[int]] = defaultdict(list)
+    for run in sorted(_runs(work, body)):
+        name = names.get(run, "")
+        by_function["" if name == FUNCTION_RUN else name].append(run)
+    if len(by_function) == 2 and "" in by_function:  # noqa: PLR2004 - cut off is a call of the only function
+        cut_off = by_function.pop("")
+        next(iter(by_function.values())).extend(cut_off)
+    for name, runs in by_function.items():
+        spans = {run: _iterations(work, body, condition, run, begun=run in names) for run in runs}
+        begun = [run for run in runs if run in names]
+        if sum(len(spans[run]) for run in begun) < ENOUGH:
+            begun = runs
+        rows = body & np.isin(work.run, np.array(begun, np.uint64))
+        where = f"the loop `{frame}`" + (f" of `{name}`" if name else "")
+        loop = Cycle.of(GRAPH, where, [spans[run] for run in begun], work, rows)
+        # Each iteration holds the most frequent training operation once: else events are lost.
+        times = _most_frequent(work, rows & work.having(TRAINS))
+        held = np.searchsorted(times, loop.ends_ps) - np.searchsorted(times, loop.starts_ps)
+        once = np.count_nonzero(held == 1) >= MOSTLY * len(loop)
+        missed = len(times) - int(held.sum())
+        certain = once and missed <= CUT_OFF + (1 - MOSTLY) * len(times)
+        yield loop if certain else Cycle.of(GRAPH, where, [], work, rows)
+
+
+def _iterations(work: TrainingWork, body: Rows, condition: Rows, run: int, *, begun: bool) -> Spans:
+    """Return the whole iterations of one execution of a loop, whose first and last may be cut off."""
+    within = work.run == np.uint64(run)
+    body = body & within
+    edges, training = _most_frequent(work, condition & within), body & work.having(TRAINS)
+    if not training.any():
+        return np.zeros((0, 2), np.int64)
+    if len(edges) + 1 < len(_most_frequent(work, training)):  # cut off at both ends there is one less
+        edges = _beginnings(work, body, training, begun=begun)
+    spans = from_each_to_next(edges)
+    return spans[holding(work.start_ps[body], spans)]
+
+
+def _most_frequent(work: TrainingWork, rows: Rows) -> Times:
+    """Return when the most frequent operation ran: once per iteration of a loop, and a condition once more."""
+    kind = np.bincount(work.kind[rows], minlength=1).argmax()
+    return np.asarray(work.start_ps[rows & (work.kind == kind)], np.int64)
+
+
+def _beginnings(work: TrainingWork, body: Rows, training: Rows, *, begun: bool) -> Times:
+    """Return when iterations began, and the last one ended, by the operations of the body alone.
+
+    Operations of one iteration run in any order, and mostly all of them before those of the next one. The
+    earliest operations are tried in turn as the first one; operations that sometimes precede it belong to
+    its iteration. Where iterations overlap (TensorFlow runs up to ten at once), the most frequent
+    operation that trains separates them. ``begun`` says that the start was recorded.
+    """
+    most = _most_frequent(work, training)
+    recurring = _times_by_operation(work, training, len(most) - 1, len(most))
+    recurring = recurring[:: len(recurring) // COMPARED + 1]
+    firsts = _times_by_operation(work, body, len(most) - 1, len(most) + 1)
+    for first in sorted(firsts, key=lambda times: int(times[0]))[:COMPARED]:
+        begins, ends = first.copy(), first.copy()
+        for times in recurring:
+            group = _nearest(first, times)
+            inside = (group >= 0) & (group < len(first))
+            np.minimum.at(begins, group[inside], times[inside])
+            np.maximum.at(ends, group[inside], times[inside])
+        if np.all(ends[:-1] < begins[1:]):
+            whole = begun and all(times[-1] >= begins[-1] for times in recurring)
+            return np.append(begins, work.start_ps[body][-1] + 1) if whole else begins
+    return most
+
+
+def _nearest(first: Times, times: Times) -> NDArray[np.intp]:
+    """Return the iteration of each time, by the times of the first operation; some belong to none."""
+    group: NDArray[np.intp] = np.searchsorted(first, times, side="right") - 1
+    if np.any(np.diff(group) != 1):  # now before the first, now after it: the nearest
+        size = min(len(first), len(times))
+        far: dict[int, int] = {}  # the longest time from those of the first operation, shifted
+        for shift in (shift for shift in (-1, 0, 1) if abs(shift) < size):
+            later, earlier = first[max(0, shift) :], times[max(0, -shift) :]
+            both = min(len(later), len(earlier))
+            far[shift] = int(np.abs(earlier[:both] - later[:both]).max())
+        group = np.arange(len(times)) + min(far, key=lambda shift: far[shift])
+    return group
+
+
+def _times_by_operation(work: TrainingWork, rows: Rows, least: int, highest: int) -> list[Times]:
+    order = np.argsort(work.kind[rows], kind="stable")
+    counts = np.bincount(work.kind[rows])
+    by_operation = np.split(work.start_ps[rows][order], np.cumsum(counts[counts > 0])[:-1])
+    return [times for times in by_operation if least <= len(times) <= highest]
+
+
+def _calls(work: TrainingWork, calls: list[GraphCall], requests: Times) -> Iterator[Cycle]:
+    """Yield each function that trains outside of loops of its own: its calls, or the iterations of a loop in them.
 
     Where some of its graphs take gradients, the others are evaluation.
     """
@@ -242,12 +216,26 @@ def _calls(work: TrainingWork, calls: list[GraphCall], requests: NDArray[np.int6
     by_function: dict[tuple[str, bool], list[GraphCall]] = defaultdict(list)
     for call in calls:
         by_function[call.name, call.in_pipeline].append(call)
-    for every in by_function.values():
+    for (name, in_pipeline), every in by_function.items():
         group = _alike(every, taking) or _alike(every, training)
         rows = direct & np.isin(work.run, np.array([call.run for call in group], np.uint64))
         if not (rows & work.having(TRAINS)).any():  # it trains in loops, or not at all
             continue
-        cycle = _of_calls(work, rows, group, requests)
+        spans = pairs_of((call.start_ps, call.end_ps) for call in group)
+        looped = None if in_pipeline else _unnamed_loop(work, rows & work.having(TRAINS), len(group))
+        if in_pipeline:
+            cycle = Cycle.of(GRAPH, f"the loop over `{name}`", [spans], work, rows)
+        elif looped is not None:
+            cycle = Cycle.of(GRAPH, f"the loop inside `{name}`", [looped], work, rows)
+        else:
+            # Calls begin with Python's request for their batch, when nearly every call has one before it.
+            first = np.searchsorted(requests, np.append(np.iinfo(np.int64).min, spans[:-1, 1]))
+            last = np.searchsorted(requests, spans[:, 0])
+            first[:1] = np.maximum(last[:1] - 1, 0)  # of the many that may precede the first call
+            asked = last > first
+            if np.count_nonzero(asked) >= MOSTLY * len(spans):
+                spans[asked, 0] = requests[first[asked]]
+            cycle = replace(Cycle.of(CALL, f"the call of `{name}`", [spans], work, rows), call=name)
         known = any(call.run in taking for call in group)
         if len(cycle) and (known or cycle.takes_gradients(work.start_ps[gradient])):
             yield cycle
@@ -259,31 +247,12 @@ def _alike(group: list[GraphCall], runs: set[int]) -> list[GraphCall]:
     return [call for call in group if call.function in functions or call.run in runs]
 
 
-def _of_calls(work: TrainingWork, rows: Rows, group: list[GraphCall], requests: NDArray[np.int64]) -> Cycle:
-    """Return the rounds of a function's calls: the calls, or the iterations of a loop inside them."""
-    name = group[0].name
-    spans = pairs_of((call.start_ps, call.end_ps) for call in group)
-    if group[0].in_pipeline:
-        return cycle_of(GRAPH, f"the loop over `{name}`", [spans], work, rows)
-    looped = _unnamed_loop(work, rows & work.having(TRAINS), len(group))
-    if looped is not None:
-        return cycle_of(GRAPH, f"the loop inside `{name}`", [looped], work, rows)
-    # Calls begin with Python's request for their batch, when nearly every call has one before it.
-    first = np.searchsorted(requests, np.append(np.iinfo(np.int64).min, spans[:-1, 1]))
-    last = np.searchsorted(requests, spans[:, 0])
-    first[:1] = np.maximum(last[:1] - 1, 0)  # of the many that may precede the first call
-    asked = last > first
-    if np.count_nonzero(asked) >= MOSTLY * len(spans):
-        spans[asked, 0] = requests[first[asked]]
-    return replace(cycle_of(CALL, f"the call of `{name}`", [spans], work, rows), call=name)
-
-
 def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:
     """Return the iterations of a loop that repeats in a call what trains, if there is one.
 
     Names do not show it where its body is a function.
     """
-    often = most(work, rows)
+    often = len(_most_frequent(work, rows))
     if often <= calls:
         return None
     condition = work.having(TrainingRole.CONDITION) & np.isin(work.run, np.unique(work.run[rows]))
@@ -292,14 +261,12 @@ def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:
     for frame in frames:
         in_frame, spans = condition & work.having(TrainingRole.CONDITION, frame), [np.zeros((0, 2), np.int64)]
         for run in np.unique(work.run[in_frame]):
-            pairs = from_each_to_next(conditions(work, in_frame & (work.run == run)))
+            pairs = from_each_to_next(_most_frequent(work, in_frame & (work.run == run)))
             spans.append(pairs[holding(work.start_ps[rows], pairs)])
         loops.append(np.concatenate(spans))
     whole = [spans for spans in loops if len(spans) and often >= MOSTLY * len(spans)]
-    if whole:
-        return max(whole, key=len)
-    if calls >= ALONE or frames:
-        return None
+    if whole or calls >= ALONE or frames:
+        return max(whole, key=len, default=None)
     # From one round of training to the next, when all operations recur equally often.
-    edges = beginnings(work, rows, rows, begun=False)
+    edges = _beginnings(work, rows, rows, begun=False)
     return from_each_to_next(edges) if len(edges) else None

@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.step import Step, chain
 from tfdoctor.facts.steps.training_work import CALL, GRAPH, MOSTLY
-from tfdoctor.facts.steps.xla_steps import MODULE_RUNS, module_steps, queued_steps
+from tfdoctor.facts.steps.xla_steps import module_steps, queued_steps
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
@@ -39,14 +39,16 @@ def marked(trace: Trace, manifest: Manifest | None, *, any_name: bool = False) -
     own = [event for event in markers if "steps" in event.stats]
     if own:
         return chain(marked_step(event, max(1, int(event.stats["steps"]))) for event in own)
-    window = manifest.window if manifest else None
+    window, calls, first = manifest.window if manifest else None, 1, None
     if window is not None and window.calls:
-        calls = max(1, round(window.steps / window.calls))
-        return chain(_numbered([marked_step(event, calls) for event in markers], window.first_step))
-    calls = _calls_each(trace, markers) if any("batch_size" in event.stats for event in markers) else 1
+        calls, first = max(1, round(window.steps / window.calls)), window.first_step
+    elif any("batch_size" in event.stats for event in markers):
+        calls = _calls_each(trace, markers)
     steps = [marked_step(event, calls) for event in markers]
-    if any(later.number <= step.number for step, later in pairwise(steps)):
-        steps = _numbered(steps, steps[0].number)
+    if first is None and any(later.number <= step.number for step, later in pairwise(steps)):
+        first = steps[0].number  # Keras 2 restarts its numbers in each epoch
+    if first is not None:
+        steps = [replace(step, number=first + place * calls) for place, step in enumerate(steps)]
     return chain(steps)
 
 
@@ -59,12 +61,6 @@ def _markers(trace: Trace, name: re.Pattern[str]) -> Iterator[Event]:
 def marked_step(event: Event, calls: int) -> Step:
     """Return the call of so many training steps that a marker stands for."""
     return Step(int(event.stats["step_num"]), event.start_ps, event.end_ps, event.end_ps, calls)
-
-
-def _numbered(steps: list[Step], first: int) -> list[Step]:
-    """Number steps consecutively: Keras 2 restarts its numbers in each epoch."""
-    numbers = accumulate((step.calls for step in steps), initial=first)
-    return [replace(step, number=number) for step, number in zip(steps, numbers, strict=False)]
 
 
 def _calls_each(trace: Trace, markers: list[Event]) -> int:
@@ -125,7 +121,7 @@ def recorded_steps(
         return program, known_steps if known_steps and source is StepSource.NONE else _closed(source, steps, trace)
     if known_steps is None and device.kind == DeviceKind.TPU:
         program, steps = module_steps(device, xla_programs)
-        return program, _closed(MODULE_RUNS, steps, trace) if steps else None
+        return program, _closed(StepSource.XLA_RUNS, steps, trace) if steps else None
     return "", known_steps
 
 

@@ -1,4 +1,8 @@
-"""Operations that train, and the rounds in which they recur."""
+"""Operations that train, and the rounds in which they recur: the candidates for what a training step is.
+
+TensorFlow stops recording an operation that proves cheap after some dozen executions: a graph that has
+run for a while no longer shows conditions, counters and the updates of small weights.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +18,12 @@ from tfdoctor.trace import EventType, Trace
 from tfdoctor.trace.names import ASSIGN, FRAME, GRADIENT, UPDATE, XLA_RUN
 
 DEPTH = 8  # How many executors may nest on a thread: a loop's body may run functions
+MOSTLY = 0.9  # Share of the rounds that must look alike: a last batch or an evaluation in between is tolerated
+# Where steps that nobody marked are found: inside a graph, or from call to call.
+GRAPH, CALL = StepSource.GRAPH_PERIOD, StepSource.REPEATED_CALL
+Times = NDArray[np.int64]  # in ps
+Spans = NDArray[np.int64]  # (n, 2) starts and ends, in ps
+Rows = NDArray[np.bool_]  # (m,) which of the operations of a TrainingWork
 
 
 class TrainingRole(IntFlag):
@@ -39,7 +49,7 @@ class TrainingWork:
     """
 
     kind: NDArray[np.int32]  # (m,)
-    start_ps: NDArray[np.int64]  # (m,)
+    start_ps: Times  # (m,)
     run: NDArray[np.uint64]  # (m,) the execution's id, 0 unknown
     role: NDArray[np.int32]  # (number of kinds,)
     frame: tuple[str, ...]  # (number of kinds,)
@@ -47,24 +57,22 @@ class TrainingWork:
     @classmethod
     def gather(cls, trace: Trace, *, compiled: bool = False) -> Self:
         """Collect them from all threads; ``compiled`` takes programs of XLA for training."""
-        types = trace.host.types if trace.host else ()
-        labels = [_label(kind, compiled=compiled) for kind in types]
+        labels = [_label(kind, compiled=compiled) for kind in (trace.host.types if trace.host else ())]
         role = np.array([role for role, _ in labels], np.int32)
         kinds, starts, runs = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [np.zeros(0, np.uint64)]
-        for line in trace.host_lines:
-            if len(line):
-                indices = np.flatnonzero(role[line.kind])
-                begins, ends, ids = executors(line)
-                held = covering(begins, ends, line.start_ps[indices])  # -1 for none: the last
-                kinds.append(line.kind[indices])
-                starts.append(line.start_ps[indices])
-                runs.append(np.append(ids, np.uint64(0))[held])
+        for line in (line for line in trace.host_lines if len(line)):
+            indices = np.flatnonzero(role[line.kind])
+            begins, ends, ids = executors(line)
+            held = covering(begins, ends, line.start_ps[indices])  # -1 for none: the last
+            kinds.append(line.kind[indices])
+            starts.append(line.start_ps[indices])
+            runs.append(np.append(ids, np.uint64(0))[held])
         start = np.concatenate(starts)
         order = np.argsort(start, kind="stable")
         kind, run = np.concatenate(kinds)[order], np.concatenate(runs)[order]
         return cls(kind, start[order], run, role, tuple(frame for _, frame in labels))
 
-    def having(self, role: TrainingRole, frame: str | None = None) -> NDArray[np.bool_]:
+    def having(self, role: TrainingRole, frame: str | None = None) -> Rows:
         """Return (m,) whether an operation has one of these roles, in exactly this frame."""
         kinds = (self.role & role) != 0
         if frame is not None:
@@ -93,7 +101,7 @@ def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
     return int(role), frame
 
 
-def covering(starts: NDArray[np.int64], ends: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.intp]:
+def covering(starts: Times, ends: Times, times: Times) -> NDArray[np.intp]:
     """Return (n,) the last of the spans, sorted by start, that contains each time; -1 for none."""
     latest = np.searchsorted(starts, times, side="right") - 1
     covers = np.full(len(times), -1, np.intp)
@@ -102,13 +110,6 @@ def covering(starts: NDArray[np.int64], ends: NDArray[np.int64], times: NDArray[
         covers[holds] = latest[holds]
         latest -= 1
     return covers
-
-
-# Where steps that nobody marked are found: inside a graph, or from call to call.
-GRAPH, CALL = StepSource.GRAPH_PERIOD, StepSource.REPEATED_CALL
-Spans = NDArray[np.int64]  # (n, 2) starts and ends, in ps
-Rows = NDArray[np.bool_]  # (m,) which of the operations of a TrainingWork
-MOSTLY = 0.9  # Share of the rounds that must look alike: a last batch or an evaluation in between is tolerated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,11 +122,20 @@ class Cycle:
 
     source: StepSource  # GRAPH or CALL
     where: str  # "the loop `while` of `train_epoch`", for people
-    starts_ps: NDArray[np.int64]  # (n,)
-    ends_ps: NDArray[np.int64]  # (n,)
+    starts_ps: Times  # (n,)
+    ends_ps: Times  # (n,)
     updates: int
     activities: int
     call: str = ""  # the function that is called, for CALL
+
+    @classmethod
+    def of(cls, source: StepSource, where: str, spans: Iterable[Spans], work: TrainingWork, rows: Rows) -> Self:
+        """Return the rounds of these spans; ``rows`` are the operations of all rounds."""
+        rounds = np.concatenate([np.zeros((0, 2), np.int64), *spans])
+        starts, ends = rounds[np.argsort(rounds[:, 0], kind="stable")].T
+        kinds = np.unique(work.kind[rows])
+        updates = int(np.count_nonzero(work.role[kinds] & TrainingRole.UPDATE))
+        return cls(source, where, starts, ends, updates, len(kinds))
 
     def __len__(self) -> int:
         return len(self.starts_ps)
@@ -135,15 +145,14 @@ class Cycle:
         """The total time of the rounds, in ps."""
         return int((self.ends_ps - self.starts_ps).sum())
 
-    def takes_gradients(self, gradients: NDArray[np.int64]) -> bool:
+    def takes_gradients(self, gradients: Times) -> bool:
         """Whether gradients are computed in it, round by round."""
         held = holding(gradients, np.stack((self.starts_ps, self.ends_ps), axis=1))
         return len(self) > 0 and int(held.sum()) >= MOSTLY * len(self)
 
     def contains(self, other: "Cycle") -> bool:
         """Whether the other's rounds lie in this one's, between its first and its last whole round."""
-        size, others = (len(self), -self.total_ps), (len(other), -other.total_ps)
-        if not len(self) or size >= others:
+        if not len(self) or (len(self), -self.total_ps) >= (len(other), -other.total_ps):
             return False
         begun = other.starts_ps[(other.starts_ps >= self.starts_ps[0]) & (other.starts_ps < self.ends_ps[-1])]
         latest = np.searchsorted(self.starts_ps, begun, side="right") - 1
@@ -153,27 +162,15 @@ class Cycle:
     def keeps_step_with(self, other: "Cycle") -> bool:
         """Whether the rounds of the two alternate, as two halves of one step do."""
         few, many = sorted((self.starts_ps, other.starts_ps), key=len)
-        if len(many) - len(few) > 1:
-            return False
-        place = np.searchsorted(many, few)
-        return bool(np.all(np.diff(place) == 1))
+        return len(many) - len(few) <= 1 and bool(np.all(np.diff(np.searchsorted(many, few)) == 1))
 
 
-def from_each_to_next(edges: NDArray[np.int64]) -> Spans:
+def from_each_to_next(edges: Times) -> Spans:
     """Return (n - 1, 2) spans between (n,) edges."""
     return np.stack((edges[:-1], edges[1:]), axis=1)
 
 
-def holding(times: NDArray[np.int64], spans: Spans) -> NDArray[np.bool_]:
+def holding(times: Times, spans: Spans) -> NDArray[np.bool_]:
     """Return (n,) which spans hold one of some times, or of some positions, which are sorted."""
     begin, end = times.searchsorted(spans).T
     return np.asarray(end > begin, np.bool_)
-
-
-def cycle_of(source: StepSource, where: str, spans: Iterable[Spans], work: TrainingWork, rows: Rows) -> Cycle:
-    """Return the rounds of these spans; ``rows`` are the operations of all rounds."""
-    rounds = np.concatenate([np.zeros((0, 2), np.int64), *spans])
-    starts, ends = rounds[np.argsort(rounds[:, 0], kind="stable")].T
-    kinds = np.unique(work.kind[rows])
-    updates = int(np.count_nonzero(work.role[kinds] & TrainingRole.UPDATE))
-    return Cycle(source, where, starts, ends, updates, len(kinds))

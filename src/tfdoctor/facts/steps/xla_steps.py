@@ -2,6 +2,10 @@
 
 A program trains when its operations' names hold a backward pass and it changes weights. Of several such
 programs, or of one divided into gradients and update, the outermost regular cycle is the step.
+
+JAX, PyTorch/XLA, and TensorFlow on a TPU only queue their work: a call or a marker that does not wait for the work
+shows how fast the host is, not how long a step takes. So the device's own runs of the training program take
+precedence, and the host's calls and markers count only where the device keeps pace with them.
 """
 
 import re
@@ -49,15 +53,12 @@ class TimedProgram:
         return int(self.ends_ps[-1] - self.starts_ps[0])
 
 
-def of_modules(modules: Iterable[ProgramRuns], xla_programs: XlaPrograms) -> list[TimedProgram]:
+def of_modules(modules: Iterable[ProgramRuns], xla: XlaPrograms) -> list[TimedProgram]:
     """Return the programs that a TPU ran; whether one trains is known by its HLO, else by operations' names."""
-    return [
-        _timed(module.title, module.first_ps, module.last_ps, xla_programs, module.name, module.operations)
-        for module in modules
-    ]
+    return [_timed(one.title, one.first_ps, one.last_ps, xla, one.name, one.operations) for one in modules]
 
 
-def of_calls(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProgram]:
+def of_calls(lines: Iterable[Line], xla: XlaPrograms) -> list[TimedProgram]:
     """Return the functions that JAX called on the host; the HLO of the same name says whether one trains.
 
     Calls that lie in another call of the same function are left out.
@@ -69,11 +70,11 @@ def of_calls(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProg
                 starts = line.start_ps[line.kind == kind]
                 ends = starts + line.duration_ps[line.kind == kind]
                 outer = np.append(True, starts[1:] >= np.maximum.accumulate(ends)[:-1])
-                programs.append(_timed(called[1], starts[outer], ends[outer], xla_programs, f"jit_{called[1]}"))
+                programs.append(_timed(called[1], starts[outer], ends[outer], xla, f"jit_{called[1]}"))
     return programs
 
 
-def of_runs(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProgram]:
+def of_runs(lines: Iterable[Line], xla: XlaPrograms) -> list[TimedProgram]:
     """Return the programs that ran on the host's own threads.
 
     JAX's calls return before the work is done, so runs and not calls show the time of a step.
@@ -89,8 +90,7 @@ def of_runs(lines: Iterable[Line], xla_programs: XlaPrograms) -> list[TimedProgr
     programs = []
     for program, spans in runs.items():
         starts, ends = pairs_of(sorted(spans.values())).T
-        title = program.partition("(")[0].removeprefix("jit_")
-        programs.append(_timed(title, starts, ends, xla_programs, program))
+        programs.append(_timed(program.partition("(")[0].removeprefix("jit_"), starts, ends, xla, program))
     return programs
 
 
@@ -98,11 +98,11 @@ def _timed(
     name: str,
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
-    xla_programs: XlaPrograms,
+    xla: XlaPrograms,
     module: str,
     known: tuple[str, ...] = (),
 ) -> TimedProgram:
-    program = xla_programs.named(module)
+    program = xla.named(module)
     names = [*known, *(one.op_name for one in (program.instructions() if program else ()))]
     donates = program is not None and program.donates
     return TimedProgram(name, starts, ends, takes_gradients(names), changes_weights(name, names, donates=donates))
@@ -114,28 +114,6 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
     Raises:
         Unavailable: no program trains as far as the trace shows, or several do and none qualifies.
     """
-    main = _taking_gradients(programs, what)
-    # A program that regularly applies the gradients of the main one is around it.
-    outer = max(
-        (
-            one if one is not main and UPDATE.search(one.name) and _keeps_step(one, main) else main
-            for one in programs
-        ),
-        key=lambda program: (program.trains, program.total_ps),
-    )
-    chosen = main if main.trains and len(outer.starts_ps) == len(main.starts_ps) else outer
-    if not chosen.trains:
-        raise Unavailable(
-            f"{main.name} computes gradients ({counted(len(main.starts_ps), what)}), but the trace does not show "
-            "that it changes weights, so it is not known to train"
-        )
-    if len(chosen.starts_ps) < FEWEST:
-        raise Unavailable(f"{chosen.name} trains, but the trace shows only {counted(len(chosen.starts_ps), what)}")
-    return chosen.name, chain(steps_between(chosen.starts_ps, chosen.ends_ps))
-
-
-def _taking_gradients(programs: list[TimedProgram], what: str) -> TimedProgram:
-    """Return the longest program that takes gradients; any others must alternate with it."""
     if not programs:
         raise Unavailable("the trace shows no run of a compiled program")
     longest = max(programs, key=lambda program: program.total_ps)
@@ -152,7 +130,19 @@ def _taking_gradients(programs: list[TimedProgram], what: str) -> TimedProgram:
                 f"{main.name} and {other.name} both compute gradients without alternating, so the training steps "
                 "are ambiguous"
             )
-    return main
+    # A program that regularly applies the gradients of the main one is around it.
+    around = [one for one in programs if one is not main and UPDATE.search(one.name) and _keeps_step(one, main)]
+    candidates = [one if one in around else main for one in programs]
+    outer = max(candidates, key=lambda program: (program.trains, program.total_ps))
+    chosen = main if main.trains and len(outer.starts_ps) == len(main.starts_ps) else outer
+    if not chosen.trains:
+        raise Unavailable(
+            f"{main.name} computes gradients ({counted(len(main.starts_ps), what)}), but the trace does not show "
+            "that it changes weights, so it is not known to train"
+        )
+    if len(chosen.starts_ps) < FEWEST:
+        raise Unavailable(f"{chosen.name} trains, but the trace shows only {counted(len(chosen.starts_ps), what)}")
+    return chosen.name, chain(steps_between(chosen.starts_ps, chosen.ends_ps))
 
 
 def _keeps_step(outer: TimedProgram, inner: TimedProgram) -> bool:
@@ -164,10 +154,6 @@ def _keeps_step(outer: TimedProgram, inner: TimedProgram) -> bool:
     place = np.searchsorted(outer.starts_ps, inner.starts_ps, side="right") - 1
     counts = np.bincount(place[place >= 0], minlength=len(outer.starts_ps))[:-1]
     return bool(counts.min() >= 1 and counts.min() == counts.max())
-
-
-# How the steps were found: by the runs of a compiled program, or by the host's calls of it.
-MODULE_RUNS, COMPILED_CALLS = StepSource.XLA_RUNS, StepSource.XLA_CALLS
 
 
 def module_steps(device: Device, xla_programs: XlaPrograms) -> tuple[str, list[Step]]:
@@ -202,10 +188,10 @@ def queued_steps(
     ends = np.array([run.call_end_ps for run in steps], np.int64)
     inside = [int(np.count_nonzero((ends >= step.start_ps) & (ends <= step.call_end_ps))) for step in marked]
     if runs and (len(set(inside)) != 1 or sum(inside) != len(steps)):
-        return name, MODULE_RUNS, steps
+        return name, StepSource.XLA_RUNS, steps
     if not runs and _late(marked or steps, device):
-        return name, MODULE_RUNS, _kernel_runs(device, f"jit_{name}", len(steps)) or _unknown()
-    return ("", StepSource.NONE, marked) if marked else (name, COMPILED_CALLS, steps)
+        return name, StepSource.XLA_RUNS, _kernel_runs(device, f"jit_{name}", len(steps)) or _unknown()
+    return ("", StepSource.NONE, marked) if marked else (name, StepSource.XLA_CALLS, steps)
 
 
 def _late(steps: list[Step], device: Device) -> bool:

@@ -16,11 +16,11 @@ from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.timeline.device_work import Work, compiled_work, work_by_stage
 from tfdoctor.facts.timeline.host_events import executions_of, leaves, operation_label, select
-from tfdoctor.facts.timeline.trainer import is_named, trainer_waits
+from tfdoctor.facts.timeline.trainer import is_captured, is_named, trainer_waits
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
-from tfdoctor.trace.names import ASSIGN, CAPTURED_FUNCTION, COLLECTIVE_OPERATION, GRADIENT, INPUT_THREAD, UPDATE
+from tfdoctor.trace.names import ASSIGN, COLLECTIVE_OPERATION, GRADIENT, INPUT_THREAD, UPDATE
 
 
 def host_operations(trace: Trace, foreign: set[int], training: set[int]) -> Work:
@@ -50,9 +50,9 @@ def training_executions(trace: Trace, captured: set[int]) -> set[int]:
     if not captured or trace.host is None:
         return set()
     names = [kind.name for kind in trace.host.types]
-    endings = [name.rpartition(":")[2] for name in names]
-    gradients = np.array([bool(GRADIENT.search(name)) for name in names], dtype=bool)
-    changes = np.array([bool(UPDATE.fullmatch(e) or ASSIGN.fullmatch(e)) for e in endings], bool)
+    gradients = np.array([bool(GRADIENT.search(name)) for name in names], bool)
+    endings = (name.rpartition(":")[2] for name in names)
+    changes = np.array([bool(UPDATE.fullmatch(one) or ASSIGN.fullmatch(one)) for one in endings], bool)
     executions = [
         {int(run) for line in trace.host.lines for run in np.unique(executions_of(line, wanted))}
         for wanted in (gradients, changes)
@@ -65,14 +65,8 @@ def captured_executions(trace: Trace) -> set[int]:
     started: set[int] = set()
     for line in trace.host_lines:
         events, runs = line.stats.ids("id")
-        captured = is_named(line, is_captured)
-        started |= set(runs[captured[events]].tolist())
+        started.update(runs[is_named(line, is_captured)[events]].tolist())
     return started
-
-
-def is_captured(name: str) -> bool:
-    """Say whether tf.data runs a function in the events of a name."""
-    return name.startswith(CAPTURED_FUNCTION)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,11 +97,13 @@ class Activity:
         computing = host_operations(trace, captured - training, training)
         if device.kind == DeviceKind.CPU:
             # In a CPU's collectives it mostly waits for other hosts.
-            collective = [bool(COLLECTIVE_OPERATION.fullmatch(kind)) for _, kind, _ in computing.labels]
-            waits = np.array(collective, bool)[computing.label]
-            stages = {Stage.DEVICE: computing}
-            if any(collective):
-                stages = {Stage.DEVICE: computing.only(~waits), Stage.COLLECTIVE: computing.only(waits)}
+            collective = np.array(
+                [bool(COLLECTIVE_OPERATION.fullmatch(kind)) for _, kind, _ in computing.labels], bool
+            )
+            waits = collective[computing.label]
+            stages = {Stage.DEVICE: computing.only(~waits)}
+            if collective.any():
+                stages[Stage.COLLECTIVE] = computing.only(waits)
             return cls(wait, stages, Intervals(), within_data=bool(training))
         stages = work_by_stage(device, xla_programs, xla_operations) if device.busiest else {}
         return cls(wait, stages, computing.spans(), str(device.missing or ""), bool(training))

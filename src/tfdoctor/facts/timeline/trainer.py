@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.trace import Intervals, Line
 from tfdoctor.trace.names import (
+    CAPTURED_FUNCTION,
     EAGER_NEXT,
     EXECUTOR,
     FUNCTION_RUNS,
@@ -105,3 +106,8 @@ def spans_of(line: Line, mask: NDArray[np.bool_]) -> Intervals:
         return NEVER
     starts = line.start_ps[mask]
     return Intervals.merged(starts, starts + line.duration_ps[mask])
+
+
+def is_captured(name: str) -> bool:
+    """Say whether tf.data runs a function in the events of a name."""
+    return name.startswith(CAPTURED_FUNCTION)

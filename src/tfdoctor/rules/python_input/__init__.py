@@ -1,8 +1,8 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import GENERATOR
-from tfdoctor.facts.step_time.loop_body import LoopBody, PythonOverhead
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
 from tfdoctor.rules.python_input.making import MOST_LINES, OTHERS, Making
 from tfdoctor.rules.python_input.tensorflow_calls import in_place

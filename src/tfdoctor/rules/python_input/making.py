@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.input.conversions import Conversions
-from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_time import LoopBody
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Cell, Location, Stage, Table
 

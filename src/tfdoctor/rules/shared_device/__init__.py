@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.scale.replicas import Replicas
-from tfdoctor.facts.step_time.loop_body import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.shared_device.copied_work import CopiedWork
 
 __doc__, CODE = page(__file__)

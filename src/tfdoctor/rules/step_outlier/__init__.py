@@ -1,7 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
 from tfdoctor.facts.step_time.host_lines import LongStepLines
-from tfdoctor.facts.step_time.retracing import CompileTime
+from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
 from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
