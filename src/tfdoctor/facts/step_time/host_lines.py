@@ -12,7 +12,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.python_work import EagerWork
-from tfdoctor.facts.step_time.sampled_steps import SampledSteps, SampleRow, SampleTable
+from tfdoctor.facts.step_time.sampled_steps import SampleRow, SampleTable
 from tfdoctor.facts.step_time.timed_line import (
     WITHIN,
     LineWork,
@@ -154,12 +154,7 @@ class SlowCalls:
 
     @classmethod
     def measure(
-        cls,
-        recording: Recording,
-        table: SampleTable,
-        sampled: SampledSteps,
-        breakdown: Breakdown,
-        eager: EagerWork | None,
+        cls, recording: Recording, table: SampleTable, breakdown: Breakdown, eager: EagerWork | None
     ) -> Self:
         """Count the samples of the steady steps; of a step that itself runs eagerly, no calls of models."""
         rows, locate = [row for row in table.steady_rows if len(row.step)], Places.of(recording)
@@ -179,7 +174,7 @@ class SlowCalls:
                     counts.update(Stage(part) for part in row.part if part != UNKNOWN)
             parts = {part: seen * each_ms for part, seen in counts.items()}
             lines.append(TimedLine.slow(at, kind, counts.total(), steps, parts))
-        return cls(tuple(sorted(lines, key=lambda line: -line.ms)), len(sampled.steps.steady_steps))
+        return cls(tuple(sorted(lines, key=lambda line: -line.ms)), table.steady_steps)
 
     @property
     def ms(self) -> float:

@@ -11,8 +11,8 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.steps.long_steps import COMPILING, compilations
 from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.step import COMPILING, compilations
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers

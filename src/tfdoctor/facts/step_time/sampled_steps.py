@@ -15,8 +15,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, WORKING, working
 from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, work_of
 from tfdoctor.facts.steps.known_steps import marked_step
-from tfdoctor.facts.steps.long_steps import compilations
-from tfdoctor.facts.steps.step import chain
+from tfdoctor.facts.steps.step import chain, compilations
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
@@ -107,6 +106,7 @@ class SampleTable:
     """All samples of the trainer's thread that lie in a traced step, also one that is traced for samples alone."""
 
     rows: tuple[SampleRow, ...]
+    steady_steps: int
 
     @classmethod
     def measure(cls, trace: Trace, sampled: SampledSteps, framework: Framework) -> Self:
@@ -137,7 +137,7 @@ class SampleTable:
             part = np.where(after, str(Stage.BETWEEN), str(Stage.HOST))
             part = np.select([spans.holds(times) for spans in others.values()], [str(one) for one in others], part)
             rows.append(SampleRow(place, at, steady[at], after, part, (first < times) & (times < last)))
-        return cls(tuple(rows))
+        return cls(tuple(rows), sum(steps.steady))
 
     @property
     def steady_rows(self) -> tuple[SampleRow, ...]:

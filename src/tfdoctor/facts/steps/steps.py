@@ -22,9 +22,8 @@ from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.graph_cycles import graph_calls
 from tfdoctor.facts.steps.known_steps import recorded_steps, searched_steps
-from tfdoctor.facts.steps.long_steps import compilations, exceptions, input_bursts, input_stalls
 from tfdoctor.facts.steps.search import FEWEST
-from tfdoctor.facts.steps.step import PS_PER_MS, Step
+from tfdoctor.facts.steps.step import PS_PER_MS, Step, compilations, exceptions, input_bursts, input_stalls
 from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
@@ -94,9 +93,9 @@ class Steps:
         """Return these steps with those that input stalls again and again, which count as steady."""
         long = tuple(not steady for steady in self.steady)
         stalled = input_stalls(self.steps, long, waits, self.median_ms, pass_steps, untraced, apart_ms)
-        if not any(stalled):
+        if not stalled:
             bursts = input_bursts(self.steps, self.steady, waits, untraced)
-            return replace(self, stalled=bursts, in_bursts=True) if any(bursts) else self
+            return replace(self, stalled=bursts, in_bursts=True) if bursts else self
         steady = tuple(a or b for a, b in zip(self.steady, stalled, strict=True))
         return replace(self, steady=steady, stalled=stalled)
 
@@ -159,15 +158,6 @@ class Steps:
             return self.median_ms
         calls = sum(step.calls for step in self.steady_steps)
         return sum(step.total_ms * step.calls for step in self.steady_steps) / calls
-
-    @property
-    def median_call_ms(self) -> float:
-        """The median time inside the training call, per step: without what happens between two calls.
-
-        Recordings made before 2026-11-21 say only this of the steps outside their window.
-        """
-        times = [(step.call_end_ps - step.start_ps) / PS_PER_MS / step.calls for step in self.steps]
-        return float(np.median(times))
 
     def percentile_ms(self, percent: float) -> float:
         """Return a percentile of the steps' times."""

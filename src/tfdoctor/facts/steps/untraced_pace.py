@@ -5,19 +5,27 @@ from math import ceil
 from statistics import median
 from typing import Self
 
+import numpy as np
+
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.passes import batches_of, line_of
 from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.steps.long_steps import OCCASIONS
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.step import OCCASIONS
+from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import UntracedSteps
+from tfdoctor.recording.agent import MOST_TOLD, UntracedSteps
 from tfdoctor.terms.kinds import StepSource
 
 DISTORTED = 1.5  # Slowdown by tracing beyond which a third of the step or more is the profiler's own cost
 # Slowdown beyond which most of the step is the profiler's own cost. No saving is predicted then: a Keras fit of
 # 1.03 ms that took 2.26 ms while traced was predicted to take 0.37 ms with several steps a call, and took 0.88 ms.
 MOSTLY_TRACING = 2.0
+# Share of the time of all timed steps from which slow steps are what the run pays for, not the typical step.
+MOST = 0.5
+# Loops whose call begins before it takes a batch: its wait for the batch is in its own step, and the end of an
+# epoch (a validation, a new iterator) in the step before.
+CALLS_THAT_FETCH = (StepSource.KERAS_FIT,)
+RECURRING = 2 / 3  # Least share of the passes whose first step is long: other programs delay any step now and then
 FASTEST = 0.25  # Share of the traced steps that tells slow and fast steps mixed from steps that tracing slows
 
 
@@ -31,11 +39,13 @@ def slowdown(recording: Recording, steps: Steps) -> float:
     untraced = recording.manifest.steps.untraced if recording.manifest else None
     if untraced is None or untraced.median_ms is None or steps.in_bursts:
         return 1.0
-    inside = steps.median_ms if untraced.of == "steps" else steps.median_call_ms
-    traced = untraced.traced_ms or inside  # of calls that contain several steps
+    whole, usual_ms = untraced.of == "steps", steps.median_ms
+    if not whole:  # recordings made before 2026-11-21 know only the time inside the training call
+        times = [(step.call_end_ps - step.start_ps) / PS_PER_MS / step.calls for step in steps.steps]
+        usual_ms = float(np.median(times))
+    traced = untraced.traced_ms or usual_ms  # of calls that contain several steps
     slower = traced / untraced.median_ms
-    fast = traced * steps.percentile_ms(100 * FASTEST) / (steps.median_ms or 1.0)
-    mixed = untraced.of == "steps" and fast <= untraced.median_ms
+    mixed = whole and traced * steps.percentile_ms(100 * FASTEST) / (usual_ms or 1.0) <= untraced.median_ms
     return 1.0 if mixed and slower > DISTORTED else slower
 
 
@@ -79,11 +89,6 @@ class UntracedPace:
         return max(0.0, beyond / self.untraced.count)
 
 
-# Share of the time of all timed steps from which slow steps are what the run pays for, not the typical step.
-MOST = 0.5
-KNOWN = 40  # Long untraced steps that a recording has at most (see UntracedSteps)
-
-
 @dataclass(frozen=True, slots=True)
 class SlowSteps:
     """The traced steps that are outliers, and the untraced ones of twice the median or more; times in ms.
@@ -110,7 +115,7 @@ class SlowSteps:
             ms=sum(ms for ms, _ in slow) + sum(ms for _, ms in long),
             timed=steps.count + (untraced.count if untraced and total_ms else 0),
             timed_ms=sum(ms for ms, _ in times) + total_ms,
-            at_least=len(long) >= KNOWN,
+            at_least=len(long) >= MOST_TOLD,
         )
 
     @property
@@ -122,12 +127,6 @@ class SlowSteps:
     def mean_ms(self) -> float:
         """The mean of all timed steps, in ms."""
         return self.timed_ms / self.timed
-
-
-# Loops whose call begins before it takes a batch: its wait for the batch is in its own step, and the end of an
-# epoch (a validation, a new iterator) in the step before.
-CALLS_THAT_FETCH = frozenset((StepSource.KERAS_FIT,))
-RECURRING = 2 / 3  # Least share of the passes whose first step is long: other programs delay any step now and then
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +161,9 @@ class PassStarts:
             )
         pass_steps = ceil(passes)
         firsts = [time for number, time in untraced.long if number and number % pass_steps == 0]
-        usual, whole = untraced.median_ms, untraced.total_ms
-        begun = (seen.seen - 1) // pass_steps
+        usual, whole, begun = untraced.median_ms, untraced.total_ms, (seen.seen - 1) // pass_steps
         if not usual or not whole or len(firsts) < max(OCCASIONS, RECURRING * begun):
             raise Unavailable("the first step of a pass does not take long again and again")
-        beyond = len(firsts) * (median(firsts) - usual)
-        long, share = median(firsts), min(1.0, beyond / whole)
-        return cls(len(firsts), pass_steps, long, usual, share, beyond / untraced.count)
+        long = median(firsts)
+        beyond = len(firsts) * (long - usual)
+        return cls(len(firsts), pass_steps, long, usual, min(1.0, beyond / whole), beyond / untraced.count)

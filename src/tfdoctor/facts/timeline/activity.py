@@ -81,17 +81,12 @@ class Activity:
 
     @classmethod
     def measure(
-        cls,
-        trace: Trace,
-        device: Device,
-        framework: Framework,
-        xla_programs: XlaPrograms,
-        xla_operations: XlaOperations,
+        cls, trace: Trace, device: Device, framework: Framework, programs: XlaPrograms, operations: XlaOperations
     ) -> Self:
         """Sort all events of the host and of the busiest device."""
         wait = trainer_waits(trace.host_lines)
         if framework.foreign and device.kind == DeviceKind.CPU:
-            return cls(wait, {Stage.DEVICE: compiled_work(trace, xla_programs)}, Intervals())
+            return cls(wait, {Stage.DEVICE: compiled_work(trace, programs)}, Intervals())
         captured = captured_executions(trace)
         training = training_executions(trace, captured)
         computing = host_operations(trace, captured - training, training)
@@ -105,7 +100,7 @@ class Activity:
             if collective.any():
                 stages[Stage.COLLECTIVE] = computing.only(waits)
             return cls(wait, stages, Intervals(), within_data=bool(training))
-        stages = work_by_stage(device, xla_programs, xla_operations) if device.busiest else {}
+        stages = work_by_stage(device, programs, operations) if device.busiest else {}
         return cls(wait, stages, computing.spans(), str(device.missing or ""), bool(training))
 
     def of(self, stage: Stage) -> Intervals:

@@ -1,10 +1,11 @@
-"""The events of a GPU or TPU by stage."""
+"""The work of a device, as columns: the events of a GPU or TPU by stage, and of XLA's programs on the CPU."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import cycle, repeat
 from typing import Self
 
 import numpy as np
@@ -19,9 +20,14 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Event, EventType, Intervals, Trace
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
-from tfdoctor.trace.hlo_matmul import HloMatmul
 from tfdoctor.trace.names import COLLECTIVE, COPY, TPU_COLLECTIVES, TPU_INFEEDS, TPU_TRANSFERS
 from tfdoctor.trace.stats import Value  # noqa: TC001 - beside its siblings
+
+STATS = ("tf_op", "annotation", "level 0")  # Where an event names its operation, by TensorFlow's version
+# TensorFlow's name for a convolution of each channel alone; facts use it for JAX's too.
+DEPTHWISE = "DepthwiseConv2dNative"
+# Characters of instructions' names that XLA replaces by "_" in kernels' names.
+SANITIZED = re.compile(r"[^A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,21 +71,17 @@ def tabulate(rows: list[tuple[tuple[str, str, str], EventType, int, int]]) -> Wo
     for label, kind, _, _ in rows:
         types.setdefault(label, kind)
     at = {label: place for place, label in enumerate(types)}
-    return Work(
-        tuple(types),
-        np.array([at[row[0]] for row in rows], np.int32),
-        np.array([row[2] for row in rows], np.int64),
-        np.array([row[3] for row in rows], np.int64),
-        tuple(types.values()),
-    )
-
-
-# TensorFlow's name for a convolution of each channel alone; facts use it for JAX's too.
-DEPTHWISE = "DepthwiseConv2dNative"
+    columns = np.array([(at[label], start, end) for label, _, start, end in rows], np.int64).reshape(-1, 3).T
+    places, starts_ps, ends_ps = map(np.ascontiguousarray, columns)
+    return Work(tuple(types), places.astype(np.int32), starts_ps, ends_ps, tuple(types.values()))
 
 
 def compiled_work(trace: Trace, xla_programs: XlaPrograms) -> Work:
-    """Return every operation that ran on the host's threads, without those that contain others."""
+    """Return every operation of JAX's programs that ran on the host's threads, without those that contain others.
+
+    Each event has the name of an HLO instruction and of its program (jaxlib 0.4 to 0.10); what the instruction
+    computes is in the program. TensorFlow's compiled functions are recorded only in part.
+    """
 
     @cache
     def instructions(program: str) -> dict[str, tuple[HloProgram, Instruction]]:
@@ -104,87 +106,62 @@ def _kind(name: str, program: HloProgram | None, instruction: Instruction | None
     if program is None or instruction is None:
         return EventType(name)
     matmuls = [inner for inner in program.inside(instruction) if inner.matmul]
-    flops = sum(flops_of(inner.matmul) for inner in matmuls if inner.matmul)
     # Of a fusion it is the name of its first matmul.
     title = next((inner.op_name for inner in matmuls if inner.op_name), instruction.op_name)
     stats: dict[str, Value] = {"tf_op": title}
-    if matmuls:
+    if matmuls:  # two FLOPs for each multiplication
+        flops = sum(2 * m.batch * m.m * m.n * m.k * m.window for inner in matmuls if (m := inner.matmul))
         stats |= {"hlo_category": "convolution fusion", "flops": flops}
     if matmuls and all(inner.matmul and inner.matmul.depthwise for inner in matmuls):
         return EventType(name, DEPTHWISE, stats)
     return EventType(name, title.rpartition("/")[2] or instruction.opcode, stats)
 
 
-def flops_of(matmul: HloMatmul) -> int:
-    """Return the FLOPs of a matmul: two for each multiplication."""
-    return 2 * matmul.batch * matmul.m * matmul.n * matmul.k * matmul.window
+def kernel_operations(
+    kernels: Iterable[Event], programs: XlaPrograms, operations: XlaOperations
+) -> list[Operation | None]:
+    """Return which operation of XLA's programs each kernel of a GPU computes; None where that is unknown.
+
+    A kernel names its program and, outside of CUDA graphs, its instruction (stats ``program_id`` and ``hlo_op``).
+    In a CUDA graph ``hlo_op`` names the graph, ``command_buffer_1``. There, a kernel that XLA generated has the
+    name of its fusion ("loop_fusion_7" of "loop_fusion.7"; equal fusions share the kernel of the first), and
+    kernels of cuBLAS and cuDNN follow the order of the program's calls, which is relied on only where each call
+    ran one kernel, and the same one every time. Seen with JAX 0.11 on an H100.
+    """
+    known = operations.operations
+    by_kernel = {(program, SANITIZED.sub("_", name)): operation for (program, name), operation in known.items()}
+    found: list[Operation | None] = []
+    unnamed: dict[str, list[tuple[int, int, str]]] = defaultdict(list)  # kernels of libraries, by program
+    for place, event in enumerate(kernels):
+        module, instruction = str(event.stats.get("program_id", "")), str(event.stats.get("hlo_op", ""))
+        found.append(known.get((module, instruction)) or by_kernel.get((module, event.name)))
+        if not found[-1] and module and known and not COPY.match(event.name):
+            unnamed[module].append((event.start_ps, place, event.name))
+    for title, program in programs.programs.items():
+        fingerprint = PROGRAM.search(title)
+        of_library = sorted(unnamed.get(fingerprint[1], ())) if fingerprint else []
+        calls, names = _library_calls(program), [name for _, _, name in of_library]
+        if fingerprint and calls and names == names[: len(calls)] * (len(names) // len(calls)):
+            for (_, place, _), call in zip(of_library, cycle(calls), strict=False):
+                found[place] = known[fingerprint[1], call]
+    return found
 
 
-# Characters of instructions' names that XLA replaces by "_" in kernels' names.
-SANITIZED = re.compile(r"[^A-Za-z0-9_]")
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledKernels:
-    """Finds the operation of a kernel: by its program and instruction, by its name, or by its place in time."""
-
-    operations: Mapping[tuple[str, str], Operation] = field(default_factory=dict)
-    by_kernel: Mapping[tuple[str, str], Operation] = field(default_factory=dict)
-    by_start: Mapping[tuple[str, int], Operation] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, events: Iterable[Event], programs: XlaPrograms, operations: XlaOperations) -> Self:
-        """Match the kernels of one GPU with the programs."""
-        known = operations.operations
-        if not known:
-            return cls()
-        by_kernel = {(program, SANITIZED.sub("_", name)): operation for (program, name), operation in known.items()}
-        matched = cls(known, by_kernel)
-        unnamed: dict[str, list[Event]] = defaultdict(list)  # kernels of libraries, by program
-        for event in events:
-            if "program_id" in event.stats and not COPY.match(event.name) and not matched.find(event):
-                unnamed[str(event.stats["program_id"])].append(event)
-        placed: dict[tuple[str, int], Operation] = {}
-        for module, program in programs.programs.items():
-            fingerprint = PROGRAM.search(module)
-            if fingerprint and (kernels := unnamed.get(fingerprint[1])):
-                kernels.sort(key=lambda event: event.start_ps)
-                order = _in_order([event.name for event in kernels], program)
-                names = [(fingerprint[1], name) for name in order]
-                placed |= {(one[0], event.start_ps): known[one] for one, event in zip(names, kernels, strict=False)}
-        return cls(known, by_kernel, placed)
-
-    def find(self, event: Event) -> Operation | None:
-        """Return the operation that a kernel computes; None where that is unknown."""
-        program, instruction = str(event.stats.get("program_id", "")), str(event.stats.get("hlo_op", ""))
-        return (
-            self.operations.get((program, instruction))
-            or self.by_kernel.get((program, event.name))
-            or self.by_start.get((program, event.start_ps))
-        )
-
-
-def _in_order(kernels: list[str], program: HloProgram) -> list[str]:
-    """Return the library call that each of a program's library kernels ran; [] where the order is not certain."""
-    entry = program.computations.get(program.entry, ())
-    of_library = {instruction.name for instruction in entry if instruction.matmul and instruction.target}
-    calls = [name for name in program.schedule.get(program.entry, ()) if name in of_library]
-    times = len(kernels) // len(calls) if calls else 0
-    return calls * times if kernels == kernels[: len(calls)] * times else []
-
-
-STATS = ("tf_op", "annotation", "level 0")  # Where an event names its operation, by TensorFlow's version
+def _library_calls(program: HloProgram) -> list[str]:
+    """Return the calls of libraries' matmuls, in their order."""
+    instructions = program.computations.get(program.entry, ())
+    of_library = {instruction.name for instruction in instructions if instruction.matmul and instruction.target}
+    return [name for name in program.schedule.get(program.entry, ()) if name in of_library]
 
 
 def work_by_stage(device: Device, xla_programs: XlaPrograms, xla_operations: XlaOperations) -> dict[Stage, Work]:
     """Sort the events of the busiest GPU or TPU by stage."""
-    stages: dict[Stage, list[tuple[tuple[str, str, str], EventType, int, int]]] = {}
+    stages: dict[Stage, list[tuple[tuple[str, str, str], EventType, int, int]]] = defaultdict(list)
     lines = work_lines(device.busiest) if device.busiest else ()
-    kernels = CompiledKernels()
+    kernels: Iterable[Operation | None] = repeat(None)
     if device.kind == DeviceKind.GPU:
-        events = (event for line in lines for event in line.events())
-        kernels = CompiledKernels.of(events, xla_programs, xla_operations)
-    for event in (event for line in lines for event in line.events()):
+        kernels = kernel_operations((one for line in lines for one in line.events()), xla_programs, xla_operations)
+    for event, operation in zip((one for line in lines for one in line.events()), kernels, strict=False):
         kind = event.type
         if kind.stats.get("hlo_category") in CONTAINERS:
             continue
@@ -194,10 +171,10 @@ def work_by_stage(device: Device, xla_programs: XlaPrograms, xla_operations: Xla
         does = does.split("#")[0]
         if xla_programs.is_depthwise(str(kind.stats.get("program_id")), kind.display_name):
             does = DEPTHWISE
-        if operation := kernels.find(event):
+        if operation:
             name, does = operation.name, operation.type
         row = ((name, does, kind.name), kind, event.start_ps, event.end_ps)
-        stages.setdefault(_stage(device.kind, kind), []).append(row)
+        stages[_stage(device.kind, kind)].append(row)
     return {stage: tabulate(rows) for stage, rows in stages.items()}
 
 

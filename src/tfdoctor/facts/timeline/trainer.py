@@ -22,23 +22,22 @@ from tfdoctor.trace.names import (
 )
 
 NEVER = Intervals()
-
 # One millisecond: giving up a tensor takes microseconds, and an iterator as long as its threads are at work.
 RELEASE_PS = 1_000_000_000
 
 
 def trainers(lines: Iterable[Line]) -> list[Line]:
     """Return the Python threads that start the training's functions; [] when none does in the trace."""
-    training = []
-    for line in (line for line in lines if not line.name.startswith(INPUT_THREAD)):
-        names = {line.types[kind].name for kind in present(line)}
-        if (
-            names & {*FUNCTION_RUNS, *TRAINING_CALLS}
-            or any(map(JITTED.fullmatch, names))
-            or len(line.stats.having("_r"))
-        ):
-            training.append(line)
-    return training
+    return [
+        line
+        for line in lines
+        if not line.name.startswith(INPUT_THREAD)
+        and (is_named(line, _is_training_call).any() or len(line.stats.having("_r")))
+    ]
+
+
+def _is_training_call(name: str) -> bool:
+    return name in FUNCTION_RUNS or name in TRAINING_CALLS or JITTED.fullmatch(name) is not None
 
 
 def trainer_waits(lines: Iterable[Line]) -> Intervals:
