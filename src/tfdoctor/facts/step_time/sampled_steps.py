@@ -19,7 +19,7 @@ from tfdoctor.facts.steps.step import chain, compilations
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import FedCall, ProgramRecord, PythonRecord, SeenPlace
+from tfdoctor.recording.program import FedCall, PythonRecord, SeenPlace
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Trace
 from tfdoctor.trace.intervals import pairs_of
@@ -27,6 +27,7 @@ from tfdoctor.trace.lines import LIMIT_PS
 from tfdoctor.trace.names import SAMPLED
 
 PS_PER_NS, PS_PER_US = 1_000, 1_000_000
+MODELS = {SlowCall.PREDICT, SlowCall.MODEL}  # Calls of a model
 READ = "ReadVariableOp"  # TensorFlow's operation that reads a variable, such as the weights of a layer
 
 
@@ -172,7 +173,10 @@ class StackSamples:
             cure = "" if recording.run else framework.with_tfdoctor
             raise Unavailable(f"the stack of Python between two steps was not sampled{cure}")
         locate, fed = Places.of(recording), record.fed or FedCall()
-        makers = (one for one in record.places if one.makes and one.at != fed.at and _runs_model(one, fed, program))
+        makers = (one for one in record.places if one.makes and one.at != fed.at)
+        graphs = [one for one in (program.graphs if program else ()) if not one.outer and one.kind != "dataset"]
+        others = (operation for one in graphs if one.name != fed.function for operation in one.operations)
+        reads = any(operation.type == READ for operation in others)  # variables, in another function
         return cls(
             tuple(
                 TimedLine(locate(one.at), one.seen, 0.0, one.callback, {one.calls: one.seen}, makes=one.makes)
@@ -182,7 +186,12 @@ class StackSamples:
             locate(fed.at),
             tuple(argument.shape for argument in fed.arguments if argument.new_object),
             fed.function,
-            frozenset(at for one in makers if (at := locate(one.at))),
+            frozenset(
+                at
+                for one in makers
+                if (reads if work_of(one) is LineWork.ENTERING else slow_call(one.calls) in MODELS)
+                and (at := locate(one.at))
+            ),
         )
 
     @property
@@ -202,12 +211,3 @@ class StackSamples:
     def share(self, places: Iterable[TimedLine]) -> float:
         """Return the share of the stack samples at these places, 0 to 1."""
         return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0
-
-
-def _runs_model(line: SeenPlace, fed: FedCall, program: ProgramRecord | None) -> bool:
-    """Say whether a line calls a model, or a compiled function other than the training's that reads variables."""
-    if work_of(line) is not LineWork.ENTERING:
-        return slow_call(line.calls) in {SlowCall.PREDICT, SlowCall.MODEL}
-    graphs = program.graphs if program else ()
-    others = (one for one in graphs if not (one.outer or one.kind == "dataset" or one.name == fed.function))
-    return any(operation.type == READ for graph in others for operation in graph.operations)

@@ -10,23 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.steps.training_work import (
-    CALL,
-    GRAPH,
-    MOSTLY,
-    TRAINS,
-    WORKS,
-    Cycle,
-    Rows,
-    Spans,
-    Times,
-    TrainingRole,
-    TrainingWork,
-    covering,
-    from_each_to_next,
-    holding,
-)
+from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Rows, Times, TrainingWork, between, covering, holding
 from tfdoctor.facts.timeline.trainer import is_captured, is_named
+from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EAGER_NEXT, FUNCTION_RUN, FUNCTION_RUNS, GRADIENT, PIPELINE_CALL
@@ -89,8 +75,8 @@ def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
     loop are not certain, the loops inside it are left out.
     """
     calls, cycles, uncertain = graph_calls(trace), list[Cycle](), list[str]()
-    gradients = work.start_ps[work.having(TrainingRole.GRADIENT)]
-    frames = {work.frame[int(kind)] for kind in np.flatnonzero((work.role & TRAINS) != 0)} - {""}
+    gradients = work.start_ps[work.having(Role.GRADIENT)]
+    frames = {work.frame[int(kind)] for kind in np.flatnonzero((work.role & Role.TRAINS) != 0)} - {""}
     for frame in sorted(frames):  # an outer one's name comes before those inside it
         if GRADIENT.search(frame) or any(frame.startswith(f"{outer}/") for outer in uncertain):
             continue
@@ -104,7 +90,7 @@ def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
     if cycles:
         return cycles
     cut_off = []  # stand-ins for calls that began before the trace, from their first operation to their last
-    for run in _runs(work, work.having(TRAINS)) - {call.run for call in calls}:
+    for run in _runs(work, work.having(Role.TRAINS)) - {call.run for call in calls}:
         times = work.start_ps[work.run == np.uint64(run)]
         cut_off.append(GraphCall("a graph", "", run, int(times[0]), int(times[-1])))
     return list(_calls(work, cut_off, np.zeros(0, np.int64)))
@@ -116,7 +102,7 @@ def _runs(work: TrainingWork, rows: Rows) -> set[int]:
 
 def _loops(work: TrainingWork, frame: str, names: dict[int, str]) -> Iterator[Cycle]:
     """Yield the loop of this name in each function that has one; without a round if it is uncertain."""
-    body, condition = work.having(WORKS, frame), work.having(TrainingRole.CONDITION, frame)
+    body, condition = work.having(Role.WORKS, frame), work.having(Role.CONDITION, frame)
     by_function: dict[str, list[int]] = defaultdict(list)
     for run in sorted(_runs(work, body)):
         name = names.get(run, "")
@@ -131,26 +117,26 @@ def _loops(work: TrainingWork, frame: str, names: dict[int, str]) -> Iterator[Cy
             begun = runs
         rows = body & np.isin(work.run, np.array(begun, np.uint64))
         where = f"the loop `{frame}`" + (f" of `{name}`" if name else "")
-        loop = Cycle.of(GRAPH, where, [spans[run] for run in begun], work, rows)
+        loop = Cycle.of(StepSource.GRAPH_PERIOD, where, [spans[run] for run in begun], work, rows)
         # Each iteration holds the most frequent training operation once: else events are lost.
-        times = _most_frequent(work, rows & work.having(TRAINS))
+        times = _most_frequent(work, rows & work.having(Role.TRAINS))
         held = np.searchsorted(times, loop.ends_ps) - np.searchsorted(times, loop.starts_ps)
         once = np.count_nonzero(held == 1) >= MOSTLY * len(loop)
         missed = len(times) - int(held.sum())
         certain = once and missed <= CUT_OFF + (1 - MOSTLY) * len(times)
-        yield loop if certain else Cycle.of(GRAPH, where, [], work, rows)
+        yield loop if certain else Cycle.of(StepSource.GRAPH_PERIOD, where, [], work, rows)
 
 
-def _iterations(work: TrainingWork, body: Rows, condition: Rows, run: int, *, begun: bool) -> Spans:
+def _iterations(work: TrainingWork, body: Rows, condition: Rows, run: int, *, begun: bool) -> Times:
     """Return the whole iterations of one execution of a loop, whose first and last may be cut off."""
     within = work.run == np.uint64(run)
     body = body & within
-    edges, training = _most_frequent(work, condition & within), body & work.having(TRAINS)
+    edges, training = _most_frequent(work, condition & within), body & work.having(Role.TRAINS)
     if not training.any():
         return np.zeros((0, 2), np.int64)
     if len(edges) + 1 < len(_most_frequent(work, training)):  # cut off at both ends there is one less
         edges = _beginnings(work, body, training, begun=begun)
-    spans = from_each_to_next(edges)
+    spans = between(edges)
     return spans[holding(work.start_ps[body], spans)]
 
 
@@ -211,22 +197,22 @@ def _calls(work: TrainingWork, calls: list[GraphCall], requests: Times) -> Itera
 
     Where some of its graphs take gradients, the others are evaluation.
     """
-    direct, gradient = work.having(WORKS, ""), work.having(TrainingRole.GRADIENT)
-    taking, training = _runs(work, gradient), _runs(work, direct & work.having(TRAINS))
+    direct, gradient = work.having(Role.WORKS, ""), work.having(Role.GRADIENT)
+    taking, training = _runs(work, gradient), _runs(work, direct & work.having(Role.TRAINS))
     by_function: dict[tuple[str, bool], list[GraphCall]] = defaultdict(list)
     for call in calls:
         by_function[call.name, call.in_pipeline].append(call)
     for (name, in_pipeline), every in by_function.items():
         group = _alike(every, taking) or _alike(every, training)
         rows = direct & np.isin(work.run, np.array([call.run for call in group], np.uint64))
-        if not (rows & work.having(TRAINS)).any():  # it trains in loops, or not at all
+        if not (rows & work.having(Role.TRAINS)).any():  # it trains in loops, or not at all
             continue
         spans = pairs_of((call.start_ps, call.end_ps) for call in group)
-        looped = None if in_pipeline else _unnamed_loop(work, rows & work.having(TRAINS), len(group))
+        looped = None if in_pipeline else _unnamed_loop(work, rows & work.having(Role.TRAINS), len(group))
         if in_pipeline:
-            cycle = Cycle.of(GRAPH, f"the loop over `{name}`", [spans], work, rows)
+            cycle = Cycle.of(StepSource.GRAPH_PERIOD, f"the loop over `{name}`", [spans], work, rows)
         elif looped is not None:
-            cycle = Cycle.of(GRAPH, f"the loop inside `{name}`", [looped], work, rows)
+            cycle = Cycle.of(StepSource.GRAPH_PERIOD, f"the loop inside `{name}`", [looped], work, rows)
         else:
             # Calls begin with Python's request for their batch, when nearly every call has one before it.
             first = np.searchsorted(requests, np.append(np.iinfo(np.int64).min, spans[:-1, 1]))
@@ -235,7 +221,9 @@ def _calls(work: TrainingWork, calls: list[GraphCall], requests: Times) -> Itera
             asked = last > first
             if np.count_nonzero(asked) >= MOSTLY * len(spans):
                 spans[asked, 0] = requests[first[asked]]
-            cycle = replace(Cycle.of(CALL, f"the call of `{name}`", [spans], work, rows), call=name)
+            cycle = replace(
+                Cycle.of(StepSource.REPEATED_CALL, f"the call of `{name}`", [spans], work, rows), call=name
+            )
         known = any(call.run in taking for call in group)
         if len(cycle) and (known or cycle.takes_gradients(work.start_ps[gradient])):
             yield cycle
@@ -247,7 +235,7 @@ def _alike(group: list[GraphCall], runs: set[int]) -> list[GraphCall]:
     return [call for call in group if call.function in functions or call.run in runs]
 
 
-def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:
+def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Times | None:
     """Return the iterations of a loop that repeats in a call what trains, if there is one.
 
     Names do not show it where its body is a function.
@@ -255,13 +243,13 @@ def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:
     often = len(_most_frequent(work, rows))
     if often <= calls:
         return None
-    condition = work.having(TrainingRole.CONDITION) & np.isin(work.run, np.unique(work.run[rows]))
+    condition = work.having(Role.CONDITION) & np.isin(work.run, np.unique(work.run[rows]))
     frames = sorted({work.frame[int(kind)] for kind in np.unique(work.kind[condition])})
     loops = []
     for frame in frames:
-        in_frame, spans = condition & work.having(TrainingRole.CONDITION, frame), [np.zeros((0, 2), np.int64)]
+        in_frame, spans = condition & work.having(Role.CONDITION, frame), [np.zeros((0, 2), np.int64)]
         for run in np.unique(work.run[in_frame]):
-            pairs = from_each_to_next(_most_frequent(work, in_frame & (work.run == run)))
+            pairs = between(_most_frequent(work, in_frame & (work.run == run)))
             spans.append(pairs[holding(work.start_ps[rows], pairs)])
         loops.append(np.concatenate(spans))
     whole = [spans for spans in loops if len(spans) and often >= MOSTLY * len(spans)]
@@ -269,4 +257,4 @@ def _unnamed_loop(work: TrainingWork, rows: Rows, calls: int) -> Spans | None:
         return max(whole, key=len, default=None)
     # From one round of training to the next, when all operations recur equally often.
     edges = _beginnings(work, rows, rows, begun=False)
-    return from_each_to_next(edges) if len(edges) else None
+    return between(edges) if len(edges) else None

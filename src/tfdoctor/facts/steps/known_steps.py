@@ -12,9 +12,9 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.facts.steps.cycle import MOSTLY
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.step import Step, chain
-from tfdoctor.facts.steps.training_work import CALL, GRAPH, MOSTLY
 from tfdoctor.facts.steps.xla_steps import module_steps, queued_steps
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.recording import Recording
@@ -72,7 +72,7 @@ def _calls_each(trace: Trace, markers: list[Event]) -> int:
     starts = np.array([step.start_ps for step in steps], np.int64)
     inside = [int(np.count_nonzero((starts >= one.start_ps) & (starts < one.end_ps))) for one in markers]
     calls, times = Counter(inside).most_common(1)[0]
-    return max(1, calls) if source == GRAPH and times >= MOSTLY * len(inside) else 1
+    return max(1, calls) if source == StepSource.GRAPH_PERIOD and times >= MOSTLY * len(inside) else 1
 
 
 def step_line(plane: Plane | None) -> list[Step]:
@@ -135,10 +135,10 @@ def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
             "call the function once per step to measure the steps",
         )
     if not steps:
-        source, steps = CALL, train_function_calls(trace)
+        source, steps = StepSource.REPEATED_CALL, train_function_calls(trace)
     if not steps:
         return StepSource.NONE, []
-    return _closed(source, chain(steps), trace) if source == CALL else (source, chain(steps))
+    return _closed(source, chain(steps), trace) if source == StepSource.REPEATED_CALL else (source, chain(steps))
 
 
 def _closed(source: StepSource, steps: list[Step], trace: Trace) -> KnownSteps:

@@ -12,19 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Times, TrainingWork, between, covering, holding
 from tfdoctor.facts.steps.graph_cycles import graph_cycles
 from tfdoctor.facts.steps.step import Step, steps_between
-from tfdoctor.facts.steps.training_work import (
-    CALL,
-    MOSTLY,
-    Cycle,
-    Spans,
-    TrainingRole,
-    TrainingWork,
-    covering,
-    from_each_to_next,
-    holding,
-)
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Line, Trace
@@ -108,7 +98,7 @@ def _yields(cycle: Cycle, other: Cycle) -> bool:
 class Periods:
     """A sequence of operations divided before each operation of one kind; only the n whole periods that train."""
 
-    spans: Spans  # positions
+    spans: Times  # positions
     steady: slice  # one of the most common periods
     asks: bool  # the kind asks for a batch
 
@@ -155,7 +145,7 @@ class OperationSequence:
             np.array([bool(test(name)) for name in names])[self.kind]
             for test in (UPDATE.fullmatch, ASSIGN.fullmatch, GRADIENT.search)
         )
-        inside = work.start_ps[work.having(TrainingRole.GRADIENT)]
+        inside = work.start_ps[work.having(Role.GRADIENT)]
         held = covering(self.start_ps, self.start_ps + line.duration_ps[rows], inside)
         gradient[held[held >= 0]] = True
         self.gradients, self.changes = np.flatnonzero(gradient), np.flatnonzero(update | assign)
@@ -166,7 +156,7 @@ class OperationSequence:
 
         All of them train, but for a request for a batch, which may occur in evaluation as well.
         """
-        spans = from_each_to_next(np.flatnonzero(self.kind == kind))
+        spans = between(np.flatnonzero(self.kind == kind))
         training = spans[holding(self.gradients, spans) & holding(self.changes, spans)]
         asks = EAGER_NEXT.fullmatch(self.line.types[kind].name) is not None
         if len(training) < FEWEST or not (asks or len(training) / len(spans) >= MOSTLY):
@@ -185,4 +175,4 @@ class OperationSequence:
             number = number - rounds * self.changing[:, finer.steady].sum(axis=1)
         updates, changes = np.maximum(number, 0).tolist()
         starts, ends = self.start_ps[periods.spans].T
-        return Cycle(CALL, "the eager loop", starts, ends, updates, changes)
+        return Cycle(StepSource.REPEATED_CALL, "the eager loop", starts, ends, updates, changes)

@@ -101,14 +101,11 @@ class Steps:
 
     @classmethod
     def of(
-        cls,
-        steps: Iterable[Step],
-        source: StepSource = StepSource.MARKERS,
-        compiling: Intervals = Intervals(),  # noqa: B008 - frozen
+        cls, steps: Iterable[Step], source: StepSource = StepSource.MARKERS, compiling: Intervals | None = None
     ) -> Self:
         """Collect steps and find the outliers, and the steps in which XLA mostly compiled."""
         all_steps = tuple(steps)
-        apart = exceptions(all_steps, compiling)
+        apart = exceptions(all_steps, compiling or Intervals())
         times = [step.total_ms for step, compiled in zip(all_steps, apart, strict=True) if not compiled]
         fence = inf
         if len(times) >= 4:  # enough for quartiles  # noqa: PLR2004

@@ -140,18 +140,13 @@ def kernel_operations(
     for title, program in programs.programs.items():
         fingerprint = PROGRAM.search(title)
         of_library = sorted(unnamed.get(fingerprint[1], ())) if fingerprint else []
-        calls, names = _library_calls(program), [name for _, _, name in of_library]
+        matmuls = {one.name for one in program.computations.get(program.entry, ()) if one.matmul and one.target}
+        calls = [name for name in program.schedule.get(program.entry, ()) if name in matmuls]
+        names = [name for _, _, name in of_library]
         if fingerprint and calls and names == names[: len(calls)] * (len(names) // len(calls)):
             for (_, place, _), call in zip(of_library, cycle(calls), strict=False):
                 found[place] = known[fingerprint[1], call]
     return found
-
-
-def _library_calls(program: HloProgram) -> list[str]:
-    """Return the calls of libraries' matmuls, in their order."""
-    instructions = program.computations.get(program.entry, ())
-    of_library = {instruction.name for instruction in instructions if instruction.matmul and instruction.target}
-    return [name for name in program.schedule.get(program.entry, ()) if name in of_library]
 
 
 def work_by_stage(device: Device, xla_programs: XlaPrograms, xla_operations: XlaOperations) -> dict[Stage, Work]:

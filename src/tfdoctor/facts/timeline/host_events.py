@@ -1,6 +1,6 @@
 """Events of the host's threads: operations, executors, and events that contain no others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -69,10 +69,9 @@ def executions_of(line: Line, wanted: NDArray[np.bool_] | None = None) -> NDArra
     return executions
 
 
+Column = NDArray[np.int64]
 # Positions of events, thread by thread, each sorted by start, outer before inner; -1 for none.
 Positions = NDArray[np.int64]
-
-Column = NDArray[np.int64]
 
 
 def enclosing(starts: Column, ends: Column, lengths: Sequence[int]) -> Positions:
@@ -83,20 +82,19 @@ def enclosing(starts: Column, ends: Column, lengths: Sequence[int]) -> Positions
     around = np.arange(len(starts)) - 1
     firsts = np.cumsum([0, *lengths])[:-1]
     around[firsts[firsts < len(starts)]] = -1
-    moved = np.flatnonzero(around >= 0)
-    while len(moved):
-        moved = moved[ends[around[moved]] <= starts[moved]]
-        around[moved] = around[around[moved]]
-        moved = moved[around[moved] >= 0]
-    return around
+    return _climbed(around, lambda event, holder: ends[holder] <= starts[event])
 
 
 def nearest(around: Positions, wanted: NDArray[np.bool_]) -> Positions:
     """Return (n,) the innermost wanted event around each one, given the innermost one of all."""
-    found = around.copy()
+    return _climbed(around.copy(), lambda _, holder: ~wanted[holder])
+
+
+def _climbed(found: Positions, passes: Callable[[Positions, Positions], NDArray[np.bool_]]) -> Positions:
+    """Go on from each holder that an event passes to the one that it was given itself, all events at once."""
     moved = np.flatnonzero(found >= 0)
     while len(moved):
-        moved = moved[~wanted[found[moved]]]
+        moved = moved[passes(moved, found[moved])]
         found[moved] = found[found[moved]]
         moved = moved[found[moved] >= 0]
     return found

@@ -28,16 +28,13 @@ RELEASE_PS = 1_000_000_000
 
 def trainers(lines: Iterable[Line]) -> list[Line]:
     """Return the Python threads that start the training's functions; [] when none does in the trace."""
+    tests = (FUNCTION_RUNS.__contains__, TRAINING_CALLS.__contains__, JITTED.fullmatch)
     return [
         line
         for line in lines
         if not line.name.startswith(INPUT_THREAD)
-        and (is_named(line, _is_training_call).any() or len(line.stats.having("_r")))
+        and (any(is_named(line, test).any() for test in tests) or len(line.stats.having("_r")))
     ]
-
-
-def _is_training_call(name: str) -> bool:
-    return name in FUNCTION_RUNS or name in TRAINING_CALLS or JITTED.fullmatch(name) is not None
 
 
 def trainer_waits(lines: Iterable[Line]) -> Intervals:

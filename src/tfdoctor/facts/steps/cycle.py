@@ -19,14 +19,11 @@ from tfdoctor.trace.names import ASSIGN, FRAME, GRADIENT, UPDATE, XLA_RUN
 
 DEPTH = 8  # How many executors may nest on a thread: a loop's body may run functions
 MOSTLY = 0.9  # Share of the rounds that must look alike: a last batch or an evaluation in between is tolerated
-# Where steps that nobody marked are found: inside a graph, or from call to call.
-GRAPH, CALL = StepSource.GRAPH_PERIOD, StepSource.REPEATED_CALL
-Times = NDArray[np.int64]  # in ps
-Spans = NDArray[np.int64]  # (n, 2) starts and ends, in ps
+Times = NDArray[np.int64]  # in ps; (n, 2) for starts and ends
 Rows = NDArray[np.bool_]  # (m,) which of the operations of a TrainingWork
 
 
-class TrainingRole(IntFlag):
+class Role(IntFlag):
     """What an operation does for training."""
 
     GRADIENT = 1
@@ -34,10 +31,8 @@ class TrainingRole(IntFlag):
     ASSIGN = 4  # to a weight, a metric, a counter or an accumulated gradient
     CONDITION = 8  # of a loop: it runs once before each iteration, and once more at the end
     PLAIN = 16  # anything else
-
-
-TRAINS = TrainingRole.GRADIENT | TrainingRole.UPDATE | TrainingRole.ASSIGN
-WORKS = TRAINS | TrainingRole.PLAIN
+    TRAINS = GRADIENT | UPDATE | ASSIGN
+    WORKS = TRAINS | PLAIN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +67,7 @@ class TrainingWork:
         kind, run = np.concatenate(kinds)[order], np.concatenate(runs)[order]
         return cls(kind, start[order], run, role, tuple(frame for _, frame in labels))
 
-    def having(self, role: TrainingRole, frame: str | None = None) -> Rows:
+    def having(self, role: Role, frame: str | None = None) -> Rows:
         """Return (m,) whether an operation has one of these roles, in exactly this frame."""
         kinds = (self.role & role) != 0
         if frame is not None:
@@ -83,21 +78,21 @@ class TrainingWork:
 def _label(kind: EventType, *, compiled: bool) -> tuple[int, str]:
     """Return the role of an event's kind, 0 for none, and its frame."""
     if compiled and XLA_RUN.fullmatch(kind.name):
-        return TrainingRole.GRADIENT | TrainingRole.UPDATE, ""
+        return Role.GRADIENT | Role.UPDATE, ""
     name, colon, ending = kind.name.rpartition(":")
     if not colon or not name or name.endswith(":") or ending != kind.display_name:
         return 0, ""
     loops = list(FRAME.finditer(name))  # the innermost is the last; in its body or its condition
     frame = name[: loops[-1].start()] if loops else ""
     if loops and loops[-1][1] == "cond":
-        return TrainingRole.CONDITION, frame
-    role = TrainingRole.PLAIN
+        return Role.CONDITION, frame
+    role = Role.PLAIN
     if GRADIENT.search(name) or GRADIENT.search(ending):
-        role |= TrainingRole.GRADIENT
+        role |= Role.GRADIENT
     if UPDATE.fullmatch(ending):
-        role |= TrainingRole.UPDATE
+        role |= Role.UPDATE
     elif ASSIGN.fullmatch(ending):
-        role |= TrainingRole.ASSIGN
+        role |= Role.ASSIGN
     return int(role), frame
 
 
@@ -120,21 +115,21 @@ class Cycle:
     all that the trace shows, by distinct name; operations of nested rounds are left out.
     """
 
-    source: StepSource  # GRAPH or CALL
+    source: StepSource  # GRAPH_PERIOD or REPEATED_CALL
     where: str  # "the loop `while` of `train_epoch`", for people
     starts_ps: Times  # (n,)
     ends_ps: Times  # (n,)
     updates: int
     activities: int
-    call: str = ""  # the function that is called, for CALL
+    call: str = ""  # the function that is called, for REPEATED_CALL
 
     @classmethod
-    def of(cls, source: StepSource, where: str, spans: Iterable[Spans], work: TrainingWork, rows: Rows) -> Self:
+    def of(cls, source: StepSource, where: str, spans: Iterable[Times], work: TrainingWork, rows: Rows) -> Self:
         """Return the rounds of these spans; ``rows`` are the operations of all rounds."""
         rounds = np.concatenate([np.zeros((0, 2), np.int64), *spans])
         starts, ends = rounds[np.argsort(rounds[:, 0], kind="stable")].T
         kinds = np.unique(work.kind[rows])
-        updates = int(np.count_nonzero(work.role[kinds] & TrainingRole.UPDATE))
+        updates = int(np.count_nonzero(work.role[kinds] & Role.UPDATE))
         return cls(source, where, starts, ends, updates, len(kinds))
 
     def __len__(self) -> int:
@@ -165,12 +160,12 @@ class Cycle:
         return len(many) - len(few) <= 1 and bool(np.all(np.diff(np.searchsorted(many, few)) == 1))
 
 
-def from_each_to_next(edges: Times) -> Spans:
+def between(edges: Times) -> Times:
     """Return (n - 1, 2) spans between (n,) edges."""
     return np.stack((edges[:-1], edges[1:]), axis=1)
 
 
-def holding(times: Times, spans: Spans) -> NDArray[np.bool_]:
+def holding(times: Times, spans: Times) -> NDArray[np.bool_]:
     """Return (n,) which spans hold one of some times, or of some positions, which are sorted."""
     begin, end = times.searchsorted(spans).T
     return np.asarray(end > begin, np.bool_)
