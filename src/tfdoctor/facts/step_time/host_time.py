@@ -169,16 +169,13 @@ class PartEvents:
         found: dict[str, tuple[PartEvent, ...]] = {Stage.HOST: (), Stage.BETWEEN: ()}
         for stage, whole in zip(found, (calls, pauses), strict=True):
             part = whole - working(activity, *WORKING)
-            edges = np.stack((part.starts_ps, part.ends_ps), axis=1).astype(np.float64).reshape(-1)
-            lengths = np.diff(edges, prepend=edges[:1])
-            lengths[::2] = 0.0  # between two stretches no time of the part passes
-            passed = np.cumsum(lengths)  # of the part, at each edge
             times: dict[tuple[str, str], float] = defaultdict(float)
             for line in lines if part else ():
-                for kind, start, end in _innermost(line, *part.bounds_ps):
-                    first, last = np.interp((start, max(start, end)), edges, passed)
-                    name = AFTER_COLON.sub("", line.types[kind].name)
-                    times[name, line.name.partition("/")[0]] += float(last - first)
+                stretches = np.array([*_innermost(line, *part.bounds_ps)], np.int64).reshape(-1, 3)
+                kinds, starts, ends = stretches.T
+                passed = part.before(np.maximum(starts, ends)) - part.before(starts)
+                for kind, ps in zip(kinds.tolist(), passed.tolist(), strict=True):
+                    times[AFTER_COLON.sub("", line.types[kind].name), line.name.partition("/")[0]] += ps
             scale = breakdown[stage] / max(1, part.total)
             events = (PartEvent(name, thread, scale * ps) for (name, thread), ps in times.items() if ps)
             found[stage] = tuple(sorted(events, key=lambda event: (-event.ms, event.name, event.thread)))

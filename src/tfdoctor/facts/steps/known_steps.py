@@ -99,33 +99,37 @@ def train_function_calls(trace: Trace) -> list[Step]:
     return chain(max(by_function.values(), key=lambda calls: sum(step.total_ms for step in calls), default=[]))
 
 
-KnownSteps = tuple[StepSource, list[Step]]  # How the steps were found, and the steps
+KnownSteps = tuple[StepSource, list[Step]]  # How the steps were found, and the steps; NONE and none
 
 
-def recorded_steps(
+def find_steps(
     trace: Trace, recording: Recording, device: Device, xla_programs: XlaPrograms, framework: Framework
-) -> tuple[str, KnownSteps | None]:
-    """Return the program whose runs are the steps ("" for none), and the steps that need no search."""
-    manifest, known_steps = recording.manifest, None
+) -> tuple[str, KnownSteps]:
+    """Return the program whose runs are the steps ("" for none), and the steps.
+
+    Raises:
+        Unavailable: the trace does not show, or not with certainty, where a step begins.
+    """
+    manifest, found = recording.manifest, None
     # The recorder's name for a loop inside a tf.function: a marker around its call is not a step.
     if manifest and StepSource.GRAPH_LOOP in (manifest.steps.source, manifest.window and manifest.window.source):
-        known_steps = searched_steps(trace, in_graph=True)
+        found = _searched(trace, in_graph=True)
     elif steps := marked(trace, manifest, any_name=framework.foreign):
-        known_steps = _closed(StepSource.MARKERS, steps, trace)
+        found = _closed(StepSource.MARKERS, steps, trace)
     elif steps := step_line(device.busiest):
         on_tpu = device.kind == DeviceKind.TPU
-        known_steps = _closed(StepSource.TPU_STEPS if on_tpu else StepSource.MARKERS, steps, trace)
+        found = _closed(StepSource.TPU_STEPS if on_tpu else StepSource.MARKERS, steps, trace)
     if framework.foreign and (recording.traces or recording.run is None):
-        marked_steps = known_steps[1] if known_steps else []
-        program, source, steps = queued_steps(trace, device, xla_programs, framework, marked_steps)
-        return program, known_steps if known_steps and source is StepSource.NONE else _closed(source, steps, trace)
-    if known_steps is None and device.kind == DeviceKind.TPU:
+        program, source, steps = queued_steps(trace, device, xla_programs, framework, found[1] if found else [])
+        return program, found if found and source is StepSource.NONE else _closed(source, steps, trace)
+    program = ""
+    if found is None and device.kind == DeviceKind.TPU:
         program, steps = module_steps(device, xla_programs)
-        return program, _closed(StepSource.XLA_RUNS, steps, trace) if steps else None
-    return "", known_steps
+        found = _closed(StepSource.XLA_RUNS, steps, trace) if steps else None
+    return program, found or _searched(trace, in_graph=False)
 
 
-def searched_steps(trace: Trace, *, in_graph: bool) -> KnownSteps:
+def _searched(trace: Trace, *, in_graph: bool) -> KnownSteps:
     """Look for steps that nobody marked; Keras' train function is known by its name."""
     source, steps = search(trace, in_graph=in_graph)
     if not steps and in_graph:

@@ -21,7 +21,7 @@ from tfdoctor.facts.run.passes import batches_of, line_of
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.graph_cycles import graph_calls
-from tfdoctor.facts.steps.known_steps import recorded_steps, searched_steps
+from tfdoctor.facts.steps.known_steps import find_steps
 from tfdoctor.facts.steps.search import FEWEST
 from tfdoctor.facts.steps.step import PS_PER_MS, Step, compilations, exceptions, input_bursts, input_stalls
 from tfdoctor.facts.timeline.trainer import trainer_waits
@@ -66,8 +66,7 @@ class Steps:
         Raises:
             Unavailable: the trace does not show, or not with certainty, where a step begins.
         """
-        name, known_steps = recorded_steps(trace, recording, device, xla_programs, framework)
-        source, steps = known_steps or searched_steps(trace, in_graph=False)
+        name, (source, steps) = find_steps(trace, recording, device, xla_programs, framework)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
