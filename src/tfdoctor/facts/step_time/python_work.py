@@ -12,8 +12,8 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.steps.step import COMPILING, compilations
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.step import compilations
+from tfdoctor.facts.steps.steps import COMPILING, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
 from tfdoctor.recording import Recording

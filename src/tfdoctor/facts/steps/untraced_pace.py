@@ -10,8 +10,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.passes import batches_of, line_of
 from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.steps.step import OCCASIONS
-from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
+from tfdoctor.facts.steps.steps import OCCASIONS, PS_PER_MS, Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import MOST_TOLD, UntracedSteps
 from tfdoctor.terms.kinds import StepSource

@@ -47,6 +47,9 @@ class TimedProgram:
     gradients: bool
     trains: bool
 
+    def __len__(self) -> int:
+        return len(self.starts_ps)
+
     @property
     def total_ps(self) -> int:
         """From the first run to the last."""
@@ -121,7 +124,7 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
     if not gradients:
         raise Unavailable(
             "the trace marks no steps, and no compiled program computes gradients (the longest, "
-            f"{longest.name}, has {counted(len(longest.starts_ps), what)})"
+            f"{longest.name}, has {counted(len(longest), what)})"
         )
     main = max(gradients, key=lambda program: program.total_ps)
     for other in gradients:
@@ -134,50 +137,50 @@ def compiled_steps(programs: list[TimedProgram], what: str) -> tuple[str, list[S
     around = [one for one in programs if one is not main and UPDATE.search(one.name) and _keeps_step(one, main)]
     candidates = [one if one in around else main for one in programs]
     outer = max(candidates, key=lambda program: (program.trains, program.total_ps))
-    chosen = main if main.trains and len(outer.starts_ps) == len(main.starts_ps) else outer
+    chosen = main if main.trains and len(outer) == len(main) else outer
     if not chosen.trains:
         raise Unavailable(
-            f"{main.name} computes gradients ({counted(len(main.starts_ps), what)}), but the trace does not show "
+            f"{main.name} computes gradients ({counted(len(main), what)}), but the trace does not show "
             "that it changes weights, so it is not known to train"
         )
-    if len(chosen.starts_ps) < FEWEST:
-        raise Unavailable(f"{chosen.name} trains, but the trace shows only {counted(len(chosen.starts_ps), what)}")
+    if len(chosen) < FEWEST:
+        raise Unavailable(f"{chosen.name} trains, but the trace shows only {counted(len(chosen), what)}")
     return chosen.name, chain(steps_between(chosen.starts_ps, chosen.ends_ps))
 
 
 def _keeps_step(outer: TimedProgram, inner: TimedProgram) -> bool:
     """Whether between any two runs of one the other runs equally often."""
-    if len(outer.starts_ps) > len(inner.starts_ps) + 1:
+    if len(outer) > len(inner) + 1:
         outer, inner = inner, outer
-    if len(outer.starts_ps) < 2:  # noqa: PLR2004 - no time between two runs
+    if len(outer) < 2:  # noqa: PLR2004 - no time between two runs
         return False
     place = np.searchsorted(outer.starts_ps, inner.starts_ps, side="right") - 1
-    counts = np.bincount(place[place >= 0], minlength=len(outer.starts_ps))[:-1]
+    counts = np.bincount(place[place >= 0], minlength=len(outer))[:-1]
     return bool(counts.min() >= 1 and counts.min() == counts.max())
 
 
-def module_steps(device: Device, xla_programs: XlaPrograms) -> tuple[str, list[Step]]:
+def module_steps(device: Device, xla: XlaPrograms) -> tuple[str, list[Step]]:
     """Return the program that trains, and its runs on the TPU; "" and none where that is not certain."""
     try:
-        return compiled_steps(of_modules(_modules(device), xla_programs), "run")
+        return compiled_steps(_on_tpu(device, xla), "run")
     except Unavailable:
         return "", []
 
 
-def _modules(device: Device) -> tuple[ProgramRuns, ...]:
-    return module_runs(device.busiest) if device.kind == DeviceKind.TPU and device.busiest else ()
+def _on_tpu(device: Device, xla: XlaPrograms) -> list[TimedProgram]:
+    return of_modules(module_runs(device.busiest), xla) if device.kind == DeviceKind.TPU and device.busiest else []
 
 
 def queued_steps(
-    trace: Trace, device: Device, xla_programs: XlaPrograms, framework: Framework, marked: list[Step]
+    trace: Trace, device: Device, xla: XlaPrograms, framework: Framework, marked: list[Step]
 ) -> tuple[str, StepSource, list[Step]]:
     """Return the program that trains, how its steps were found, and the steps; "" and NONE for the marked ones.
 
     Raises:
         Unavailable: no program trains as far as the trace shows, or the host ran ahead of the device.
     """
-    runs = of_modules(_modules(device), xla_programs) or of_runs(trace.host_lines, xla_programs)
-    programs = runs or of_calls(trace.host_lines, xla_programs)
+    runs = _on_tpu(device, xla) or of_runs(trace.host_lines, xla)
+    programs = runs or of_calls(trace.host_lines, xla)
     try:
         name, steps = compiled_steps(programs, "run" if runs else "call")
     except Unavailable as why:
@@ -226,9 +229,8 @@ def _kernel_runs(device: Device, module: str, calls: int) -> list[Step]:
     first = next((name for _, _, name in kernels if counts[name] == calls), "")
     if calls < 2 or not first:  # noqa: PLR2004 - no period in a single run
         return []
-    places = [place for place, kernel in enumerate(kernels) if kernel[2] == first]
-    steps = []
-    for number, (place, following) in enumerate(pairwise([*places, len(kernels)])):
-        end_ps = max(end for _, end, _ in kernels[place:following])
-        steps.append(Step(number, kernels[place][0], end_ps, end_ps))
-    return chain(steps)
+    places = [place for place, (_, _, name) in enumerate(kernels) if name == first]
+    ends = [max(end for _, end, _ in kernels[at:to]) for at, to in pairwise([*places, len(kernels)])]
+    return chain(
+        Step(number, kernels[at][0], end, end) for number, (at, end) in enumerate(zip(places, ends, strict=True))
+    )
