@@ -28,7 +28,7 @@ from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.graph_cycles import graph_calls
 from tfdoctor.facts.steps.known_steps import find_steps
 from tfdoctor.facts.steps.search import FEWEST
-from tfdoctor.facts.steps.step import PS_PER_MS, Step, compilations
+from tfdoctor.facts.steps.step import PS_PER_MS, Step, compilations, steps_between
 from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
@@ -193,8 +193,8 @@ class Steps:
     @classmethod
     def uniform(cls, count: int, each_ms: float) -> Self:
         """Return evenly long steps, for examples and tests."""
-        edges = [number * round(each_ms * PS_PER_MS) for number in range(count + 1)]
-        return cls.of(Step(number, start, end, end) for number, (start, end) in enumerate(pairwise(edges)))
+        edges = np.arange(count + 1) * round(each_ms * PS_PER_MS)
+        return cls.of(steps_between(edges[:-1], edges[1:]))
 
     @property
     def steady_steps(self) -> tuple[Step, ...]:

@@ -104,17 +104,16 @@ class SlowSteps:
     @classmethod
     def measure(cls, steps: Steps, recording: Recording) -> Self:
         """Add up the traced steps and those that the recording timed outside of the window."""
-        untraced = recording.manifest.steps.untraced if recording.manifest else None
-        long = untraced.long if untraced and untraced.total_ms else ()
+        known = recording.manifest.steps.untraced if recording.manifest else None
+        untraced = known if known and known.total_ms else UntracedSteps()
         times = [(step.total_ms * step.calls, step.calls) for step in steps.steps]
         slow = [time for time, steady in zip(times, steps.steady, strict=True) if not steady]
-        total_ms = untraced.total_ms or 0.0 if untraced else 0.0
         return cls(
-            number=sum(calls for _, calls in slow) + len(long),
-            ms=sum(ms for ms, _ in slow) + sum(ms for _, ms in long),
-            timed=steps.count + (untraced.count if untraced and total_ms else 0),
-            timed_ms=sum(ms for ms, _ in times) + total_ms,
-            at_least=len(long) >= MOST_TOLD,
+            number=sum(calls for _, calls in slow) + len(untraced.long),
+            ms=sum(ms for ms, _ in slow) + sum(ms for _, ms in untraced.long),
+            timed=steps.count + untraced.count,
+            timed_ms=sum(ms for ms, _ in times) + (untraced.total_ms or 0.0),
+            at_least=len(untraced.long) >= MOST_TOLD,
         )
 
     @property

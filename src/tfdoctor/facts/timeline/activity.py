@@ -37,10 +37,8 @@ def host_operations(trace: Trace, foreign: set[int], training: set[int]) -> Work
             chosen = select(line, is_operation[line.kind] & ours)
             lines.append(select(chosen, leaves(chosen)))
     kinds = np.concatenate([np.zeros(0, np.int32), *(line.kind for line in lines)])
-    starts, lengths = (
-        np.concatenate([np.zeros(0, np.int64), *(getattr(line, column) for line in lines)])
-        for column in ("start_ps", "duration_ps")
-    )
+    starts = np.concatenate([np.zeros(0, np.int64), *(line.start_ps for line in lines)])
+    lengths = np.concatenate([np.zeros(0, np.int64), *(line.duration_ps for line in lines)])
     labels = tuple(operation_label(kind) or ("", "", kind.name) for kind in types)
     return Work(labels, kinds, starts, starts + lengths, types)
 
@@ -92,12 +90,10 @@ class Activity:
         computing = host_operations(trace, captured - training, training)
         if device.kind == DeviceKind.CPU:
             # In a CPU's collectives it mostly waits for other hosts.
-            collective = np.array(
-                [bool(COLLECTIVE_OPERATION.fullmatch(kind)) for _, kind, _ in computing.labels], bool
-            )
-            waits = collective[computing.label]
+            collective = [bool(COLLECTIVE_OPERATION.fullmatch(kind)) for _, kind, _ in computing.labels]
+            waits = np.array(collective, bool)[computing.label]
             stages = {Stage.DEVICE: computing.only(~waits)}
-            if collective.any():
+            if any(collective):
                 stages[Stage.COLLECTIVE] = computing.only(waits)
             return cls(wait, stages, Intervals(), within_data=bool(training))
         stages = work_by_stage(device, programs, operations) if device.busiest else {}
