@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks import commands, pages
-from tfdoctor.facts.steps.slowdown import DISTORTED
+from tfdoctor.facts.steps.untraced_pace import DISTORTED
 
 SCRIPTS = sorted((Path(__file__).parent / "short").glob("*.py"))
 

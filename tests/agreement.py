@@ -14,10 +14,8 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE
 from tfdoctor.facts.scale.collectives import Collectives
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.part_events import PartEvents
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.step_time.retracing import Retracing
+from tfdoctor.facts.step_time.host_time import PartEvents, PythonOverhead
+from tfdoctor.facts.step_time.python_work import CompileTime, Retracing
 from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.report import sentences

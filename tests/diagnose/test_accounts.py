@@ -18,7 +18,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.terms.kinds import DeviceKind

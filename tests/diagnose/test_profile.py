@@ -14,13 +14,11 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork
-from tfdoctor.facts.step_time.part_events import PartEvent, PartEvents
-from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.facts.step_time.host_time import PartEvent, PartEvents
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Stage
 

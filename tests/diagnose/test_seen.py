@@ -9,10 +9,9 @@ from tfdoctor.diagnosis import Account, AccountState, Seen
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork
-from tfdoctor.facts.step_time.part_events import PartEvent, PartEvents
-from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.host_time import PartEvent, PartEvents
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Location, PartTime, Stage
 

@@ -7,12 +7,10 @@ import pytest
 from tests.rules.cases.between_steps import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork, SlowCall
-from tfdoctor.facts.step_time.loop_body import SingleOperations
-from tfdoctor.facts.step_time.retracing import Retracing
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
+from tfdoctor.facts.step_time.host_time import SingleOperations
+from tfdoctor.facts.step_time.python_work import Retracing
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, StepWork, Table
 

@@ -11,11 +11,9 @@ from tests.rules.cases.eager_step import example
 from tests.rules.verdicts import as_finding
 from tests.run_logs import Run, place
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork, SlowCall
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
+from tfdoctor.facts.step_time.python_work import EagerWork
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine
 from tfdoctor.recording.agent import Candidate, StepsSeen
 from tfdoctor.rules.eager_step import BESIDE
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage, Table, Verdict

@@ -10,7 +10,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.rules import host_sync

@@ -7,8 +7,7 @@ import pytest
 from tests.rules.cases.hot_line import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.line_work import LineWork
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.terms.verdict import (
     Bound,
     Finding,

@@ -15,11 +15,9 @@ from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork
-from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForm, CheaperForms, FormKind
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.kinds import DeviceKind

@@ -13,8 +13,7 @@ from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.run.program import Dataset
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import input_bound
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Remedy, Stage, Table, Verdict

@@ -6,7 +6,7 @@ import pytest
 
 from tests.rules.cases.python_in_loop import HISTOGRAM, example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.step_time.loop_body import SingleOperations
+from tfdoctor.facts.step_time.host_time import SingleOperations
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_in_loop import IF_NOT_NEEDED
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict

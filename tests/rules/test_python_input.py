@@ -15,9 +15,8 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input import DRAW, Limits
 from tfdoctor.rules.python_input.input_lines import InputLine, InputLines

@@ -12,7 +12,7 @@ from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.program import Layer, Operation, Program, RunSettings
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, Verdict
 from tfdoctor.trace.measured import measured

@@ -8,7 +8,7 @@ from tests.builders import chart, recording, trace
 from tests.rules.cases.retracing import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.retracing import Retraced, Retracing
+from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.typed import read

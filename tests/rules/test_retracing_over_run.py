@@ -12,7 +12,7 @@ from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_traces import ChangingNumber, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.retracing import Retraced, Retracing
+from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import (
     Bound,

@@ -11,7 +11,7 @@ from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.run.program import Program, RunSettings
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.shared_device import CopiedWork, Limits
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage
 

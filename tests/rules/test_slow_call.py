@@ -12,10 +12,9 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.line_work import SlowCall
-from tfdoctor.facts.step_time.long_step_lines import LongStepLines
-from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.host_lines import LongStepLines
+from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
+from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
 from tfdoctor.rules.slow_call import INSTEAD
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 from tfdoctor.terms.kinds import Phase

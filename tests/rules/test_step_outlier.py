@@ -14,13 +14,10 @@ from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork
-from tfdoctor.facts.step_time.long_step_lines import LongStepLines
-from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.facts.steps.pass_starts import PassStarts
-from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines
+from tfdoctor.facts.step_time.python_work import CompileTime
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
+from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules.step_outlier import LONGER_EPOCHS
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds

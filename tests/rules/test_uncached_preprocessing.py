@@ -17,7 +17,7 @@ from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.facts.steps.pass_starts import PassStarts
+from tfdoctor.facts.steps.untraced_pace import PassStarts
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
 from tfdoctor.rules.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes
 from tfdoctor.terms.verdict import (

@@ -7,7 +7,7 @@ import numpy as np
 
 from tfdoctor.compare.step_times import LEAST_SPREAD, STRETCHES, ComparedSteps
 from tfdoctor.diagnosis.comparison import StepFigure
-from tfdoctor.facts.steps.slowdown import DISTORTED
+from tfdoctor.facts.steps.untraced_pace import DISTORTED
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
 

@@ -5,9 +5,30 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
+from typing import Any, Self
+
 from tfdoctor.diagnosis.call_rules import CallLimits, CallRule
-from tfdoctor.diagnosis.input_stages import MAPS, ONE_THREAD, READERS, awaited, bound_by, heaviest, left_on_all_cores, work_table
-from tfdoctor.diagnosis.places import PART, RunPlace, SHOWN_ROWS, SlowPlaces, call_table, changes, in_function, line_table, none_seen
+from tfdoctor.diagnosis.input_stages import (
+    MAPS,
+    ONE_THREAD,
+    READERS,
+    awaited,
+    bound_by,
+    heaviest,
+    left_on_all_cores,
+    work_table,
+)
+from tfdoctor.diagnosis.places import (
+    PART,
+    SHOWN_ROWS,
+    RunPlace,
+    SlowPlaces,
+    call_table,
+    changes,
+    in_function,
+    line_table,
+    none_seen,
+)
 from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
 from tfdoctor.diagnosis.shares import judged
@@ -30,7 +51,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset, Operation, Program, Shape
-from tfdoctor.facts.run_work.called_work import CalledWork, ONE_BY_ONE
+from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
 from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
@@ -39,8 +60,27 @@ from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.pages import page
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms, nbytes, ratio
-from tfdoctor.terms.verdict import Bound, Cell, Concern, Effect, Evidence, Finding, Healthy, Location, Measure, NotApplicable, PartTime, Recurrence, Remedy, RunEffect, Severity, Stage, StepWork, Table, Verdict
-from typing import Any, Self
+from tfdoctor.terms.verdict import (
+    Bound,
+    Cell,
+    Concern,
+    Effect,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    NotApplicable,
+    PartTime,
+    Recurrence,
+    Remedy,
+    RunEffect,
+    Severity,
+    Stage,
+    StepWork,
+    Table,
+    Verdict,
+)
 
 __all__ = [
     "Any", "Bound", "Breakdown", "CallLimits", "CallRule", "Callable", "CalledWork", "Cell", "Concern",

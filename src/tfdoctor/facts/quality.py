@@ -10,8 +10,8 @@ from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
+from tfdoctor.facts.steps.untraced_pace import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.recording.manifest import MissingPart
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent

@@ -2,13 +2,11 @@ from collections import Counter
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork
-from tfdoctor.facts.step_time.loop_body import SingleOperations
-from tfdoctor.facts.step_time.retracing import Retracing
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
+from tfdoctor.facts.step_time.host_time import SingleOperations
+from tfdoctor.facts.step_time.python_work import Retracing
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 
 __doc__, CODE = page(__file__)

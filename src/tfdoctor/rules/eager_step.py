@@ -1,8 +1,7 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
+from tfdoctor.facts.step_time.python_work import EagerWork
+from tfdoctor.facts.step_time.timed_line import LineWork
 
 __doc__, CODE = page(__file__)
 

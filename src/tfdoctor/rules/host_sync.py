@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 
 __doc__, CODE = page(__file__)

@@ -3,9 +3,8 @@ from collections import Counter
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork
-from tfdoctor.facts.step_time.stack_samples import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller
 
 __doc__, CODE = page(__file__)
 

@@ -1,8 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.pipeline_stages import stage_table
-from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS
-from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, TracingCost
 from tfdoctor.terms import text
 
 __doc__, CODE = page(__file__)

@@ -3,9 +3,8 @@ from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.machine.device_memory import DeviceMemory
 from tfdoctor.facts.operations.optimizer_work import is_small
 from tfdoctor.facts.run.framework import JAX, TENSORFLOW
-from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
+from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
 from tfdoctor.facts.steps.steps import FEW_STEPS
 
 __doc__, CODE = page(__file__)

@@ -6,7 +6,7 @@ from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import WIDTHS
-from tfdoctor.facts.steps.pass_starts import PassStarts
+from tfdoctor.facts.steps.untraced_pace import PassStarts
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.INPUT, "0.1.0"

@@ -10,8 +10,7 @@ from tests.builders import chart, executor, iterator, line, manifest, markers, r
 from tfdoctor.facts.input.pipeline_stages import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
-from tfdoctor.facts.step_time.breakdown import PARTS
-from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.facts.step_time.breakdown import PARTS, TracingCost
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Stage

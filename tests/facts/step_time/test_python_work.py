@@ -7,10 +7,8 @@ import pytest
 
 from tests.builders import Row, chart, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.retracing import Retracing
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork, Retracing
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.terms.verdict import Location
 
 STEPS = 6

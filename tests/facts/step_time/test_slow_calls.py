@@ -9,8 +9,8 @@ from tests.builders import Row, executor, marker
 from tests.facts.step_time.sampled import place as seen_at
 from tests.facts.step_time.sampled import sampled
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.line_work import SlowCall, slow_call
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.host_lines import SlowCalls
+from tfdoctor.facts.step_time.timed_line import SlowCall, slow_call
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.terms.verdict import Location, Stage
 

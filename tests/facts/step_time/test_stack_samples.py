@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, graph_operation, recording, trace
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.terms.verdict import Location
 

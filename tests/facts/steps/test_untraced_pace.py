@@ -1,15 +1,49 @@
-"""How long the steps outside of the traced window took."""
+"""The steps outside of the traced window: what tracing costs, slow steps, the first ones of a pass."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate, pairwise
 
 import pytest
 
 from tests.builders import manifest, recording
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
-from tfdoctor.facts.steps.untraced_pace import SlowSteps, UntracedPace
+from tfdoctor.facts.steps.untraced_pace import PassStarts, SlowSteps, UntracedPace, slowdown
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
 from tfdoctor.recording.run_log import FunctionTrace, RunLog, RunProcess
+
+
+def slowed(traced_ms: Sequence[float], untraced: UntracedSteps | None) -> float:
+    ends = [0, *accumulate(round(time * PS_PER_MS) for time in traced_ms)]
+    steps = Steps.of(Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends)))
+    beside = recording(manifest=manifest(steps=StepsSeen(untraced=untraced)))
+    return slowdown(beside, steps)
+
+
+def test_all_steps_are_slower_while_traced() -> None:
+    assert slowed([9.0, 10.0, 11.0, 10.0], UntracedSteps(100, 5.0, "steps")) == pytest.approx(2.0)
+
+
+def test_slow_steps_among_fast_ones_are_not_the_profilers_cost() -> None:
+    """XLA compiles in 11 of 20 traced steps, and in a third of the others."""
+    traced = [800.0] * 11 + [5.0] * 9
+    assert slowed(traced, UntracedSteps(100, 8.4, "steps")) == 1.0
+
+
+def test_a_little_slower_is_as_measured_however_the_steps_vary() -> None:
+    assert slowed([6.0, 7.0, 4.0, 4.0], UntracedSteps(100, 4.0, "steps")) == pytest.approx(1.25)
+
+
+def test_calls_of_several_steps_are_compared_as_the_recorder_timed_them() -> None:
+    untraced = UntracedSteps(100, 10.0, "calls", traced_ms=20.0)
+    assert slowed([5.0, 5.0, 5.0], untraced) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("untraced", [None, UntracedSteps(0, None, "steps")])
+def test_without_untraced_steps_it_is_unknown(untraced: UntracedSteps | None) -> None:
+    assert slowed([5.0, 6.0], untraced) == 1.0
 
 
 def pace(of: str, median_ms: float | None) -> UntracedPace:
@@ -95,3 +129,55 @@ def test_they_prevail_with_half_of_the_time(long_ms: float, *, prevail: bool) ->
 
 def test_untraced_steps_without_their_sum_do_not_count() -> None:
     assert slow(UntracedSteps(count=70, median_ms=3.0, of="steps")) == slow()
+
+
+FED = Program(datasets=(Dataset(id=1, kind="_BatchDataset", cardinality=30),), feeds=1)
+FILLS = ((30, 400.0), (59, 150.0), (60, 390.0), (89, 150.0), (90, 380.0))
+
+
+def starts(
+    *long: tuple[int, float], source: str = "keras-fit", seen: int = 110, program: Program = FED
+) -> PassStarts:
+    untraced = UntracedSteps(100, 30.0, "steps", total_ms=5000.0, long=long)
+    steps = StepsSeen(source=source, seen=seen, untraced=untraced)
+    return PassStarts.measure(recording(manifest=manifest(steps=steps)), program)
+
+
+def test_the_first_steps_of_passes_are_told_from_the_last() -> None:
+    found = starts(*FILLS)
+    assert (found.number, found.pass_steps) == (3, 30)
+    assert (found.long_ms, found.usual_ms) == (390.0, 30.0)
+    assert found.share == pytest.approx(3 * 360.0 / 5000.0)
+    assert found.each_step_ms == pytest.approx(10.8)
+
+
+def test_one_extreme_step_does_not_raise_the_share() -> None:
+    """Other programs delay a step now and then."""
+    assert starts((30, 3000.0), *FILLS[1:]).share == pytest.approx(3 * 360.0 / 5000.0)
+
+
+@pytest.mark.parametrize(
+    ("long", "seen"),
+    [
+        ((FILLS[1], FILLS[3]), 110),  # the ends of passes: a validation
+        (FILLS[:1], 50),  # once
+        ((FILLS[0], FILLS[2]), 121),  # two of four passes
+        (((0, 900.0), FILLS[0]), 50),  # the first step of the run
+    ],
+)
+def test_steps_that_do_not_recur_at_the_begin_of_passes_are_none(
+    long: tuple[tuple[int, float], ...], seen: int
+) -> None:
+    with pytest.raises(Unavailable, match="again and again"):
+        starts(*long, seen=seen)
+
+
+def test_loops_whose_step_begins_after_its_batch_are_not_judged() -> None:
+    """The wait for a batch is in the step before, as is what the script does at the end of an epoch."""
+    with pytest.raises(Unavailable, match="was not recorded"):
+        starts(*FILLS, source="repeated-call")
+
+
+def test_the_steps_of_a_pass_must_be_known() -> None:
+    with pytest.raises(Unavailable, match="was not recorded"):
+        starts(*FILLS, program=Program(datasets=(Dataset(id=1, kind="_BatchDataset"),), feeds=1))

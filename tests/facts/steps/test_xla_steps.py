@@ -1,13 +1,21 @@
 """Which of XLA's programs is the training step."""
 
+import gzip
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.builders import PS, Machine, Stats, chart, device, line, trace
-from tfdoctor.facts.chart import Unavailable
+from tests.facts.test_jax import calls, gpu_work, marked
+from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.run.xla_programs import changes_weights, takes_gradients
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.xla_steps import TimedProgram, compiled_steps
+from tfdoctor.recording import Recording
+from tfdoctor.terms.kinds import StepSource
+from tfdoctor.trace import xplane
 
 TRAINS = {"tf_op": "jit(f)/transpose(jvp(dense))/dot_general:", "hlo_category": "convolution fusion"}
 APPLIES = {"tf_op": "jit(f)/adam/sub:", "hlo_category": "loop fusion"}
@@ -133,3 +141,43 @@ def test_runs_on_a_tpu_that_nobody_marked() -> None:
     steps = chart(trace([calls], tpus=[core])).fact(Steps)
     assert (steps.source, steps.program, steps.count) == ("module-runs", "jit_train", 6)
     assert steps.median_ms == pytest.approx(10.0)
+
+
+TRACES = Path(__file__).parents[1] / "traces"
+
+TIMED_MS = {
+    "jax-h100-convnet-float32": 8.79,
+    "jax-h100-convnet-bfloat16": 3.89,
+    "jax-h100-mlp-bfloat16-4001": 17.34,
+}
+
+
+@pytest.fixture(params=TIMED_MS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def charted(name: str, folder: Path) -> Chart:
+    data = gzip.decompress((TRACES / f"{name}.xplane.pb.gz").read_bytes())
+    (folder / "host.xplane.pb").write_bytes(data)
+    opened = Recording.open(folder)
+    return Chart([xplane.read(opened.traces[0]), opened])
+
+
+def test_a_host_that_runs_ahead_leaves_the_runs_on_the_gpu_as_steps(name: str, tmp_path: Path) -> None:
+    steps = charted(name, tmp_path).fact(Steps)
+
+    assert (steps.source, steps.program, steps.count) == (StepSource.XLA_RUNS, "train_step", 12)
+    assert steps.median_ms == pytest.approx(TIMED_MS[name], rel=0.03)
+
+
+def test_their_time_is_the_devices(name: str, tmp_path: Path) -> None:
+    parts = charted(name, tmp_path).fact(Breakdown)
+
+    assert parts["device"] > 0.95 * parts.step_ms
+
+
+def test_kernels_that_no_run_has_exactly_once_mark_no_step() -> None:
+    host = line("python", *marked(6, 1, 0.9, "train"), *calls(6, 1, 0.5))
+    with pytest.raises(Unavailable, match="ran ahead of the device"):
+        chart(trace([host], gpus=[gpu_work(6, 10)])).fact(Steps)

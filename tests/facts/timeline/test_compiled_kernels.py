@@ -7,7 +7,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.facts.timeline.compiled_kernels import CompiledKernels
+from tfdoctor.facts.timeline.device_work import kernel_operations
 from tfdoctor.trace import Event, EventType
 from tfdoctor.trace.hlo import HloProgram, Instruction
 from tfdoctor.trace.hlo_matmul import HloMatmul, Shape
@@ -26,8 +26,7 @@ def kernel(name: str, start: int, **stats: str) -> Event:
 
 
 def found(*events: Event) -> list[str | None]:
-    kernels = CompiledKernels.of(events, XlaPrograms({"f(7)": PROGRAM}), KNOWN)
-    operations = [kernels.find(event) for event in events]
+    operations = kernel_operations(events, XlaPrograms({"f(7)": PROGRAM}), KNOWN)
     return [operation.name if operation else None for operation in operations]
 
 

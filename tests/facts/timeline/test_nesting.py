@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.facts.timeline import nesting
+from tfdoctor.facts.timeline import host_events as nesting
 
 Events = list[tuple[int, int]]
 

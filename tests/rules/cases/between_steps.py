@@ -5,11 +5,10 @@ from dataclasses import replace
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.loop_body import SingleOperations
-from tfdoctor.facts.step_time.retracing import Retracing
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
+from tfdoctor.facts.step_time.host_time import SingleOperations
+from tfdoctor.facts.step_time.python_work import Retracing
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.rules.between_steps import check

@@ -1,9 +1,8 @@
 """The cases of eager-step: what its tests judge, and the examples of its page."""
 
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
+from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
+from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.rules.eager_step import check
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.hot_line import check
 from tfdoctor.terms.verdict import Location, Stage, Verdict

@@ -3,8 +3,7 @@
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.tracing_cost import TracingCost
+from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules.input_bound import check
 from tfdoctor.terms.verdict import Verdict

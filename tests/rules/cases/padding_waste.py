@@ -6,7 +6,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.padding_waste import LengthWork, check
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 from tfdoctor.terms.verdict import Verdict

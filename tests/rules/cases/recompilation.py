@@ -2,7 +2,7 @@
 
 from tfdoctor.facts.input.sequence_padding import SequencePadding
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.rules.recompilation import check
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
 from tfdoctor.terms.verdict import Verdict

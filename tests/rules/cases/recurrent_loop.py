@@ -3,7 +3,7 @@
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.recurrent_loop import check
 from tfdoctor.terms.verdict import Verdict
 

@@ -5,7 +5,7 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.retracing import Retraced, Retracing
+from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.rules.retracing import check
 from tfdoctor.rules.retracing.run_tracing import RunTracing
 from tfdoctor.terms.kinds import Phase, RunCall

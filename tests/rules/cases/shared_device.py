@@ -3,7 +3,7 @@
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.shared_device import CopiedWork, check
 from tfdoctor.terms.verdict import Verdict
 

@@ -9,9 +9,8 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
+from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules.small_batch import Limits, check
 from tfdoctor.terms.kinds import DeviceKind, StepSource

@@ -7,12 +7,11 @@ from types import MappingProxyType
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.long_step_lines import LongStepLines
+from tfdoctor.facts.step_time.host_lines import LongStepLines
+from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
-from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
 from tfdoctor.rules.step_outlier import check
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork

@@ -12,7 +12,7 @@ from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.pass_starts import PassStarts
+from tfdoctor.facts.steps.untraced_pace import PassStarts
 from tfdoctor.rules.uncached_preprocessing import RepeatablePrefix, RepeatablePrefixes, check
 from tfdoctor.terms.verdict import Location, Verdict
 

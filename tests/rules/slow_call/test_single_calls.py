@@ -7,7 +7,7 @@ import pytest
 from tests.builders import Row, executor, graph_operation, marker
 from tests.facts.step_time.sampled import place, sampled
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.line_work import SlowCall
+from tfdoctor.facts.step_time.timed_line import SlowCall
 from tfdoctor.rules.slow_call.single_calls import SingleCalls
 from tfdoctor.terms.verdict import Location, Stage
 

@@ -8,7 +8,7 @@ from tests.builders import manifest, recording
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.recording.agent import GradientsTaken, StepsSeen, TracedWindow
 from tfdoctor.rules.unused_gradients.unused_work import Unfollowed, UnusedWork
 from tfdoctor.terms.kinds import DeviceKind

@@ -12,8 +12,8 @@ from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGro
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.part_events import PartEvents
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_time import PartEvents
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
 from tfdoctor.terms.verdict import Stage
 

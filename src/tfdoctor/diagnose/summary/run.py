@@ -29,9 +29,8 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.slowdown import DISTORTED
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.steps.untraced_pace import SlowSteps
+from tfdoctor.facts.steps.untraced_pace import DISTORTED, SlowSteps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Revision
 from tfdoctor.terms.humanize import percent

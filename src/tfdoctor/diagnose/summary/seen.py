@@ -8,9 +8,9 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork
-from tfdoctor.facts.step_time.part_events import PartEvents
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_time import PartEvents
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import LineWork
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Location, Stage
 

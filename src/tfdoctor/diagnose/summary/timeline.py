@@ -16,8 +16,8 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown, parts_in
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.device_work import Work
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.facts.timeline.work import Work
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals
 

@@ -9,8 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.host_operations import captured_executions
+from tfdoctor.facts.timeline.activity import Activity, captured_executions
 from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import EXECUTOR, FUNCTION_RUNS, INPUT_THREAD, LAUNCH, PYTHON_CALL, SYNC, TRAINING_CALLS

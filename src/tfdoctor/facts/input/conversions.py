@@ -13,7 +13,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import WIDTHS, Places
-from tfdoctor.facts.step_time.retracing import function_calls
+from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.steps.steps import StepSpans
+from tfdoctor.facts.timeline.host_events import enclosing, latest_before, nearest
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.facts.timeline.nesting import enclosing, latest_before, nearest
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.trace import EventType, Line
 from tfdoctor.trace.names import CAPTURED_FUNCTION, ITERATOR, PRODUCE

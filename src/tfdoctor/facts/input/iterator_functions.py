@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.timeline.host_events import executors, operation_label
+from tfdoctor.facts.timeline.host_events import executors, joined, operation_label
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.facts.timeline.nesting import joined
 from tfdoctor.trace import EventType, Line
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE
 

@@ -19,8 +19,8 @@ from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.device_work import Work
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.facts.timeline.work import Work
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType

@@ -13,8 +13,8 @@ from tfdoctor.facts.phases.run_long_lines import RunLongLines
 from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps, of_loop
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.slowdown import DISTORTED, FASTEST
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.untraced_pace import DISTORTED, FASTEST
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import RunLog

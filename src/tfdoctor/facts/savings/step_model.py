@@ -29,10 +29,9 @@ from tfdoctor.facts.operations.roofline import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.dispatch_shares import DispatchShares
 from tfdoctor.facts.savings.effects_on_stages import by_stage_of, factor_of, segment_ms, stage_ms, stretched
-from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown
-from tfdoctor.facts.step_time.tracing_cost import TracingCost
-from tfdoctor.facts.steps.slowdown import DISTORTED, MOSTLY_TRACING, slowdown
+from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown, TracingCost
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
+from tfdoctor.facts.steps.untraced_pace import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import TRACED_LONGER, DeviceKind

@@ -1,22 +1,40 @@
-"""The user's lines that the host's time of a step goes to, by stack samples on the trace's clock."""
+"""The user's lines that the host's time goes to, by stack samples: in each step, in long steps, in slow calls."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.line_work import WITHIN, LineWork, shown, work_of
+from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
+from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.facts.step_time.sampled_steps import SampleRow, SampleTable
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.timed_line import (
+    WITHIN,
+    LineWork,
+    Samples,
+    SlowCall,
+    TimedLine,
+    lines_of,
+    shown,
+    slow_call,
+    work_of,
+)
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import SeenPlace
 from tfdoctor.terms.verdict import Location, Stage
 
-Group = dict[SeenPlace, int]  # The places of a line, with how many of their samples count
+PARTS = (Stage.HOST, Stage.BETWEEN)  # in which Python works
+# Share of the steps that samples would be seen in, if the call ran in every step, below which it runs more rarely.
+# Samples of a call in every second step are seen in half as many steps or more.
+SPREAD = 0.5
+# Steps of a ``fit`` up to which its own cost is in every step: in longer ones, most steps are not the first.
+SHORT_FIT = 2
+SEVERAL_FITS = 5  # Calls of ``fit`` from which on they are a loop: scripts train in several phases, or warm up
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +51,31 @@ class HostLines:
 
     @classmethod
     def measure(cls, recording: Recording, table: SampleTable, breakdown: Breakdown) -> Self:
-        """Sort each sample into the part of the step that it fell into."""
-        locate, rows = Places.of(recording), table.steady_rows
-        python = recording.program.python if recording.program else None
+        """Sort each sample into the part of the step that it fell into.
+
+        What a line does itself and its waits within a compiled function are two entries.
+        """
+        locate, python = Places.of(recording), recording.program.python if recording.program else None
         calls = {fed.at for fed in (python.fed, python.feeds) if fed} if python else set()
         if recording.manifest:
             calls.add(recording.manifest.steps.at)
         places = (row.place for row in table.rows)
         seen = (*places, *(recording.run.stacks.values() if recording.run else ()))
-        around = (locate(one.caller) for one in seen if one.at and one.at in calls)
-        return cls(
-            {stage: _lines(rows, stage, locate, breakdown[stage]) for stage in (Stage.HOST, Stage.BETWEEN)},
-            frozenset(filter(None, around)),
-        )
+        around = frozenset(at for one in seen if one.at and one.at in calls and (at := locate(one.caller)))
+        parts = {}
+        for stage in PARTS:
+            divided = list[Samples]()
+            for row in table.steady_rows:
+                here, work = row.part == stage, work_of(row.place)
+                waits = here & row.amid & (work is LineWork.ENTERING)
+                divided.append((row.place, LineWork.DISPATCHING, int(waits.sum())))
+                divided.append((row.place, work if work in WITHIN else None, int((here & ~waits).sum())))
+            parts[stage] = lines_of(divided, locate, breakdown[stage], shown)
+        return cls(parts, around)
 
     def own(self, stage: Stage) -> tuple[TimedLine, ...]:
         """Return the lines of a part that work themselves, without those that wait for a function's operations."""
-        lines = self.parts.get(stage, ())
-        return tuple(line for line in lines if line.work is not LineWork.DISPATCHING)
+        return tuple(line for line in self.parts.get(stage, ()) if line.work is not LineWork.DISPATCHING)
 
     @property
     def dispatching_ms(self) -> float:
@@ -59,22 +84,162 @@ class HostLines:
         return sum(line.ms for line in lines if line.work is LineWork.DISPATCHING)
 
 
-def _lines(rows: Sequence[SampleRow], stage: Stage, locate: Places, part_ms: float) -> tuple[TimedLine, ...]:
-    """Divide the time of a part among its lines by their samples, most first.
+@dataclass(frozen=True, slots=True)
+class LongStepLines:
+    """The lines of the long steps, most samples first, in the training calls (HOST) and between them (BETWEEN).
 
-    What a line does itself and its waits within a compiled function are two entries.
+    Where samples have no time (``timed`` is False), the lines of callbacks between all calls stand for those of
+    long steps. ``callbacks`` are those of all steps, each with the part of the step that it runs in: one that runs
+    in every fifth step need not make it an outlier.
     """
-    groups: dict[tuple[object, ...], Group] = defaultdict(dict)
+
+    parts: Mapping[Stage, tuple[TimedLine, ...]] = field(default_factory=dict)
+    timed: bool = True
+    callbacks: tuple[tuple[Stage, TimedLine], ...] = ()
+
+    @classmethod
+    def measure(cls, recording: Recording, table: SampleTable | None, steps: Steps, framework: Framework) -> Self:
+        """Sort the samples in long steps into those within and between the training calls.
+
+        Raises:
+            Unavailable: the stack was not sampled.
+        """
+        record = recording.program.python if recording.program else None
+        if record is None:
+            raise Unavailable(f"the stack of Python was not sampled{framework.with_tfdoctor}")
+        locate = Places.of(recording)
+        if table is None:
+            untimed = [(one, None, one.seen) for one in record.places if one.callback and not one.inside]
+            return cls({Stage.BETWEEN: lines_of(untimed, locate)}, timed=False)
+        rows = [row.only(row.step < len(steps.steps)) for row in table.rows]
+        within = {stage: [row.only(row.after == (stage is Stage.BETWEEN)) for row in rows] for stage in PARTS}
+        long = {part: [(row.place, None, int((~row.steady).sum())) for row in of] for part, of in within.items()}
+        callbacks = []
+        for name in dict.fromkeys(row.place.callback for row in rows if row.place.callback):
+            for stage, of in within.items():
+                # In the call, samples while something else works wait for that.
+                own = [row.only(row.after | (row.part == Stage.HOST)) for row in of if row.place.callback == name]
+                if any(len(row.step) for row in own):
+                    line = TimedLine.of({row.place: len(row.step) for row in own if len(row.step)}, locate)
+                    shown_in = frozenset(int(step) for row in own for step in row.step)
+                    callbacks.append((stage, replace(line, steps=shown_in)))
+        callbacks.sort(key=lambda one: -one[1].seen)
+        return cls({part: lines_of(of, locate) for part, of in long.items()}, callbacks=tuple(callbacks))
+
+    def of(self, part: str) -> tuple[TimedLine, ...]:
+        """Return the lines of a part of the long steps; none for other parts than Python's."""
+        return next((lines for stage, lines in self.parts.items() if stage == part), ())
+
+    @property
+    def slow_calls(self) -> tuple[TimedLine, ...]:
+        """The lines between the training calls that make a costly call."""
+        return tuple(line for line in self.of(Stage.BETWEEN) if line.call)
+
+
+Group = list[SampleRow]  # The rows of a line
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCalls:
+    """The lines whose samples are mostly in calls of TensorFlow and Keras that cost much per call, longest first.
+
+    Only calls in every step: one that is seen in few steps runs once per epoch or every 100 steps. Their parts are
+    the host's, between calls, the device's (operations that a call runs one by one), and waits for the pipeline
+    that it has built. The time in which it runs a compiled function is its useful work, and left out. Lines
+    between a ``get_weights`` and a ``set_weights`` of the same function count as one work with them.
+    """
+
+    lines: tuple[TimedLine, ...] = ()
+    step_count: int = 0  # steady steps that were sampled
+
+    @classmethod
+    def measure(
+        cls, recording: Recording, table: SampleTable, breakdown: Breakdown, eager: EagerWork | None
+    ) -> Self:
+        """Count the samples of the steady steps; of a step that itself runs eagerly, no calls of models."""
+        rows, locate = [row for row in table.steady_rows if len(row.step)], Places.of(recording)
+        each_ms = breakdown.step_ms / max(1, sum(len(row.step) for row in rows))
+        groups, lines = _slow_groups(rows), []
+        wanted = _regular(groups, rows) - _own_calls(recording, eager)
+        for kind, group in groups:
+            at = locate(group[0].place.at)
+            if at is None or kind not in wanted:
+                continue
+            counts, steps = Counter[Stage](), {int(step) for row in group for step in row.step}
+            for row in group:
+                trains = slow_call(row.place.calls) is SlowCall.FIT and row.place.inside
+                if (
+                    not trains and work_of(row.place) is not LineWork.ENTERING
+                ):  # else it is what the call is made for
+                    counts.update(Stage(part) for part in row.part if part != UNKNOWN)
+            parts = {part: seen * each_ms for part, seen in counts.items()}
+            lines.append(TimedLine.slow(at, kind, counts.total(), steps, parts))
+        return cls(tuple(sorted(lines, key=lambda line: -line.ms)), table.steady_steps)
+
+    @property
+    def ms(self) -> float:
+        """The time of all lines, in ms per training step."""
+        return sum(line.ms for line in self.lines)
+
+    @property
+    def places(self) -> frozenset[Location | None]:
+        """The lines themselves."""
+        return frozenset(line.at for line in self.lines)
+
+
+def _own_calls(recording: Recording, eager: EagerWork | None) -> set[SlowCall]:
+    """Return the calls that are the training: models of eager steps, and ``fit``, unless each has few steps."""
+    own = {SlowCall.MODEL} if eager and eager.operations_ms > eager.functions_ms else set()
+    seen = recording.manifest.steps if recording.manifest else None
+    settings = recording.program.run if recording.program else None
+    if seen is None or settings is None:
+        return own | {SlowCall.FIT}
+    steps, epochs = settings.steps_per_epoch, settings.epochs
+    fits = seen.rounds or (seen.seen / (steps * epochs) if steps and epochs else 0)
+    are_short = fits >= SEVERAL_FITS and seen.seen <= SHORT_FIT * fits
+    return own if are_short else own | {SlowCall.FIT}
+
+
+def _slow_groups(rows: Iterable[SampleRow]) -> list[tuple[SlowCall, Group]]:
+    """Return the lines with half of their samples in a slow call, and those that compute weights between two."""
+    by_line: dict[tuple[str, int], Group] = defaultdict(list)
     for row in rows:
-        place, work = row.place, work_of(row.place)
-        here = row.part == stage
-        waits = here & row.amid if work is LineWork.ENTERING else np.zeros_like(here)
-        for kind, mask in ((LineWork.DISPATCHING, waits), (work, here & ~waits)):
-            if number := int(mask.sum()):
-                groups[place.at, place.callback, kind if kind in WITHIN else None][place] = number
-    each_ms = part_ms / max(1, sum(sum(group.values()) for group in groups.values()))
-    lines = [
-        TimedLine.of(group, locate, each_ms, named=shown, work=kind if isinstance(kind, LineWork) else None)
-        for (*_, kind), group in groups.items()
-    ]
-    return tuple(sorted(lines, key=lambda line: -line.seen))
+        if row.place.at is not None:
+            by_line[row.place.at].append(row)
+    kinds: dict[tuple[str, int], SlowCall | None] = {}
+    weights: dict[tuple[str, object], list[int]] = defaultdict(list)  # lines of a function, by its file and caller
+    for (path, number), group in by_line.items():
+        counts = Counter[SlowCall | None]()
+        for row in group:
+            counts[slow_call(row.place.calls)] += len(row.step)
+        kind, seen = max(counts.items(), key=lambda item: item[1] if item[0] else 0)
+        kinds[path, number] = kind if 2 * seen >= counts.total() else None
+        for row in group if kinds[path, number] is SlowCall.WEIGHTS else ():
+            if row.place.caller:
+                weights[path, row.place.caller].append(number)
+    found = []
+    for (path, number), group in by_line.items():
+        around = [of for row in group if (of := weights.get((path, row.place.caller)))]
+        between = SlowCall.WEIGHTS if any(min(each) < number < max(each) for each in around) else None
+        if kind := kinds[path, number] or between:
+            found.append((kind, group))
+    return found
+
+
+def _regular(groups: Iterable[tuple[SlowCall, Group]], rows: Iterable[SampleRow]) -> set[SlowCall]:
+    """Return the calls whose samples are spread over the steps as those of work in every step are.
+
+    Their steps are compared with those that as many of all samples would hit by chance: some steps are sampled more
+    often than others.
+    """
+    every = np.concatenate([np.zeros(0, np.int64), *(row.step for row in rows)])
+    per_step = np.unique(every, return_counts=True)[1]
+    steps: dict[SlowCall, list[int]] = defaultdict(list)
+    for kind, group in groups:
+        steps[kind] += [int(step) for row in group for step in row.step]
+    regular = set()
+    for kind, seen in steps.items():
+        missed = (1.0 - len(seen) / per_step.sum()) ** per_step
+        if len(set(seen)) >= SPREAD * float((1.0 - missed).sum()):
+            regular.add(kind)
+    return regular

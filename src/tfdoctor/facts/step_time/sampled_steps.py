@@ -1,5 +1,7 @@
 """The stack samples in traced steps: the measured ones, and calls that were traced only to be sampled."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Self
@@ -9,21 +11,24 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, WORKING, working
-from tfdoctor.facts.steps.compilations import compilations
-from tfdoctor.facts.steps.markers import marked_step
-from tfdoctor.facts.steps.step import chain
+from tfdoctor.facts.step_time.timed_line import LineWork, SlowCall, TimedLine, slow_call, work_of
+from tfdoctor.facts.steps.known_steps import marked_step
+from tfdoctor.facts.steps.step import chain, compilations
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import PythonRecord, SeenPlace
-from tfdoctor.terms.verdict import Stage
+from tfdoctor.recording.program import FedCall, PythonRecord, SeenPlace
+from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.lines import LIMIT_PS
 from tfdoctor.trace.names import SAMPLED
 
 PS_PER_NS, PS_PER_US = 1_000, 1_000_000
+MODELS = {SlowCall.PREDICT, SlowCall.MODEL}  # Calls of a model
+READ = "ReadVariableOp"  # TensorFlow's operation that reads a variable, such as the weights of a layer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,15 +46,29 @@ class SampledSteps:
 
     @classmethod
     def measure(cls, trace: Trace, recording: Recording, steps: Steps, activity: Activity) -> Self:
-        """Add the calls that were traced for samples, where there are any."""
-        python = recording.program.python if recording.program else None
-        whole = trace.sampled
+        """Add the calls that were traced for samples, where there are any.
+
+        Whether one is steady is judged beside the measured steps. After the last one the loop may have been left:
+        it is none of them.
+        """
+        python, whole = recording.program.python if recording.program else None, trace.sampled
         if whole is None:
             return cls(trace, steps, activity, python)
-        together = _with_calls(steps, whole, recording)
-        began_ps = sampling_began(python, whole) if python else None
+        marks = (event for event in whole.host_events(SAMPLED) if "step_num" in event.stats)
+        calls = chain(marked_step(event, max(1, int(event.stats.get("steps", 1)))) for event in marks)[:-1]
+        discarded = recording.manifest.steps.discarded if recording.manifest else ()
+        every = (*steps.steps, *(call for call in calls if call.number not in discarded))
+        judged = Steps.of(every, steps.source, compiling=compilations(whole))
+        steady = (*steps.steady, *judged.steady[len(steps.steps) :])
+        together = replace(steps, steps=every, steady=steady, stalled=())
+        began_ps, end_ps = sampling_began(python, whole) if python else None, steps.steps[-1].end_ps
         if python is not None and began_ps is not None:
-            python = _within(python, began_ps, steps.steps[-1].end_ps, StepSpans.of(together))
+            in_steady, places = StepSpans.of(together), []
+            for place in python.places:
+                times = times_of(place, began_ps)
+                kept = tuple(compress(place.when_us, (times < end_ps) | in_steady.holds(times)))
+                places += [replace(place, when_us=kept, seen=len(kept))] if kept else []
+            python = replace(python, places=tuple(places))
         return cls(whole, together, Chart([whole, recording]).fact(Activity), python)
 
 
@@ -64,35 +83,6 @@ def times_of(place: SeenPlace, began_ps: int) -> NDArray[np.int64]:
     """Return (n,) when a place was sampled, in ps from the start of the trace, within the limits of its times."""
     times = (began_ps + when * PS_PER_US for when in place.when_us)
     return np.array([min(max(time, -LIMIT_PS), LIMIT_PS) for time in times], np.int64)
-
-
-def _with_calls(steps: Steps, trace: Trace, recording: Recording) -> Steps:
-    """Add the calls for samples to the measured steps; whether one is steady is judged beside these.
-
-    After the last one the loop may have been left: it is none of them.
-    """
-    seen = recording.manifest.steps if recording.manifest else None
-    calls = chain(
-        marked_step(event, max(1, int(event.stats.get("steps", 1))))
-        for event in trace.host_events(SAMPLED)
-        if "step_num" in event.stats
-    )[:-1]
-    added = [call for call in calls if not seen or call.number not in seen.discarded]
-    every = (*steps.steps, *added)
-    judged = Steps.of(every, steps.source, compiling=compilations(trace))
-    steady = (*steps.steady, *judged.steady[len(steps.steps) :])
-    return replace(steps, steps=every, steady=steady, stalled=())
-
-
-def _within(python: PythonRecord, began_ps: int, end_ps: int, steady: StepSpans) -> PythonRecord:
-    """Leave out the samples after the measured steps that lie in no steady call."""
-    places = []
-    for place in python.places:
-        times = times_of(place, began_ps)
-        kept = tuple(compress(place.when_us, (times < end_ps) | steady.holds(times)))
-        if kept:
-            places.append(replace(place, when_us=kept, seen=len(kept)))
-    return replace(python, places=tuple(places))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +107,7 @@ class SampleTable:
     """All samples of the trainer's thread that lie in a traced step, also one that is traced for samples alone."""
 
     rows: tuple[SampleRow, ...]
+    steady_steps: int
 
     @classmethod
     def measure(cls, trace: Trace, sampled: SampledSteps, framework: Framework) -> Self:
@@ -147,9 +138,76 @@ class SampleTable:
             part = np.where(after, str(Stage.BETWEEN), str(Stage.HOST))
             part = np.select([spans.holds(times) for spans in others.values()], [str(one) for one in others], part)
             rows.append(SampleRow(place, at, steady[at], after, part, (first < times) & (times < last)))
-        return cls(tuple(rows))
+        return cls(tuple(rows), sum(steps.steady))
 
     @property
     def steady_rows(self) -> tuple[SampleRow, ...]:
         """The samples in steady steps."""
         return tuple(row.only(row.steady) for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class StackSamples:
+    """The lines of the trainer's thread, the most frequent first, without samples taken while TensorFlow trained.
+
+    ``new_arguments`` has the shapes of the arguments that were other arrays at the next call. ``models_at`` are
+    the lines of models whose results decide what these arguments are: actions in a game, which fill a memory.
+    """
+
+    places: tuple[TimedLine, ...] = ()
+    called_at: Location | None = None
+    new_arguments: tuple[tuple[int, ...], ...] = ()
+    function: str = ""  # the training function's name in the trace; "" is unknown
+    models_at: frozenset[Location] = frozenset()
+
+    @classmethod
+    def measure(cls, recording: Recording, framework: Framework, sampled: SampledSteps | None) -> Self:
+        """Read the program record; of calls that were traced for samples only, those in steady calls.
+
+        Raises:
+            Unavailable: the recording has no stack samples.
+        """
+        program = recording.program
+        record = sampled.python if sampled else program.python if program else None
+        if record is None:
+            cure = "" if recording.run else framework.with_tfdoctor
+            raise Unavailable(f"the stack of Python between two steps was not sampled{cure}")
+        locate, fed = Places.of(recording), record.fed or FedCall()
+        makers = (one for one in record.places if one.makes and one.at != fed.at)
+        graphs = [one for one in (program.graphs if program else ()) if not one.outer and one.kind != "dataset"]
+        others = (operation for one in graphs if one.name != fed.function for operation in one.operations)
+        reads = any(operation.type == READ for operation in others)  # variables, in another function
+        return cls(
+            tuple(
+                TimedLine(locate(one.at), one.seen, 0.0, one.callback, {one.calls: one.seen}, makes=one.makes)
+                for one in record.places
+                if not one.inside
+            ),
+            locate(fed.at),
+            tuple(argument.shape for argument in fed.arguments if argument.new_object),
+            fed.function,
+            frozenset(
+                at
+                for one in makers
+                if (reads if work_of(one) is LineWork.ENTERING else slow_call(one.calls) in MODELS)
+                and (at := locate(one.at))
+            ),
+        )
+
+    @property
+    def sample_count(self) -> int:
+        """The number of stack samples outside of the training calls."""
+        return sum(place.seen for place in self.places)
+
+    @property
+    def makers(self) -> tuple[TimedLine, ...]:
+        """The lines that make the arguments of the training function, other than mostly by calls that are slow."""
+        slow = Counter[Location | None]()
+        for place in self.places:
+            slow[place.at] += place.seen if place.call else -place.seen
+        made = (one for one in self.places if one.makes and not one.call and slow[one.at] < 0)
+        return tuple(made) if self.new_arguments else ()
+
+    def share(self, places: Iterable[TimedLine]) -> float:
+        """Return the share of the stack samples at these places, 0 to 1."""
+        return sum(place.seen for place in places) / self.sample_count if self.sample_count else 0.0

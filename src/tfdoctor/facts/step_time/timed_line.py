@@ -1,17 +1,114 @@
-"""A line of the user's with its time, by stack samples."""
+"""A line of the user's with its time, by stack samples, and what it does, by the functions below it."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from operator import attrgetter
 from typing import Self, TypeVar
 
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.line_work import LineWork, SlowCall, slow_call, work_of
-from tfdoctor.recording.program import SeenPlace
+from tfdoctor.recording.program import SeenPlace, SourceLine
 from tfdoctor.terms.verdict import Location, Stage
 
 K = TypeVar("K")
+
+
+class LineWork(StrEnum):
+    """What kind of thing a line does."""
+
+    READING = "reading"  # copies a tensor to NumPy
+    CONVERTING = "converting"  # makes tensors of arrays and Python values
+    ENTERING = "entering"  # starts a compiled function of TensorFlow, and returns from it
+    DISPATCHING = "dispatching"  # waits in one between two of its operations: not the line's own work
+    LOOPING = "looping"  # the framework's own work for each step: Keras' iterator and metrics, checks of arguments
+    OPERATIONS = "operations"  # runs TensorFlow operations one by one, or Python code of TensorFlow and Keras
+    PYTHON = "python"  # Python's own work and that of other packages
+
+
+# What TensorFlow and Keras do for a compiled function: apart from the work of the line that calls it.
+WITHIN = (LineWork.ENTERING, LineWork.DISPATCHING, LineWork.LOOPING)
+# Functions of Keras that train: what they do besides is not the choice of the line that calls them.
+LOOPS = ("fit", "train_on_batch")
+# The end of the name of TensorFlow's way into a compiled function, which checks the arguments.
+CALL = "polymorphic_function.Function.__call__"
+# Methods of tensors and variables that copy the value to the host.
+READS = frozenset(("numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "item"))
+# Functions of TensorFlow that make a tensor of another value.
+CONVERTS = frozenset(
+    ("convert_to_eager_tensor", "convert_to_tensor", "constant", "_constant_impl",
+     "_constant_eager_impl", "tensor_conversion_function")
+)  # fmt: skip
+ENTERS = "quick_execute"  # The function of TensorFlow that runs a compiled function, in every version since 2.0
+KERAS = ("keras", "tf_keras")
+LIBRARIES = ("tensorflow", *KERAS)  # Packages whose functions run TensorFlow operations
+
+
+def work_of(place: SeenPlace) -> LineWork:
+    """Return what kind of thing a sampled line does."""
+    calls, runs = place.calls.rpartition(".")[2], place.runs.rpartition(".")[2]
+    if not _in_library(place.calls):
+        return LineWork.PYTHON
+    if calls in READS:
+        return LineWork.READING
+    if calls in CONVERTS or (place.inside and runs in CONVERTS):  # of the compiled function's arguments
+        return LineWork.CONVERTING
+    if place.inside and runs == ENTERS:
+        return LineWork.ENTERING
+    of_keras = place.calls.partition(".")[0] in KERAS and calls in LOOPS
+    of_call = place.inside and place.calls.endswith(CALL)
+    return LineWork.LOOPING if (of_keras or of_call) and not place.callback else LineWork.OPERATIONS
+
+
+def shown(place: SeenPlace) -> str:
+    """Return the function to name: what the line calls, or what TensorFlow does inside its own calls."""
+    return place.runs if place.inside and _in_library(place.calls) else place.calls
+
+
+def _in_library(name: str) -> bool:
+    return name.partition(".")[0] in LIBRARIES
+
+
+class SlowCall(StrEnum):
+    """A kind of call that is made for a whole run or epoch, and takes much longer than a step needs it to."""
+
+    FIT = "fit"
+    PREDICT = "predict"
+    EVALUATE = "evaluate"
+    WEIGHTS = "get_weights and set_weights"
+    CLONE = "clone_model"
+    SAVE = "save"
+    CLEAR = "clear_session"
+    MODEL = "a model outside of a tf.function"
+    SINGLE = "a tf.function for one example"  # see SingleCalls
+    WRITE = "functions that write logs or files"  # for somebody who reads them
+
+
+# Names of functions of Keras (2 and 3) and of TensorFlow's checkpoints; nothing else there has these names.
+FUNCTIONS = {
+    "fit": SlowCall.FIT, "predict": SlowCall.PREDICT, "evaluate": SlowCall.EVALUATE,
+    "get_weights": SlowCall.WEIGHTS, "set_weights": SlowCall.WEIGHTS, "clone_model": SlowCall.CLONE,
+    "save": SlowCall.SAVE, "save_weights": SlowCall.SAVE, "save_model": SlowCall.SAVE,
+    "clear_session": SlowCall.CLEAR,
+}  # fmt: skip
+# The end of the full name in lower case: of Layer in Keras, or of its module before Python 3.11.
+LAYER_CALL = "layer.__call__"
+# Functions, by their full names, that write what somebody reads: summaries, logs, tables, images.
+WRITES = re.compile(
+    r"(tensorflow\.(summary|python\.ops\.summary_ops_v2|print$)|tensorboardX?|mlflow|wandb|neptune|comet_ml|clearml"
+    r"|aim|logging|loguru|csv|_csv|imageio)\b"
+    r"|(builtins\.print|cv2\.imwrite|PIL\..*\.save|matplotlib\..*(savefig|imsave)|pandas\..*\.to_(csv|json|excel))$"
+)
+
+
+def slow_call(function: str) -> SlowCall | None:
+    """Return what a function is, by its full name ("keras.src.models.cloning.clone_model"); None for any other."""
+    if WRITES.match(function):
+        return SlowCall.WRITE
+    if not _in_library(function):
+        return None
+    return SlowCall.MODEL if function.lower().endswith(LAYER_CALL) else FUNCTIONS.get(function.rpartition(".")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +183,28 @@ def summed(counts: Iterable[tuple[K, int]]) -> dict[K, int]:
     for key, number in counts:
         total[key] += number
     return dict(total.most_common())
+
+
+Samples = tuple[SeenPlace, LineWork | None, int]  # Of a place, the kind of work if it is apart, and their number
+
+
+def lines_of(
+    seen: Iterable[Samples],
+    locate: Places,
+    part_ms: float = 0.0,
+    named: Callable[[SeenPlace], str] = attrgetter("calls"),
+) -> tuple[TimedLine, ...]:
+    """Divide the time of a part of the step among its lines by their samples, most first.
+
+    What a line does in a callback, and the kinds of its work that are given, are entries of their own.
+    """
+    groups: dict[tuple[SourceLine | None, str, LineWork | None], dict[SeenPlace, int]] = defaultdict(dict)
+    for place, work, number in seen:
+        if number:
+            groups[place.at, place.callback, work][place] = int(number)
+    each_ms = part_ms / max(1, sum(sum(group.values()) for group in groups.values()))
+    lines = (TimedLine.of(group, locate, each_ms, named=named, work=key[2]) for key, group in groups.items())
+    return tuple(sorted(lines, key=lambda line: -line.seen))
 
 
 def by_caller(lines: Iterable[TimedLine]) -> tuple[TimedLine, ...]:

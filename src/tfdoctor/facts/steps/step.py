@@ -2,9 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tfdoctor.facts.timeline.trainer import matching
+from tfdoctor.trace import Intervals, Trace
+from tfdoctor.trace.names import COMPILES
 
 PS_PER_MS = 1_000_000_000
 
@@ -38,9 +43,13 @@ def steps_between(starts_ps: NDArray[np.int64], ends_ps: NDArray[np.int64]) -> l
 def chain(steps: Iterable[Step]) -> list[Step]:
     """Sort steps and let each end, with its call, where the next one begins at the latest."""
     ordered = sorted(steps, key=lambda step: step.start_ps)
-    next_starts = [step.start_ps for step in ordered[1:]]
-    chained = [
-        replace(step, call_end_ps=min(step.call_end_ps, following_ps), end_ps=following_ps)
-        for step, following_ps in zip(ordered, next_starts, strict=False)
-    ]
-    return chained + ordered[len(chained) :]
+    chained = (
+        replace(step, call_end_ps=min(step.call_end_ps, following.start_ps), end_ps=following.start_ps)
+        for step, following in pairwise(ordered)
+    )
+    return [*chained, *ordered[-1:]]
+
+
+def compilations(trace: Trace) -> Intervals:
+    """Return when XLA's compiler worked, by its own events on any thread of the host, in ps."""
+    return Intervals.any_of(matching(line, COMPILES) for line in trace.host_lines if len(line))

@@ -2,13 +2,18 @@
 
 A step lasts from its own start to the start of the next one, so that the time between two calls
 (callbacks, metrics, an epoch's end) belongs to the step before it and nothing is lost.
+
+A shuffle buffer that is filled at the start of each pass, a file that is opened, or a generator that makes
+several batches at once delays a few steps by much, again and again. Such steps are no accident: their wait is the
+input's time, so the mean step counts. Where batches come in bursts, as from several workers, steps are short and
+long in turn, and none is an outlier.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import inf
+from math import ceil, inf
 from statistics import quantiles
 from typing import Self
 
@@ -20,12 +25,10 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.passes import batches_of, line_of
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.facts.steps.compilations import compilations, exceptions
-from tfdoctor.facts.steps.graph_calls import graph_calls
-from tfdoctor.facts.steps.input_stalls import input_bursts, input_stalls
-from tfdoctor.facts.steps.known_steps import recorded_steps, searched_steps
+from tfdoctor.facts.steps.graph_cycles import graph_calls
+from tfdoctor.facts.steps.known_steps import find_steps
 from tfdoctor.facts.steps.search import FEWEST
-from tfdoctor.facts.steps.step import PS_PER_MS, Step
+from tfdoctor.facts.steps.step import PS_PER_MS, Step, compilations, steps_between
 from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
@@ -40,6 +43,16 @@ FEWEST_STEPS = 5  # With fewer steps a median says little: one late callback mov
 OUTLIER_IQRS = 3.0  # Tukey's far-out fence: three interquartile ranges above the third quartile
 # An outlier takes at least this many times the median: very even steps have a tiny interquartile range.
 OUTLIER_FLOOR = 1.3
+# Share of a step's time from which it counts as compiling, and share of the steps below which such steps are the
+# exception.
+COMPILING = 0.5
+MOSTLY = 0.5  # Share of a long step's time beyond the median that the wait for input takes at least
+# Smallest share of the traced time that stalls take beyond other steps; step-outlier has the same limit.
+SHARE = 0.05
+# Times the mean of the short steps that the long ones take at least: the time of a batch varies by less.
+BURSTS = 2.0
+# Separate occasions from which stalls recur: one may be chance, and adjacent long steps are one occasion.
+OCCASIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +81,7 @@ class Steps:
         Raises:
             Unavailable: the trace does not show, or not with certainty, where a step begins.
         """
-        name, known_steps = recorded_steps(trace, recording, device, xla_programs, framework)
-        source, steps = known_steps or searched_steps(trace, in_graph=False)
+        name, (source, steps) = find_steps(trace, recording, device, xla_programs, framework)
         seen = recording.manifest.steps if recording.manifest else None
         steps = [step for step in steps if not seen or step.number not in seen.discarded]
         if not steps:
@@ -86,44 +98,103 @@ class Steps:
         return replace(chosen, program=name)
 
     def paying(
-        self,
-        waits: Intervals,
-        pass_steps: float | None,
-        untraced: UntracedSteps | None = None,
-        apart_ms: float = 0.0,
+        self, waits: Intervals, passing: float | None, untraced: UntracedSteps | None = None, apart_ms: float = 0.0
     ) -> Self:
-        """Return these steps with those that input stalls again and again, which count as steady."""
-        long = tuple(not steady for steady in self.steady)
-        stalled = input_stalls(self.steps, long, waits, self.median_ms, pass_steps, untraced, apart_ms)
-        if not any(stalled):
-            bursts = input_bursts(self.steps, self.steady, waits, untraced)
-            return replace(self, stalled=bursts, in_bursts=True) if any(bursts) else self
+        """Return these steps with those that input stalls again and again, which count as steady.
+
+        ``passing`` are the training steps of one pass over the data; None is unknown. ``apart_ms`` is the time of
+        untraced steps that are long for another reason.
+        """
+        stalled = self._stalls(waits, passing, untraced, apart_ms)
+        if not stalled:
+            bursts = self._bursts(waits, untraced)
+            return replace(self, stalled=bursts, in_bursts=True) if bursts else self
         steady = tuple(a or b for a, b in zip(self.steady, stalled, strict=True))
         return replace(self, steady=steady, stalled=stalled)
 
+    def _stalls(
+        self, waits: Intervals, passing: float | None, untraced: UntracedSteps | None, apart_ms: float
+    ) -> tuple[bool, ...]:
+        """Return (steps,) which outliers wait for input, if they recur; () otherwise.
+
+        A single occasion recurs if it is at the end of a pass, and the traced steps hold a whole pass. Stalls that
+        take little of the steps' time are left out, and those that the untraced steps lack, or the begins of their
+        passes.
+        """
+        usual_ms = self.median_ms
+        stalled = self._waiting([not steady for steady in self.steady], waits, usual_ms)
+        stalls = [step for step, is_stall in zip(self.steps, stalled, strict=True) if is_stall]
+        beyond_ms = sum((step.total_ms - usual_ms) * step.calls for step in stalls)
+        share = beyond_ms / sum(step.total_ms * step.calls for step in self.steps)
+        if share < SHARE or (untraced and untraced.contradict(share, len(self.steps), usual_ms, apart_ms)):
+            return ()
+        begins = [at for at, (before, now) in enumerate(pairwise((False, *stalled))) if now > before]
+        recur = len(begins) >= OCCASIONS
+        if not recur and passing and self.count >= passing:
+            # The last step of a pass, or the first of the next one.
+            begun = self.steps[begins[0]].number
+            at_end = any(place and place % ceil(passing) == 0 for place in (begun, begun + 1))
+            longest_ms = max(step.total_ms for step in stalls)
+            recur = at_end and not (untraced and untraced.begin_passes_as_usual(ceil(passing), longest_ms))
+        return stalled if recur else ()
+
+    def _bursts(self, waits: Intervals, untraced: UntracedSteps | None) -> tuple[bool, ...]:
+        """Return (steps,) which steady steps are long because input comes in bursts; () where it does not.
+
+        The wait for input is most of what the long steps take beyond the short ones, on several occasions, and the
+        mean untraced step shows at least half of that.
+        """
+        times, among = np.array([step.total_ms for step in self.steps]), np.array(self.steady, np.bool_)
+        ordered = np.sort(times[among])
+        below, sums = np.arange(1, len(ordered)), np.cumsum(ordered)[:-1]
+        if not len(below):
+            return ()
+        # The longest of the short steps, where those of two kinds differ most: Otsu's method.
+        apart = (ordered.sum() - sums) / (len(ordered) - below) - sums / below
+        long = among & (times > ordered[np.argmax(below * below[::-1] * apart**2)])
+        short = among & ~long
+        if not long.any() or not short.any() or times[long].mean() < BURSTS * times[short].mean():
+            return ()
+        usual_ms = float(np.median(times[short]))
+        stalled = self._waiting(long.tolist(), waits, usual_ms)
+        beyond_ms = times[np.array(stalled)].sum() - usual_ms * sum(stalled)
+        begins = sum(now and not before for before, now in pairwise((False, *stalled)))
+        if begins < OCCASIONS or beyond_ms < MOSTLY * (times[long] - usual_ms).sum():
+            return ()
+        mean_ms = untraced.mean_ms if untraced else None
+        return () if mean_ms and mean_ms < usual_ms + beyond_ms / len(self.steps) / 2 else stalled
+
+    def _waiting(self, long: Iterable[bool], waits: Intervals, usual_ms: float) -> tuple[bool, ...]:
+        return tuple(
+            is_long and waited_ms >= MOSTLY * (step.total_ms - usual_ms)
+            for step, is_long in zip(self.steps, long, strict=True)
+            for waited_ms in [waits.within(step.start_ps, step.end_ps).total / PS_PER_MS / step.calls]
+        )
+
     @classmethod
     def of(
-        cls,
-        steps: Iterable[Step],
-        source: StepSource = StepSource.MARKERS,
-        compiling: Intervals = Intervals(),  # noqa: B008 - frozen
+        cls, steps: Iterable[Step], source: StepSource = StepSource.MARKERS, compiling: Intervals | None = None
     ) -> Self:
-        """Collect steps and find the outliers, and the steps in which XLA mostly compiled."""
-        all_steps = tuple(steps)
-        apart = exceptions(all_steps, compiling)
-        times = [step.total_ms for step, compiled in zip(all_steps, apart, strict=True) if not compiled]
+        """Collect steps and find the outliers, and the few steps in which XLA mostly compiled."""
+        every, spans = tuple(steps), compiling or Intervals()
+        long = [max(1, step.end_ps - step.start_ps) for step in every]
+        within = [spans.within(step.start_ps, step.end_ps).total for step in every]
+        apart = [time >= COMPILING * whole for time, whole in zip(within, long, strict=True)]
+        if sum(apart) >= COMPILING * len(every):
+            apart = [False] * len(every)
+        times = [step.total_ms for step, compiled in zip(every, apart, strict=True) if not compiled]
         fence = inf
         if len(times) >= 4:  # enough for quartiles  # noqa: PLR2004
             low, middle, high = quantiles(times, method="inclusive")
             fence = max(high + OUTLIER_IQRS * (high - low), OUTLIER_FLOOR * middle)
-        within = (step.total_ms <= fence and not compiled for step, compiled in zip(all_steps, apart, strict=True))
-        return cls(source, all_steps, tuple(within))
+        steady = (step.total_ms <= fence and not compiled for step, compiled in zip(every, apart, strict=True))
+        return cls(source, every, tuple(steady))
 
     @classmethod
     def uniform(cls, count: int, each_ms: float) -> Self:
         """Return evenly long steps, for examples and tests."""
-        edges = [number * round(each_ms * PS_PER_MS) for number in range(count + 1)]
-        return cls.of(Step(number, start, end, end) for number, (start, end) in enumerate(pairwise(edges)))
+        edges = np.arange(count + 1) * round(each_ms * PS_PER_MS)
+        return cls.of(steps_between(edges[:-1], edges[1:]))
 
     @property
     def steady_steps(self) -> tuple[Step, ...]:
@@ -160,15 +231,6 @@ class Steps:
             return self.median_ms
         calls = sum(step.calls for step in self.steady_steps)
         return sum(step.total_ms * step.calls for step in self.steady_steps) / calls
-
-    @property
-    def median_call_ms(self) -> float:
-        """The median time inside the training call, per step: without what happens between two calls.
-
-        Recordings made before 2026-11-21 say only this of the steps outside their window.
-        """
-        times = [(step.call_end_ps - step.start_ps) / PS_PER_MS / step.calls for step in self.steps]
-        return float(np.median(times))
 
     def percentile_ms(self, percent: float) -> float:
         """Return a percentile of the steps' times."""

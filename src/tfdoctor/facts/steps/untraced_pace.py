@@ -1,12 +1,51 @@
-"""How long the steps outside of the traced window took, relative to those in it and together with them."""
+"""The steps outside of the traced window: how tracing slows steps, slow ones, and the first ones of each pass."""
 
 from dataclasses import dataclass, field
+from math import ceil
+from statistics import median
 from typing import Self
 
+import numpy as np
+
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.run.passes import batches_of, line_of
+from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.steps.steps import OCCASIONS, PS_PER_MS, Steps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import UntracedSteps
+from tfdoctor.recording.agent import MOST_TOLD, UntracedSteps
+from tfdoctor.terms.kinds import StepSource
+
+DISTORTED = 1.5  # Slowdown by tracing beyond which a third of the step or more is the profiler's own cost
+# Slowdown beyond which most of the step is the profiler's own cost. No saving is predicted then: a Keras fit of
+# 1.03 ms that took 2.26 ms while traced was predicted to take 0.37 ms with several steps a call, and took 0.88 ms.
+MOSTLY_TRACING = 2.0
+# Share of the time of all timed steps from which slow steps are what the run pays for, not the typical step.
+MOST = 0.5
+# Loops whose call begins before it takes a batch: its wait for the batch is in its own step, and the end of an
+# epoch (a validation, a new iterator) in the step before.
+CALLS_THAT_FETCH = (StepSource.KERAS_FIT,)
+RECURRING = 2 / 3  # Least share of the passes whose first step is long: other programs delay any step now and then
+FASTEST = 0.25  # Share of the traced steps that tells slow and fast steps mixed from steps that tracing slows
+
+
+def slowdown(recording: Recording, steps: Steps) -> float:
+    """Return how many times as long a step took while it was traced; 1.0 where unknown.
+
+    The profiler slows every step. Where the fastest quarter of the traced steps takes no longer than an untraced
+    one, or input comes in bursts, slow and fast steps are mixed, as where XLA compiles for every second shape: the
+    medians say nothing of tracing.
+    """
+    untraced = recording.manifest.steps.untraced if recording.manifest else None
+    if untraced is None or untraced.median_ms is None or steps.in_bursts:
+        return 1.0
+    whole, usual_ms = untraced.of == "steps", steps.median_ms
+    if not whole:  # recordings made before 2026-11-21 know only the time inside the training call
+        times = [(step.call_end_ps - step.start_ps) / PS_PER_MS / step.calls for step in steps.steps]
+        usual_ms = float(np.median(times))
+    traced = untraced.traced_ms or usual_ms  # of calls that contain several steps
+    slower = traced / untraced.median_ms
+    mixed = whole and traced * steps.percentile_ms(100 * FASTEST) / (usual_ms or 1.0) <= untraced.median_ms
+    return 1.0 if mixed and slower > DISTORTED else slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +88,6 @@ class UntracedPace:
         return max(0.0, beyond / self.untraced.count)
 
 
-# Share of the time of all timed steps from which slow steps are what the run pays for, not the typical step.
-MOST = 0.5
-KNOWN = 40  # Long untraced steps that a recording has at most (see UntracedSteps)
-
-
 @dataclass(frozen=True, slots=True)
 class SlowSteps:
     """The traced steps that are outliers, and the untraced ones of twice the median or more; times in ms.
@@ -70,17 +104,16 @@ class SlowSteps:
     @classmethod
     def measure(cls, steps: Steps, recording: Recording) -> Self:
         """Add up the traced steps and those that the recording timed outside of the window."""
-        untraced = recording.manifest.steps.untraced if recording.manifest else None
-        long = untraced.long if untraced and untraced.total_ms else ()
+        known = recording.manifest.steps.untraced if recording.manifest else None
+        untraced = known if known and known.total_ms else UntracedSteps()
         times = [(step.total_ms * step.calls, step.calls) for step in steps.steps]
         slow = [time for time, steady in zip(times, steps.steady, strict=True) if not steady]
-        total_ms = untraced.total_ms or 0.0 if untraced else 0.0
         return cls(
-            number=sum(calls for _, calls in slow) + len(long),
-            ms=sum(ms for ms, _ in slow) + sum(ms for _, ms in long),
-            timed=steps.count + (untraced.count if untraced and total_ms else 0),
-            timed_ms=sum(ms for ms, _ in times) + total_ms,
-            at_least=len(long) >= KNOWN,
+            number=sum(calls for _, calls in slow) + len(untraced.long),
+            ms=sum(ms for ms, _ in slow) + sum(ms for _, ms in untraced.long),
+            timed=steps.count + untraced.count,
+            timed_ms=sum(ms for ms, _ in times) + (untraced.total_ms or 0.0),
+            at_least=len(untraced.long) >= MOST_TOLD,
         )
 
     @property
@@ -92,3 +125,43 @@ class SlowSteps:
     def mean_ms(self) -> float:
         """The mean of all timed steps, in ms."""
         return self.timed_ms / self.timed
+
+
+@dataclass(frozen=True, slots=True)
+class PassStarts:
+    """The long first steps of passes among the untraced steps.
+
+    ``long_ms`` is the median of their times, ``usual_ms`` that of all untraced steps. ``share`` is what so many
+    steps of that time take beyond usual ones, of the time of all untraced steps, 0 to 1; ``each_step_ms`` the same
+    per training step.
+    """
+
+    number: int
+    pass_steps: int
+    long_ms: float
+    usual_ms: float
+    share: float
+    each_step_ms: float
+
+    @classmethod
+    def measure(cls, recording: Recording, program: Program) -> Self:
+        """Find the first steps of passes among the long untraced steps.
+
+        Raises:
+            Unavailable: the long untraced steps or the steps of a pass are unknown, or no such step recurs.
+        """
+        seen = recording.manifest.steps if recording.manifest else None
+        untraced, passes = seen.untraced if seen else None, batches_of(line_of(program.feeding))
+        if seen is None or untraced is None or passes is None or seen.source not in CALLS_THAT_FETCH:
+            raise Unavailable(
+                "how long the untraced steps took at which a pass begins was not recorded",
+                "record training with `fit` and a dataset of known size with `tfdoctor profile`",
+            )
+        pass_steps = ceil(passes)
+        firsts = [time for number, time in untraced.long if number and number % pass_steps == 0]
+        usual, whole, begun = untraced.median_ms, untraced.total_ms, (seen.seen - 1) // pass_steps
+        if not usual or not whole or len(firsts) < max(OCCASIONS, RECURRING * begun):
+            raise Unavailable("the first step of a pass does not take long again and again")
+        long = median(firsts)
+        beyond = len(firsts) * (long - usual)
+        return cls(len(firsts), pass_steps, long, usual, min(1.0, beyond / whole), beyond / untraced.count)

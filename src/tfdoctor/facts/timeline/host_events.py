@@ -1,5 +1,6 @@
 """Events of the host's threads: operations, executors, and events that contain no others."""
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -66,3 +67,60 @@ def executions_of(line: Line, wanted: NDArray[np.bool_] | None = None) -> NDArra
     inside = (latest >= 0) & (times < ends[latest])
     executions: NDArray[np.uint64] = np.where(inside, ids[latest], np.uint64(0))
     return executions
+
+
+Column = NDArray[np.int64]
+# Positions of events, thread by thread, each sorted by start, outer before inner; -1 for none.
+Positions = NDArray[np.int64]
+
+
+def enclosing(starts: Column, ends: Column, lengths: Sequence[int]) -> Positions:
+    """Return (n,) the innermost event around each one, on threads with so many events.
+
+    It is what is left of the events before it on a stack, from which those that have ended are taken.
+    """
+    around = np.arange(len(starts)) - 1
+    firsts = np.cumsum([0, *lengths])[:-1]
+    around[firsts[firsts < len(starts)]] = -1
+    return _climbed(around, lambda event, holder: ends[holder] <= starts[event])
+
+
+def nearest(around: Positions, wanted: NDArray[np.bool_]) -> Positions:
+    """Return (n,) the innermost wanted event around each one, given the innermost one of all."""
+    return _climbed(around.copy(), lambda _, holder: ~wanted[holder])
+
+
+def _climbed(found: Positions, passes: Callable[[Positions, Positions], NDArray[np.bool_]]) -> Positions:
+    """Go on from each holder that an event passes to the one that it was given itself, all events at once."""
+    moved = np.flatnonzero(found >= 0)
+    while len(moved):
+        moved = moved[passes(moved, found[moved])]
+        found[moved] = found[found[moved]]
+        moved = moved[found[moved] >= 0]
+    return found
+
+
+def latest_before(keys: Column, times: Column, key: Column, time: Column) -> Positions:
+    """Return (m,) the position of the last of (n,) rows, sorted by time, with a key before a time."""
+    order = np.lexsort((times, keys))
+    size = max(int(times.max(initial=0)), int(time.max(initial=0))) + 1
+    ranks = keys[order] * size + times[order]
+    at = ranks.searchsorted(key * size + time) - 1
+    same = (at >= 0) & (np.append(keys[order], -1)[at] == key)
+    return np.where(same, np.append(order, -1)[at], -1)
+
+
+def joined(groups: Column, starts: Column, ends: Column) -> tuple[Column, Column, Column]:
+    """Merge the spans of each group that touch or overlap; return groups, starts and ends, in that order.
+
+    Empty ones are dropped, unless they are the only one of their group.
+    """
+    _, which, count = np.unique(groups, return_inverse=True, return_counts=True)
+    some = (starts < ends) | (count[which] == 1)
+    groups, starts, ends = groups[some], starts[some], ends[some]
+    times, sign = np.append(starts, ends), np.repeat([1, -1], len(starts))
+    order = np.lexsort((-sign, times, np.append(groups, groups)))
+    under_way = sign[order].cumsum()
+    begins = order[(under_way == 1) & (sign[order] > 0)]
+    closes = order[under_way == 0]
+    return np.append(groups, groups)[begins], times[begins], times[closes]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.trace import Intervals, Line
 from tfdoctor.trace.names import (
+    CAPTURED_FUNCTION,
     EAGER_NEXT,
     EXECUTOR,
     FUNCTION_RUNS,
@@ -21,23 +22,19 @@ from tfdoctor.trace.names import (
 )
 
 NEVER = Intervals()
-
 # One millisecond: giving up a tensor takes microseconds, and an iterator as long as its threads are at work.
 RELEASE_PS = 1_000_000_000
 
 
 def trainers(lines: Iterable[Line]) -> list[Line]:
     """Return the Python threads that start the training's functions; [] when none does in the trace."""
-    training = []
-    for line in (line for line in lines if not line.name.startswith(INPUT_THREAD)):
-        names = {line.types[kind].name for kind in present(line)}
-        if (
-            names & {*FUNCTION_RUNS, *TRAINING_CALLS}
-            or any(map(JITTED.fullmatch, names))
-            or len(line.stats.having("_r"))
-        ):
-            training.append(line)
-    return training
+    tests = (FUNCTION_RUNS.__contains__, TRAINING_CALLS.__contains__, JITTED.fullmatch)
+    return [
+        line
+        for line in lines
+        if not line.name.startswith(INPUT_THREAD)
+        and (any(is_named(line, test).any() for test in tests) or len(line.stats.having("_r")))
+    ]
 
 
 def trainer_waits(lines: Iterable[Line]) -> Intervals:
@@ -105,3 +102,8 @@ def spans_of(line: Line, mask: NDArray[np.bool_]) -> Intervals:
         return NEVER
     starts = line.start_ps[mask]
     return Intervals.merged(starts, starts + line.duration_ps[mask])
+
+
+def is_captured(name: str) -> bool:
+    """Say whether tf.data runs a function in the events of a name."""
+    return name.startswith(CAPTURED_FUNCTION)

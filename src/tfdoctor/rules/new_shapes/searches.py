@@ -9,7 +9,7 @@ from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, base_type
 from tfdoctor.facts.steps.steps import PS_PER_MS
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.work import Work
+from tfdoctor.facts.timeline.device_work import Work
 
 # Least number of different kernels that convolve for one operation in one step, from which it is a search: an
 # operation without one runs a single such kernel, and helpers beside it (kernel_names).

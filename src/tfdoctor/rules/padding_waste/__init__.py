@@ -1,7 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding, bucketing
 from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
+from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 
 __doc__, CODE = page(__file__)

@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.host_syncs import HostSyncs
-from tfdoctor.facts.step_time.loop_body import SingleOperations
+from tfdoctor.facts.step_time.host_time import SingleOperations
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
 
 __doc__, CODE = page(__file__)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.step_time.eager_work import EagerWork
-from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.slow_calls import SlowCalls
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_lines import SlowCalls
+from tfdoctor.facts.step_time.host_time import LoopBody
+from tfdoctor.facts.step_time.python_work import EagerWork
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine, summed
 
 

@@ -1,11 +1,10 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import GENERATOR
-from tfdoctor.facts.step_time.loop_body import LoopBody
-from tfdoctor.facts.step_time.python_overhead import PythonOverhead
-from tfdoctor.facts.step_time.stack_samples import StackSamples
+from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
+from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import summed
-from tfdoctor.rules.python_input.input_lines import MOST_LINES, OTHERS, InputLines
+from tfdoctor.rules.python_input.input_lines import MOST_LINES, OTHERS, InputLine, InputLines
 from tfdoctor.terms import text
 from tfdoctor.terms.kinds import InputKind
 

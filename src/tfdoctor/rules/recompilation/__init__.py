@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.sequence_padding import SequencePadding, bucketing
-from tfdoctor.facts.step_time.compile_time import CompileTime
+from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
 
 __doc__, CODE = page(__file__)

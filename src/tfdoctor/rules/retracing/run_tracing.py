@@ -5,7 +5,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.retracing import changed
+from tfdoctor.facts.step_time.python_work import changed
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Location

@@ -1,11 +1,9 @@
 from math import ceil, sqrt
 
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.step_time.line_work import SlowCall
-from tfdoctor.facts.step_time.long_step_lines import LongStepLines
-from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
-from tfdoctor.facts.step_time.slow_calls import SPREAD, SlowCalls
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.host_lines import SPREAD, LongStepLines, SlowCalls
+from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
+from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
 from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
 
 __doc__, CODE = page(__file__)

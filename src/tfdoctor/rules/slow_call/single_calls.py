@@ -10,10 +10,9 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import WORKING, working
-from tfdoctor.facts.step_time.line_work import SlowCall
-from tfdoctor.facts.step_time.retracing import function_calls
+from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
-from tfdoctor.facts.step_time.timed_line import TimedLine
+from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity

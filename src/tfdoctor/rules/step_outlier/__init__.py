@@ -1,11 +1,9 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
-from tfdoctor.facts.step_time.compile_time import CompileTime
-from tfdoctor.facts.step_time.line_work import SlowCall
-from tfdoctor.facts.step_time.long_step_lines import LongStepLines
-from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.facts.steps.pass_starts import PassStarts
-from tfdoctor.facts.steps.untraced_pace import UntracedPace
+from tfdoctor.facts.step_time.host_lines import LongStepLines
+from tfdoctor.facts.step_time.python_work import CompileTime
+from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
+from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
 from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
 from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
 from tfdoctor.rules.step_outlier.pattern import MINORITY, NAMES, Pattern

@@ -11,7 +11,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.facts.step_time.line_work import LineWork
+from tfdoctor.facts.step_time.timed_line import LineWork
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase, RunWork
 from tfdoctor.terms.units import ms

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.step_time.eager_work import EagerWork
+from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import GradientsTaken
 

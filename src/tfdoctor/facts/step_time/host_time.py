@@ -1,0 +1,201 @@
+"""What the host does in a step while no device works, by the events of the trace."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.step_time.breakdown import WORKING, Breakdown, working
+from tfdoctor.facts.step_time.python_work import function_calls
+from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers
+from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.terms.verdict import Stage
+from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, INPUT_THREAD
+
+# Keras' own loops: what Python does around their calls is the cost of a call.
+OF_KERAS = (StepSource.KERAS_FIT, StepSource.KERAS_TRAIN_ON_BATCH)
+SAMPLED_STEPS = 5  # Steady steps whose events are read: events of every step alike show in a few
+# What follows the type of an event: "EagerLocalExecute: __inference_step_12".
+AFTER_COLON = re.compile(r"(?<!:):(?!:).*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBody:
+    """What Python does in a step while the device, the input and transfers are idle; ms per training step.
+
+    Calls of tf.functions are left out. ``host_ms`` lies within the part of a step that is marked as the call,
+    ``between_ms`` after it. In a loop over a dataset the mark lasts from one batch to the next, so that the
+    loop's body lies within it; a mark around a call of fit's or of a function leaves the body outside.
+    """
+
+    host_ms: float
+    between_ms: float
+
+    @classmethod
+    def measure(cls, trace: Trace, framework: Framework, steps: Steps, activity: Activity) -> Self:
+        """Subtract from the steady steps what works and the calls of functions, on the trainer's threads.
+
+        Raises:
+            Unavailable: the trace does not show the functions that Python calls, or the device's work.
+        """
+        if framework.foreign:
+            raise Unavailable(f"a run of {framework.title} has no tf.function")
+        if activity.missing or activity.within_data:
+            why = "tf.data itself runs the training, so the loop has no body in Python"
+            raise Unavailable(activity.missing or why)
+        taken = Intervals.any_of(map(function_calls, trainers(trace.host_lines)))
+        if not taken:
+            raise Unavailable("the trace does not show a tf.function that Python calls")
+        steady = SteadySteps.of(steps)
+        return cls(*steady.split_ms(Intervals.union(steady.stretches) - taken - working(activity, *WORKING)))
+
+
+@dataclass(frozen=True, slots=True)
+class SingleOperations:
+    """Time of a CPU's operations outside of tf.functions, in ms per training step.
+
+    The breakdown counts it as compute. A change that spares the Python that runs them spares it too: ``inside_ms``
+    within the part of a step that is marked as the call, ``between_ms`` after it.
+    """
+
+    inside_ms: float
+    between_ms: float
+
+    @classmethod
+    def measure(cls, trace: Trace, steps: Steps, activity: Activity, device: Device) -> Self:
+        """Intersect the operations that Python starts with the device's work.
+
+        Raises:
+            Unavailable: an accelerator computes: its operations run beside the Python that starts them.
+        """
+        if device.kind != DeviceKind.CPU:
+            raise Unavailable("operations run on the device, beside the Python that starts them")
+        lines = trainers(trace.host_lines)
+        single = Intervals.any_of(matching(line, EAGER_OPERATION) for line in lines)
+        alone = (single - Intervals.any_of(map(function_calls, lines))) & activity.of(Stage.DEVICE)
+        return cls(*SteadySteps.of(steps).split_ms(alone))
+
+
+@dataclass(frozen=True, slots=True)
+class PythonOverhead:
+    """The time to enter and leave the training call from Python, in ms per training step.
+
+    ``edges_ms`` lie within the call: before its first operation and after its last, less the waits for
+    input. ``between_ms`` is the time between two calls in which nothing works. ``pauses_ms`` lie between the
+    operations of a call, while no thread of a graph's executor works: threads wake up. In a loop of the user's,
+    its body counts to none of them: what it does may grow with the batch, and one call of several steps keeps it.
+    ``body_between_ms`` is what was left out of ``between_ms`` for it.
+    """
+
+    edges_ms: float
+    between_ms: float
+    pauses_ms: float = 0.0
+    body_between_ms: float = 0.0
+
+    @classmethod
+    def measure(cls, steps: Steps, activity: Activity, trace: Trace, body: LoopBody | None) -> Self:
+        """Measure the steady steps, scaled to the median step as in Breakdown.
+
+        Raises:
+            Unavailable: the device's work was not recorded, or tf.data itself runs the training.
+        """
+        if activity.missing or activity.within_data:
+            in_data = "tf.data itself runs the training, so there are no calls from Python"
+            raise Unavailable(activity.missing or in_data)
+        device = activity.of(Stage.DEVICE)
+        waits = working(activity, Stage.INPUT, Stage.TRANSFER, Stage.COLLECTIVE)
+        lines = [line for line in trace.host_lines if len(line) and not line.name.startswith(INPUT_THREAD)]
+        executors = [spans_of(line, is_named(line, EXECUTOR.__eq__)) for line in lines]
+        executing = Intervals.any_of([device, waits, *executors])
+        edges_ps, between_ps, pauses_ps = 0, 0, 0  # in which nothing works
+        for step in steps.steady_steps:
+            after = step.call_end_ps, step.end_ps
+            between_ps += after[1] - after[0] - (device.within(*after) | waits.within(*after)).total
+            if work := device.within(step.start_ps, step.call_end_ps):  # else its operations were not recorded
+                first, last = work.bounds_ps
+                edges = Intervals.union(((step.start_ps, first), (last, step.call_end_ps))) - waits
+                edges_ps += edges.total
+                pauses_ps += last - first - executing.within(first, last).total
+        edges_ms, between_ms, pauses_ms = map(SteadySteps.of(steps).scaled, (edges_ps, between_ps, pauses_ps))
+        own = None if steps.source in OF_KERAS else body
+        inside_ms, after_ms = (own.host_ms, own.between_ms) if own else (0.0, 0.0)
+        edges_ms, kept_ms = max(0.0, edges_ms - inside_ms), max(0.0, between_ms - after_ms)
+        return cls(edges_ms, kept_ms, pauses_ms, min(between_ms, after_ms))
+
+    @property
+    def total_ms(self) -> float:
+        """The time at the edges of the calls and between them, in ms per step."""
+        return self.edges_ms + self.between_ms
+
+
+@dataclass(frozen=True, slots=True)
+class PartEvent:
+    """The innermost events of one name on the threads of one name, in ms per training step, summed over threads."""
+
+    name: str
+    thread: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class PartEvents:
+    """The events in the host's time, and in the time between steps, the longest first."""
+
+    by_part: Mapping[str, tuple[PartEvent, ...]]
+
+    @classmethod
+    def measure(cls, trace: Trace, steps: Steps, activity: Activity, breakdown: Breakdown) -> Self:
+        """Read the first steady steps of the trace, scaled to the parts of the median step.
+
+        Raises:
+            Unavailable: the trace has no events of the host.
+        """
+        lines = [line for line in trace.host_lines if len(line)]
+        if not lines:
+            raise Unavailable("the trace has no events of the host's threads")
+        chosen = steps.steady_steps[:SAMPLED_STEPS]
+        calls = Intervals.union((step.start_ps, step.call_end_ps) for step in chosen)
+        pauses = Intervals.union((step.call_end_ps, step.end_ps) for step in chosen)
+        found: dict[str, tuple[PartEvent, ...]] = {Stage.HOST: (), Stage.BETWEEN: ()}
+        for stage, whole in zip(found, (calls, pauses), strict=True):
+            part = whole - working(activity, *WORKING)
+            times: dict[tuple[str, str], float] = defaultdict(float)
+            for line in lines if part else ():
+                stretches = np.array([*_innermost(line, *part.bounds_ps)], np.int64).reshape(-1, 3)
+                kinds, starts, ends = stretches.T
+                passed = part.before(np.maximum(starts, ends)) - part.before(starts)
+                for kind, ps in zip(kinds.tolist(), passed.tolist(), strict=True):
+                    times[AFTER_COLON.sub("", line.types[kind].name), line.name.partition("/")[0]] += ps
+            scale = breakdown[stage] / max(1, part.total)
+            events = (PartEvent(name, thread, scale * ps) for (name, thread), ps in times.items() if ps)
+            found[stage] = tuple(sorted(events, key=lambda event: (-event.ms, event.name, event.thread)))
+        return cls(found)
+
+
+def _innermost(line: Line, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (kind, start, end) of the stretches in which an event is the innermost of its thread, in ps."""
+    stack: list[tuple[int, int]] = []  # (kind, end) of the events under way
+    now = start
+    ends = line.start_ps + line.duration_ps
+    rows = np.flatnonzero((line.start_ps < end) & (ends > start))
+    events = zip(line.start_ps[rows].tolist(), line.kind[rows].tolist(), ends[rows].tolist(), strict=True)
+    for starts, kind, ends_at in (*events, (end, -1, end)):  # the last one ends what is under way
+        begins = max(starts, start)
+        while stack and (kind < 0 or stack[-1][1] <= begins):
+            inner, until = stack.pop()
+            yield inner, now, until
+            now = max(now, until)
+        if stack:
+            yield stack[-1][0], now, begins
+        now = begins
+        stack.append((kind, min(ends_at, stack[-1][1] if stack else end)))

@@ -1,0 +1,254 @@
+"""What Python runs in a step: operations one by one, functions, their tracings and XLA's compilations."""
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.run.program import Places
+from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.step import compilations
+from tfdoctor.facts.steps.steps import COMPILING, Steps
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
+from tfdoctor.recording import Recording
+from tfdoctor.recording.program import ProgramRecord, RunSettings, SourceLine
+from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS, GRAPH_BUILDING
+
+# Python runs a whole function: its name begins with "__inference_" or "__forward_".
+FUNCTION = re.compile(r"EagerLocalExecute: __\w+")
+# The stat of a tf.function's call: "traced-nonXla", "notTraced-xla" (TensorFlow 2.3 to 2.21).
+CALL = "tf_function_call"
+# Ms that running a kernel from Python adds to the kernel (the shortest of 8 traced runs took 1.3 to 2.1 us, the 5th
+# percentile 1.7 to 2.4 us), and that a graph's executor spends on each operation at least (0.4 to 0.7 us for those
+# that only pass a tensor on; TensorFlow 2.21 on a Xeon with AMX).
+STARTING, SCHEDULING = 2e-3, 0.5e-3
+
+
+@dataclass(frozen=True, slots=True)
+class EagerWork:
+    """What the trainer's thread ran; numbers and ms per training step.
+
+    ``least_ms`` is what the kernels of the operations take on a CPU when a graph runs them: each at its fastest
+    in the traced steps, since a pool that slept between two operations, or another program, delays the others.
+    0.0 where the steps do not run the same kernels, and on accelerators.
+    """
+
+    operations: float  # that Python ran one by one
+    operations_ms: float
+    functions_ms: float  # in whole functions
+    asked: bool | None = None  # run_eagerly of Keras; None: not recorded, or no Keras
+    at: Location | None = None  # the line of fit, or of the loop
+    least_ms: float = 0.0
+    step_at: Location | None = None  # where the function that the loop calls is defined
+    called_at: Location | None = None  # the line of the loop that calls it
+    beside: str = ""  # the tf.function that is the step, where the operations run beside it
+
+    @classmethod
+    def measure(
+        cls, trace: Trace, recording: Recording, framework: Framework, steps: Steps, device: Device
+    ) -> Self:
+        """Count on the threads of Python that train.
+
+        Raises:
+            Unavailable: the run is not TensorFlow's, or its calls were not recorded.
+        """
+        if framework.foreign:
+            raise Unavailable(f"a run of {framework.title} compiles its steps")
+        lines, steady = trainers(trace.host_lines), SteadySteps.of(steps)
+        masks = [is_named(line, EAGER_OPERATION.fullmatch) for line in lines]
+        begun = sum(int(steady.holds(line.start_ps[mask]).sum()) for line, mask in zip(lines, masks, strict=True))
+        single = Intervals.any_of(map(spans_of, lines, masks))
+        whole = Intervals.any_of(
+            spans_of(line, is_named(line, FUNCTION_RUNS.__contains__) | is_named(line, FUNCTION.fullmatch))
+            for line in lines
+        )
+        if not single and not whole:
+            raise Unavailable("the trace does not show what Python ran (TensorFlow before 2.4)")
+        program, manifest = recording.program, recording.manifest
+        settings = program.run if program else RunSettings()
+        seen = manifest.steps.candidates if manifest else ()
+        takes_gradients = any(one.source == StepSource.EAGER_GRADIENT for one in seen)
+        fed = program.python.fed if program and program.python and not takes_gradients else None
+        locate = Places.of(recording)
+        step, call = map(locate, _step_function(recording))
+        return cls(
+            begun / steady.rounds,
+            steady.ms(single - whole),  # not within a function that runs on the thread of Python
+            steady.ms(whole),
+            settings.run_eagerly,
+            locate(settings.fit_at or (manifest.steps.at if manifest else None)),
+            _least(lines, whole, steady) if device.kind == DeviceKind.CPU else 0.0,
+            step,
+            call,
+            fed.function if fed else "",
+        )
+
+
+def _least(lines: list[Line], whole: Intervals, steady: SteadySteps) -> float:
+    """Return the least ms per step of the kernels that Python starts outside of functions; 0.0 is unknown.
+
+    Of the thread with the most, by the steps that run the usual number, where these are half of the steady ones.
+    """
+    found = [np.zeros((0, 0))]  # (steps, kernels) ms
+    for line in lines:
+        single = is_named(line, EAGER_KERNEL.__eq__) & ~whole.holds(line.start_ps)
+        starts, lasting = line.start_ps[single], line.duration_ps[single]
+        edges = (starts.searchsorted(stretch).tolist() for stretch in steady.stretches)
+        rows = [lasting[first:last] / 1e9 for first, last in edges]
+        usual = max((len(row) for row in rows), key=[len(row) for row in rows].count, default=0)
+        equal = [row for row in rows if len(row) == usual]
+        if usual and 2 * len(equal) >= len(rows):
+            found.append(np.array(equal))
+    times = max(found, key=lambda rows: (rows.size > 0, rows.sum()))
+    return float(np.maximum(times.min(axis=0) - STARTING, SCHEDULING).sum()) if times.size else 0.0
+
+
+def _step_function(recording: Recording) -> tuple[SourceLine | None, SourceLine | None]:
+    """Return where the function is defined that most samples of steps are in, and the line that mostly calls it."""
+    log = recording.run
+    times, calls = Counter[SourceLine](), Counter[tuple[SourceLine, SourceLine]]()
+    for bucket in log.buckets if log else ():
+        for number, count in bucket.samples.items():
+            stack = log.stacks.get(int(number)) if log and number.isdecimal() else None
+            if stack and stack.step:
+                times[stack.step] += count
+                if stack.step_call:
+                    calls[stack.step, stack.step_call] += count
+    step = max(times, key=times.__getitem__, default=None)
+    own = [pair for pair in calls if pair[0] == step]
+    return step, max(own, key=calls.__getitem__, default=(None, None))[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Retraced:
+    """One tf.function; numbers of its calls in the traced steps."""
+
+    name: str
+    calls: int
+    traced: int  # calls that traced it
+    tracings: int  # of the whole run, until the last of these calls
+    changed: tuple[str, ...] = ()  # an argument's value in each trace; () where not recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Retracing:
+    """The functions that were called while the run trained; ms per training step.
+
+    Tracing is building the graph in Python and preparing it to run for the first time. ``between_ms`` lies
+    outside the call that is a step, where the step is marked within the function. ``calling_ms`` is Python's
+    overhead of calling functions without tracing them, outside of that call.
+    """
+
+    functions: tuple[Retraced, ...] = ()
+    host_ms: float = 0.0
+    between_ms: float = 0.0
+    calling_ms: float = 0.0
+
+    @classmethod
+    def measure(
+        cls, trace: Trace, recording: Recording, framework: Framework, steps: Steps, activity: Activity
+    ) -> Self:
+        """Read the calls on the threads of Python.
+
+        Raises:
+            Unavailable: the run is not TensorFlow's.
+        """
+        if framework.foreign:
+            raise Unavailable(f"a run of {framework.title} has no tf.function")
+        found, spans = defaultdict[str, list[tuple[bool, int]]](list), []  # whether a call traced, and tracings
+        for line in trace.host_lines:
+            events, ways = line.stats.values(CALL)
+            traced = np.zeros(len(line), bool)
+            traced[events] = [str(way).startswith("traced") for way in ways]
+            prepares, runs, builds = (
+                spans_of(line, is_named(line, name.__eq__))
+                for name in (EAGER_EXECUTE, EAGER_KERNEL, GRAPH_BUILDING)
+            )
+            spans.append(spans_of(line, traced) & (builds | (prepares - runs)))
+            middles = line.start_ps[events] + line.duration_ps[events] // 2
+            inside = (middles >= steps.steps[0].start_ps) & (middles < steps.steps[-1].end_ps)
+            for index in events[inside].tolist():
+                tracings = int(line.stats.of(index).get("tracing_count") or 0)
+                found[line.types[line.kind[index]].name].append((bool(traced[index]), tracings))
+        functions = []
+        for name, called in found.items():
+            number, tracings = sum(traces for traces, _ in called), max(count for _, count in called)
+            functions.append(Retraced(name, len(called), number, tracings, changed(name, recording.program)))
+        steady, working = SteadySteps.of(steps), activity.of(Stage.DEVICE)
+        calls = Intervals.any_of(map(function_calls, trace.host_lines))
+        tracing = Intervals.any_of(spans) - working
+        calling_ms = steady.ms(calls - steady.calls - working - tracing)
+        return cls(tuple(functions), *steady.split_ms(tracing), calling_ms)
+
+    @property
+    def total_ms(self) -> float:
+        """The time of tracing, inside and outside of the call, in ms per step."""
+        return self.host_ms + self.between_ms
+
+
+def function_calls(line: Line, name: str = "") -> Intervals:
+    """Return when a thread was in calls of tf.functions, or of those of a name."""
+    called = np.zeros(len(line), bool)
+    called[line.stats.having(CALL)] = True
+    return spans_of(line, called & is_named(line, name.__eq__) if name else called)
+
+
+def changed(name: str, program: ProgramRecord | None) -> tuple[str, ...]:
+    """Return the values of the first argument that differs between the traces of a function."""
+    traces = [graph.given for graph in (program.graphs if program else ()) if graph.name == name and graph.given]
+    differ = (values for values in zip(*traces, strict=False) if len(set(values)) > 1)
+    return tuple(dict.fromkeys(next(differ, ())))
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTime:
+    """XLA's compilations in the traced steps; ms per training step.
+
+    ``host_ms`` and ``between_ms`` lie inside and outside the call that is a step, in steady steps, while
+    the device is idle. ``share`` is the compiler's share of the whole traced time, 0 to 1. ``apart`` has
+    the places of the outlier steps that mostly compile.
+    """
+
+    steps: int  # with a compilation
+    of: int  # all steps
+    late: int  # steps with a compilation in the second half of all steps
+    host_ms: float = 0.0
+    between_ms: float = 0.0
+    longest_ms: float = 0.0  # of one compilation
+    share: float = 0.0
+    apart: frozenset[int] = frozenset()
+
+    @classmethod
+    def measure(cls, trace: Trace, steps: Steps, activity: Activity) -> Self:
+        """Find the compiler's own events on any thread of the host."""
+        compiling = compilations(trace)
+        within = [compiling.within(step.start_ps, step.end_ps).total for step in steps.steps]
+        holding = [bool(time) for time in within]
+        long = [step.end_ps - step.start_ps for step in steps.steps]
+        mostly = (time >= COMPILING * whole for time, whole in zip(within, long, strict=True))
+        apart = (
+            at for at, (steady, most) in enumerate(zip(steps.steady, mostly, strict=True)) if most and not steady
+        )
+        return cls(
+            sum(holding),
+            len(holding),
+            sum(holding[len(holding) // 2 :]),
+            *SteadySteps.of(steps).split_ms(compiling - activity.of(Stage.DEVICE)),
+            int((compiling.ends_ps - compiling.starts_ps).max(initial=0)) / 1e9,
+            sum(within) / max(1, sum(long)),
+            frozenset(apart),
+        )
+
+    @property
+    def total_ms(self) -> float:
+        """The exposed time of compiling, inside and outside of the call, in ms per step."""
+        return self.host_ms + self.between_ms
