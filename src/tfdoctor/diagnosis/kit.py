@@ -49,10 +49,8 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset, Operation, Program, Shape
-from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
-from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run.program import Dataset, Operation, Program, Shape, kind_of
+from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity

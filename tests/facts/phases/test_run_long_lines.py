@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import recording
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
+from tfdoctor.facts.phases.run_steps import LongLine, RunLongLines
 from tfdoctor.recording.run_log import Bucket, CallPlace, RunLog, RunProcess, SeenStack
 from tfdoctor.terms.kinds import RunCall, RunWork
 from tfdoctor.terms.verdict import Location

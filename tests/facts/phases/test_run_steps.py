@@ -9,9 +9,7 @@ import pytest
 from tests.builders import PS, recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.long_steps import long_steps
-from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_steps import LongLine, RunLongLines, RunSteps, long_steps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Step, Steps
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps

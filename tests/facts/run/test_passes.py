@@ -1,7 +1,6 @@
 """How many batches a pass has: those of the feeding dataset, or of what it repeats."""
 
-from tfdoctor.facts.run.passes import FOREVER, batches_of, line_of
-from tfdoctor.facts.run.program import Dataset, DatasetParameters
+from tfdoctor.facts.run.program import FOREVER, Dataset, DatasetParameters, batches_of, line_of
 
 
 def chain(*stages: tuple[str, int | None], batch: int = 10) -> tuple[Dataset, ...]:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.run_logs import Run, place
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run_work.callback_times import CallbackTimes
+from tfdoctor.facts.run_work.run_parts import CallbackTimes
 
 
 def run_with(*stacks: dict[str, object]) -> Run:

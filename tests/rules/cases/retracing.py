@@ -1,5 +1,6 @@
 """The cases of retracing: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import divided_run, made_call
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -32,11 +33,11 @@ def sick() -> Verdict:
         name="one_step_on_iterator", at=Location("train.py", 33), tracings=10, ms=10_300.0, first_ms=1_050.0,
         made=10, within=RunCall.EPOCH, starts_s=tuple(8.0 + epoch for epoch in range(10)),
     )  # fmt: skip
-    compiled = MadeCall.of(
+    compiled = made_call(
         RunCall.COMPILE, Location("train.py", 31), 10, 8.0, name="Sequential.compile", looped=True, models=1
     )  # fmt: skip
     times = {Phase.IMPORTS: 8_000.0, Phase.TRACING: 10_300.0}
-    phases = RunPhases.divided(18_400.0, times)
+    phases = divided_run(18_400.0, times)
     untraced = Unavailable("the run was recorded without a trace")
     return example(untraced, None, step, phases=phases, calls=(compiled,))
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tests.rules.run_facts import made_call
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.kept_results import KeptResults
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -12,7 +13,7 @@ from tfdoctor.rules.tuning_loop import check
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location, Verdict
 
-FIT = MadeCall.of(
+FIT = made_call(
     RunCall.FIT, Location("tune.py", 31), 12, 55e3 / 12, name="Sequential.fit", looped=True, models=12
 )  # fmt: skip
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.facts.phases.run_course import RunCourse, Shares
+from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.recording.run_log import SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall, RunWork
 
@@ -33,6 +32,8 @@ OF_WORK = {
 # Phases of the script's own work that are told by nothing but where it lies in the run.
 UNKNOWN = (Phase.PREPARING, Phase.OWN)
 
+Shares = tuple[tuple[Phase, float], ...]  # Phases with the share of some time in each; the shares sum to 1
+
 LOOPS = (RunCall.FIT, RunCall.EPOCH)
 
 STARTERS = frozenset({"subprocess"})  # Packages whose functions all start child processes, or wait for them
@@ -54,28 +55,36 @@ SLEEP = "time.sleep"  # What a loop calls that asks again and again whether a ch
 class CallPhases:
     """Gives each moment its phase; innermost calls count."""
 
-    tree: CallTree
     course: RunCourse
-    finished: bool
 
     def of_call(self, call: int, number: int) -> Phase | None:
         """Return the phase of all of a call's own time in a bucket; None where the samples in it decide."""
-        kind = self.tree.kind(call)
+        course, kind = self.course, self.course.kind(call)
         if kind is not RunCall.FUNCTION:
             return OF_CALL.get(kind)
-        if self.tree.trains(call):
+        if call in course.training:
             # A function that trains later does not train in a bucket that ends before the first step.
-            untrained = self.course.trains and number < self.course.first_step
-            return self.course.models if untrained else Phase.STEPS
-        return next((OF_CALL[kind] for kind in self.tree.around(call) if kind in OF_CALL), None)
+            return course.models if course.trains and number < course.first_step else Phase.STEPS
+        return next((OF_CALL[kind] for kind in course.around(call) if kind in OF_CALL), None)
 
     def in_fit(self, call: int) -> bool:
         """Return whether a call is directly within Keras' fit or an epoch of it."""
-        return self.tree.parent(call) in LOOPS
+        return self.course.parent(call) in LOOPS
+
+    def of_loop(self, kind: RunCall, number: int) -> Phase:
+        """Return the phase of the own time of Keras' fit, or of an epoch.
+
+        After the last epoch `fit` ends what made its batches: a generator's threads can take ten seconds.
+        """
+        if kind is RunCall.FIT and number <= self.course.first_step:
+            return Phase.PREPARING
+        over = kind is RunCall.FIT and number > self.course.last_work
+        return Phase.END if over else Phase.BOUNDARIES
 
     def of_sample(self, call: int, stack: SeenStack, number: int) -> Shares:
         """Return the phase of a sample of a call in a bucket, by its number."""
-        match self.tree.kind(call):
+        course = self.course
+        match course.kind(call):
             case RunCall.FIT | RunCall.EPOCH as kind:
                 phase = self.of_loop(kind, number)
                 if stack.work is RunWork.SAVING:
@@ -88,44 +97,61 @@ class CallPhases:
                 phase = Phase.STEPS
             case RunCall.FUNCTION:
                 model = stack.tested or stack.work is RunWork.MODEL
-                first = self.course.trains and number <= self.course.first_step
-                phase = Phase.PREPARING if first and not model else self.course.models
+                first = course.trains and number <= course.first_step
+                phase = Phase.PREPARING if first and not model else course.models
             case _:
                 return self._of_script(stack, number)
         return ((phase, 1.0),)
 
-    def of_loop(self, kind: RunCall, number: int) -> Phase:
-        """Return the phase of the own time of Keras' fit, or of an epoch.
-
-        After the last epoch `fit` ends what made its batches: a generator's threads can take ten seconds.
-        """
-        if kind is RunCall.FIT and number <= self.course.first_step:
-            return Phase.PREPARING
-        over = kind is RunCall.FIT and number > self.course.last_work
-        return Phase.END if over else Phase.BOUNDARIES
-
     def _of_script(self, stack: SeenStack, number: int) -> Shares:
-        course = self.course
+        course, other = self.course, self.course.log.other_framework is not None
         starting = course.first_user is not None and number < course.first_user
         if not stack.at and (stack.work is RunWork.OTHER or starting):
-            return ((course.without_line(number, finished=self.finished), 1.0),)
+            phase = Phase.UNNAMED
+            if course.first_user is not None and number <= course.first_user:
+                phase = Phase.START
+            elif course.last_user is not None and number > course.last_user and course.log.end is not None:
+                phase = Phase.END
+            return ((phase, 1.0),)
         if stack.work in OF_WORK:
             return ((OF_WORK[stack.work], 1.0),)
         if stack.looped and course.own_loop:
             return ((Phase.BOUNDARIES if number > course.last_step else Phase.STEPS, 1.0),)
         tested = stack.tested or (stack.at, stack.caller) in course.tested
-        if tested or (stack.work is RunWork.MODEL and not course.other_framework):
+        if tested or (stack.work is RunWork.MODEL and not other):
             # A model's call alone, before the first step, only builds the model; in a loop it prepares data.
             alone = not tested and number <= course.first_step
             first = Phase.PREPARING if stack.repeats else Phase.BUILDING
             return ((first if course.trains and alone else course.models, 1.0),)
-        shares = course.ordinary(stack, number)
-        idle = stack.children and course.awaits_children(number)
-        if _starts_children(stack) or (idle and (stack.calls != SLEEP or stack.repeats)):
+        # Another framework than TensorFlow trains: the script's own work may be anything.
+        shares: Shares = ((Phase.OWN, 1.0),) if other else self._of_python(stack, number)
+        called = [function for function in (stack.calls, stack.runs) if function]
+        starts = any(function.partition(".")[0] in STARTERS or function in SYSTEM for function in called)
+        idle = stack.children and self._awaits_children(number)
+        if starts or (idle and (stack.calls != SLEEP or stack.repeats)):
             return tuple((Phase.CHILDREN if of in UNKNOWN else of, share) for of, share in shares)
         return shares
 
+    def _of_python(self, stack: SeenStack, number: int) -> Shares:
+        """Return what the script's own Python in a bucket is, by its time, and by its line after the last step."""
+        course = self.course
+        repeats = stack.at is not None and (stack.at, stack.caller) in course.repeated
+        if repeats and number >= course.last_step:
+            return ((Phase.BOUNDARIES, 1.0),)
+        if number > course.last_work:
+            return ((Phase.END, 1.0),)
+        between = Phase.BOUNDARIES if course.first_step < number <= course.last_step else Phase.PREPARING
+        if number != course.last_work:
+            return ((between, 1.0),)
+        return ((between, 1.0 - course.tail), (Phase.END, course.tail))
 
-def _starts_children(stack: SeenStack) -> bool:
-    called = filter(None, (stack.calls, stack.runs))
-    return any(function.partition(".")[0] in STARTERS or function in SYSTEM for function in called)
+    def _awaits_children(self, number: int) -> bool:
+        """Return whether some of the children in a bucket may be waited for.
+
+        Those that live on while it works with models are not: they log, prepare data, or help others to start.
+        """
+        first, counts = self.course.first_work, self.course.children
+        if first is None:
+            return True
+        begin, end = (number, first) if number <= first else (min(number, int(self.course.last_work)), number)
+        return max(1, *counts[max(0, number - 1) : number + 1]) > min(counts[begin : end + 1])

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 
 from tfdoctor.facts.phases.call_phases import OF_CALL
-from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.facts.phases.run_clock import MS
-from tfdoctor.facts.phases.stretches import FirstSteps, Stretch
+from tfdoctor.facts.phases.run_course import MS, RunCourse
+from tfdoctor.facts.phases.run_pieces import Stretch, first_steps
 from tfdoctor.facts.run.program import Places
-from tfdoctor.recording.run_log import Line, RunLog
+from tfdoctor.recording.run_log import Line
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 
@@ -62,10 +61,10 @@ class _Part:
         self.start, self.end = min(self.start, other.start), max(self.end, other.end)
 
 
-def phase_spans(parts: Sequence[Stretch], log: RunLog, tree: CallTree, place: Places) -> tuple[PhaseSpan, ...]:
+def phase_spans(parts: Sequence[Stretch], course: RunCourse, place: Places) -> tuple[PhaseSpan, ...]:
     """Return at most 400 stretches of the run without gaps; times are s since its begin."""
     begin = parts[0].start if parts else 0.0
-    exact, at = list(_exact(log, tree)), 0
+    exact, at = list(_exact(course)), 0
     found: list[_Part] = []
     for stretch in parts:
         while at < len(exact) and exact[at].end <= stretch.start:
@@ -83,12 +82,13 @@ def phase_spans(parts: Sequence[Stretch], log: RunLog, tree: CallTree, place: Pl
     return tuple(PhaseSpan(one.phase, one.start - begin, one.end - begin, place(one.line)) for one in shown)
 
 
-def _exact(log: RunLog, tree: CallTree) -> Iterator[_Part]:
+def _exact(course: RunCourse) -> Iterator[_Part]:
     """Yield the calls that are told alone, in order, without overlaps: an inner one cuts the outer in two."""
-    told = [(span, tree.kind(span.call)) for span in log.spans]
+    log = course.log
+    told = [(span, course.kind(span.call)) for span in log.spans]
     calls: list[_Call] = [(span.start, span.end, OF_CALL[of], span.call) for span, of in told if of in OF_CALL]
     calls += [(one.start, one.start + one.ms / MS, Phase.TRACING, one.call) for one in log.traces]
-    calls += [(start, start + ms / MS, Phase.BOUNDARIES, None) for start, _, ms in FirstSteps.of(log, tree).steps]
+    calls += [(start, start + ms / MS, Phase.BOUNDARIES, None) for start, _, ms in first_steps(course)]
     edges = sorted({edge for start, end, *_ in calls for edge in (start, end)})
     open_calls: list[_Call] = []
     waiting = sorted(calls, key=lambda call: (call[0], -call[1]), reverse=True)
@@ -98,7 +98,7 @@ def _exact(log: RunLog, tree: CallTree) -> Iterator[_Part]:
         open_calls = [call for call in open_calls if call[1] > start]
         if open_calls:
             *_, phase, call = open_calls[-1]
-            known = tree.places.get(call) if call is not None else None
+            known = log.calls.get(call) if call is not None else None
             lines = {known.at: (end - start) * MS} if known else {}
             yield _Part(phase, start, end, lines)
 

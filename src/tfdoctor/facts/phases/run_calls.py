@@ -2,12 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
-from tfdoctor.facts.phases.call_tree import CallTree, numbered
-from tfdoctor.facts.phases.run_clock import MS, whole_run
-from tfdoctor.facts.phases.run_course import RunCourse
+from tfdoctor.facts.phases.run_course import MS, RunCourse, numbered, whole_run
 from tfdoctor.facts.phases.step_times import main_steps
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
@@ -51,12 +49,6 @@ class MadeCall:
     after_training: bool = False
     models: int | None = None  # different model objects that it was made on; None is unknown
 
-    @classmethod
-    def of(cls, call: RunCall, at: Location, count: int, each_ms: float, **more: Any) -> Self:  # noqa: ANN401 - its fields
-        """Build calls from their mean time, for examples and tests."""
-        parts: dict[str, Any] = {"name": f"Model.{call}", "ms": count * each_ms}
-        return cls(call=call, at=at, count=count, **(parts | more))
-
     @property
     def each_ms(self) -> float:
         """The mean time of one call."""
@@ -80,20 +72,20 @@ class RunCalls:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        totals, place = _Totals.of(whole_run(recording)), Places.of(recording)
-        tree = totals.tree
+        totals, place = _Totals(whole_run(recording)), Places.of(recording)
+        course = totals.course
         groups: dict[tuple[RunCall, str, Line | None, RunCall], list[CallPlace]] = defaultdict(list)
-        for one in tree.of_kind(*TOLD):
-            if not tree.trains(one.id) and not tree.within(one.id, one.call):
-                groups[one.call, one.name, one.at, tree.parent(one.id)].append(one)
-        calls = [_made(places, totals, place) for places in groups.values()]
-        fits = totals.count(tree.of_kind(RunCall.FIT))
+        for one in course.of_kind(*TOLD):
+            if one.id not in course.training and not course.within(one.id, one.call):
+                groups[one.call, one.name, one.at, course.parent(one.id)].append(one)
+        calls = [totals.made(places, place) for places in groups.values()]
+        fits = totals.count(course.of_kind(RunCall.FIT))
         settings = recording.program.run if recording.program and fits == 1 else None
         planned, length = (settings.epochs, settings.steps_per_epoch) if settings else (None, None)
         return cls(
             calls=tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),
-            epochs=totals.count(tree.of_kind(RunCall.EPOCH))
-            or sum(steps.passes for steps in main_steps(totals.log)),
+            epochs=totals.count(course.of_kind(RunCall.EPOCH))
+            or sum(steps.passes for steps in main_steps(course.log)),
             planned_epochs=int(planned) if planned else None,
             fits=fits,
             epoch_steps=int(length) if length else None,
@@ -108,85 +100,69 @@ class RunCalls:
         return call.count >= max(AGAIN, ENDING * self.epochs + 1)
 
 
-@dataclass(frozen=True, slots=True)
 class _Totals:
     """The log's times and numbers of calls, by the number of the place."""
 
-    log: RunLog
-    tree: CallTree
-    course: RunCourse
-    ms: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    entered: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    buckets: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # numbers of those with a call
-    spans: dict[int, list[Span]] = field(default_factory=lambda: defaultdict(list))
-    inner: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # calls within one, at any depth
-
-    @classmethod
-    def of(cls, log: RunLog) -> Self:
-        tree = CallTree.of(log)
-        own = cls(log, tree, RunCourse.of(log, tree))
+    def __init__(self, log: RunLog) -> None:
+        self.course = RunCourse.of(log)
+        self.ms, self.entered = defaultdict[int, float](float), defaultdict[int, float](float)
+        self.buckets = defaultdict[int, list[int]](list)  # numbers of those with a call
+        self.spans = defaultdict[int, list[Span]](list)
+        self.inner = defaultdict[int, list[int]](list)  # calls within one, at any depth
         for number, bucket in enumerate(log.buckets):
             for call, count in numbered(bucket.entered).items():
-                own.entered[call] += count
+                self.entered[call] += count
             for call, time in numbered(bucket.calls).items():
-                own.ms[call] += time
-                own.buckets[call].append(number)
+                self.ms[call] += time
+                self.buckets[call].append(number)
         for span in log.spans:
-            own.spans[span.call].append(span)
-        for call, outer in tree.above.items():
+            self.spans[span.call].append(span)
+        for call, outer in self.course.above.items():
             for around in outer:
-                own.inner[around.id].append(call)
-        return own
+                self.inner[around.id].append(call)
 
     def count(self, places: Iterable[CallPlace]) -> int:
         """Return how often calls were made; of those that are only told alone, how many were."""
         return sum(round(max(self.entered[one.id], len(self.spans[one.id]))) for one in places)
 
+    def made(self, places: Sequence[CallPlace], place: Places) -> MadeCall:
+        """Return calls of a kind at a line as one."""
+        one, course, count = places[0], self.course, self.count(places)
+        inner = [call for place in places for call in self.inner[place.id]]
+        # Functions that a call calls are its own work.
+        own = [call for call in inner if course.kind(call) in {RunCall.FUNCTION, one.call}]
+        spans = sorted((span for place in places for span in self.spans[place.id]), key=lambda span: span.start)
+        before, after = self._apart(places, spans, once=count == 1)
+        stacks = [stack for stack in course.log.stacks.values() if stack.at == one.at]
+        callers = {stack.caller for stack in stacks if stack.call in {place.id for place in places}}
+        within = course.parent(one.id)
+        return MadeCall(
+            call=one.call, name=one.name, at=place(one.at), count=count, within=within,
+            ms=sum(self.ms[p.id] for p in places) + sum(self.ms[call] for call in own),
+            function=next((stack.function for stack in stacks if one.at), ""),
+            looped=within is RunCall.SCRIPT and count >= AGAIN * max(1, len(callers)),
+            nested_ms=sum(self.ms[call] for call in inner if call not in own),
+            times_ms=tuple((span.end - span.start) * MS for span in spans),
+            examples=_mean(span.examples for span in spans), batches=_mean(span.steps for span in spans),
+            before_training=before, after_training=after,
+            models=len({span.model for span in spans if span.model is not None}) or None,
+        )  # fmt: skip
 
-def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCall:
-    one, tree = places[0], totals.tree
-    inner = [call for place in places for call in totals.inner[place.id]]
-    # Functions that a call calls are its own work.
-    own = [call for call in inner if tree.kind(call) in {RunCall.FUNCTION, one.call}]
-    spans = sorted((span for place in places for span in totals.spans[place.id]), key=lambda span: span.start)
-    count, within = totals.count(places), tree.parent(one.id)
-    before, after = _apart(places, spans, totals)
-    stacks = [stack for stack in totals.log.stacks.values() if stack.at == one.at]
-    callers = {stack.caller for stack in stacks if stack.call in {place.id for place in places}}
-    return MadeCall(
-        call=one.call,
-        name=one.name,
-        at=place(one.at),
-        count=count,
-        ms=sum(totals.ms[p.id] for p in places) + sum(totals.ms[call] for call in own),
-        within=within,
-        function=next((stack.function for stack in stacks if one.at), ""),
-        looped=within is RunCall.SCRIPT and count >= AGAIN * max(1, len(callers)),
-        nested_ms=sum(totals.ms[call] for call in inner if call not in own),
-        times_ms=tuple((span.end - span.start) * MS for span in spans),
-        examples=_mean(span.examples for span in spans),
-        batches=_mean(span.steps for span in spans),
-        before_training=before,
-        after_training=after,
-        models=len({span.model for span in spans if span.model is not None}) or None,
-    )
+    def _apart(self, places: Sequence[CallPlace], spans: Sequence[Span], *, once: bool) -> tuple[bool, bool]:
+        """Return whether all of some calls are made before the first training step, and whether after the last one.
 
-
-def _apart(places: Sequence[CallPlace], spans: Sequence[Span], totals: _Totals) -> tuple[bool, bool]:
-    """Return whether all of some calls are made before the first training step, and whether after the last one.
-
-    A bucket may hold a step and a call: where only fit trains, calls that begin after the last fit come after it.
-    """
-    course, once = totals.course, totals.count(places) == 1
-    numbers = [number for one in places for number in totals.buckets[one.id]]
-    first, last = min(numbers, default=0), max(numbers, default=0)
-    before = after = False
-    if course.trains:
-        before = last < course.first_step or (last == course.first_step and once)
-        after = first > course.last_step or (first == course.last_step and once)
-    fits = totals.tree.of_kind(RunCall.FIT) if not course.own_loop else ()
-    ended = [span.end for one in fits for span in totals.spans[one.id]]
-    return before, after or bool(spans and ended and spans[0].start >= max(ended))
+        A bucket may hold a step and a call: where only fit trains, calls that begin after the last fit come after.
+        """
+        course = self.course
+        numbers = [number for one in places for number in self.buckets[one.id]]
+        first, last = min(numbers, default=0), max(numbers, default=0)
+        before = after = False
+        if course.trains:
+            before = last < course.first_step or (last == course.first_step and once)
+            after = first > course.last_step or (first == course.last_step and once)
+        fits = () if course.own_loop else course.of_kind(RunCall.FIT)
+        ended = [span.end for one in fits for span in self.spans[one.id]]
+        return before, after or bool(spans and ended and spans[0].start >= max(ended))
 
 
 def _mean(values: Iterable[int | None]) -> float | None:

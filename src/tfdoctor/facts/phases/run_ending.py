@@ -8,9 +8,8 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.memory_errors import MemoryWanted, is_memory_error
-from tfdoctor.facts.phases.bucket_pieces import BucketPieces
-from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.run_course import RunCourse
+from tfdoctor.facts.phases.run_pieces import BucketPieces
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
@@ -105,8 +104,7 @@ def _kind(end: ProcessEnd, manifest: Manifest, log: RunLog | None) -> EndKind:
 
 def _last_phase(log: RunLog) -> Phase | None:
     """Return the phase that the process ended in: the last one in the log that is more than its end."""
-    tree = CallTree.of(log)
-    divided = BucketPieces.of(log, tree, RunCourse.of(log, tree))
+    divided = BucketPieces(RunCourse.of(log))
     for number in reversed(range(len(log.buckets))):
         times: dict[Phase, float] = defaultdict(float)
         for piece in divided.pieces(number):

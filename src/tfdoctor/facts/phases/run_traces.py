@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.facts.phases.run_clock import MS, whole_run
+from tfdoctor.facts.phases.run_course import MS, RunCourse, whole_run
 from tfdoctor.facts.phases.step_times import usual_step
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import FunctionTrace, Line, RunLog
+from tfdoctor.recording.run_log import FunctionTrace, Line
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
@@ -74,36 +73,36 @@ class RunTraces:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        log, place = whole_run(recording), Places.of(recording)
+        place = Places.of(recording)
         timed = recording.manifest.steps.functions if recording.manifest else ()
         usual_ms = {(one.name, one.at): one.call_ms for one in timed if one.call_ms}
-        found = sorted(_definitions(log, CallTree.of(log), place, usual_ms), key=lambda one: -one.ms)
+        found = sorted(_definitions(RunCourse.of(whole_run(recording)), place, usual_ms), key=lambda one: -one.ms)
         return cls(tuple(found), sum(one.ms for one in found))
 
 
-def first_tracings_ms(log: RunLog, tree: CallTree) -> float:
+def first_tracings_ms(course: RunCourse) -> float:
     """Return the time of the first tracing of each definition."""
-    return sum(one.first_ms for one in _definitions(log, tree, Places(), {}))
+    return sum(one.first_ms for one in _definitions(course, Places(), {}))
 
 
 def _definitions(
-    log: RunLog, tree: CallTree, place: Places, usual_ms: Mapping[tuple[str, Line | None], float]
+    course: RunCourse, place: Places, usual_ms: Mapping[tuple[str, Line | None], float]
 ) -> Iterator[TracedDefinition]:
     """Yield all calls that traced, by name, line and what is around; those within another one are part of it.
 
     ``usual_ms`` has usual calls of functions, as far as the recorder timed them; of training ones it is a step.
     """
     found: dict[tuple[str, Line | None, RunCall], list[FunctionTrace]] = defaultdict(list)
-    end, step = 0.0, usual_step(log)
-    for trace in sorted(log.traces, key=lambda trace: (trace.start, -trace.ms)):
+    end, step = 0.0, usual_step(course.log)
+    for trace in sorted(course.log.traces, key=lambda trace: (trace.start, -trace.ms)):
         until = trace.start + trace.ms / MS
         if until > end or not found:
-            end, kind = until, tree.kind(trace.call)
+            end, kind = until, course.kind(trace.call)
             # Fit's training and its evaluation share names: they differ in the call around.
-            within = tree.parent(trace.call) if kind is RunCall.TRACE else kind
+            within = course.parent(trace.call) if kind is RunCall.TRACE else kind
             found[trace.name, trace.at, within].append(trace)
     for (name, at, within), traces in found.items():
-        trains = any(tree.trains(trace.call) for trace in traces)
+        trains = any(trace.call in course.training for trace in traces)
         usual = step if trains else usual_ms.get((name, at), 0.0)
         own = [max(0.0, trace.ms - usual) for trace in traces]
         again, known = list[float](), set[tuple[int, int]]()

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from tfdoctor.facts.run import gpu_rates as gpus
-from tfdoctor.facts.run import matrix_units as cpus
+from tfdoctor.facts.run import matrix_units as units
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.matrix_units import FLOAT32, Float32Time, SixteenBit, Tile
@@ -67,12 +66,12 @@ class Hardware:
             why = f"the trace does not name the CPU{more}"
             return cls(DeviceKind.CPU, cores=cores, missing=why)
         name, flags = host.cpu_model, host.cpu_flags
-        tile = cpus.ONEDNN_TILE if "avx512f" in flags else None
-        tile = cpus.AMX_TILE if tile and "amx_bf16" in flags else tile
-        for flag, unit, sixteen_bit in cpus.CPU_UNITS:
+        tile = units.ONEDNN_TILE if "avx512f" in flags else None
+        tile = units.AMX_TILE if tile and "amx_bf16" in flags else tile
+        for flag, unit, sixteen_bit in units.CPU_UNITS:
             if flag in flags:
                 known = cls(DeviceKind.CPU, name, unit, sixteen_bit, tile, cores=cores)
-                return replace(known, float32=cpus.FLOAT32_ON_CPU[unit])
+                return replace(known, float32=units.FLOAT32_ON_CPU[unit])
         why = f"{name} has no 16-bit matrix instructions (avx512_bf16 or amx_bf16)"
         return cls(DeviceKind.CPU, name, tile=tile, cores=cores, missing=why)
 
@@ -96,28 +95,28 @@ class Hardware:
         if "compute_cap_major" not in stats:
             return replace(unknown, missing="the trace does not name the GPU (no compute capability)")
         capability = (int(stats["compute_cap_major"]), int(stats.get("compute_cap_minor", 0)))
-        full, half, dtype = gpus.GPU_RATES.get(capability, (0, 0, ""))
-        float32 = None if capability in gpus.FAST_FLOAT16 else _peak(stats, full)
+        full, half, dtype = units.GPU_RATES.get(capability, (0, 0, ""))
+        float32 = None if capability in units.FAST_FLOAT16 else _peak(stats, full)
         if not half:
-            before = capability < gpus.FIRST_TENSOR_CORES
+            before = capability < units.FIRST_TENSOR_CORES
             why = "have no Tensor Cores" if before else "are unknown to tfdoctor"
             why = f"GPUs of compute capability {'.'.join(map(str, capability))} {why}"
             return replace(unknown, missing=why, without_unit=before, float32_flop_s=float32)
-        if capability == (7, 5) and gpus.PLAIN_TURING.search(name):
+        if capability == (7, 5) and units.PLAIN_TURING.search(name):
             why = f"{name} has no Tensor Cores"
             return replace(unknown, missing=why, without_unit=True, float32_flop_s=float32)
         now, then = float(full), float(half)
         if "GeForce" in name and capability >= (7, 5):  # before 8.0 float32 does not run on Tensor Cores
             now, then = now / 2 if capability >= (8, 0) else now, then / 2
         source = f"{now:g} FLOP per SM and clock now, {then:g} in {dtype}"
-        scalar = gpus.SCALAR_RATES.get(capability)
-        types = {dtype for dtype, first in gpus.TENSOR_CORE_TYPES.items() if capability >= first}
-        types |= {"float64"} if capability in gpus.FP64_CORES else set()
+        scalar = units.SCALAR_RATES.get(capability)
+        types = {dtype for dtype, first in units.TENSOR_CORE_TYPES.items() if capability >= first}
+        types |= {"float64"} if capability in units.FP64_CORES else set()
         return replace(
             unknown, matrix_unit="Tensor Core", tile=Tile(8, NVIDIA_GUIDE, faster_above=True),
             sixteen_bit=SixteenBit(dtype, now / then, Bound.AT_MOST, source, scalar and scalar / then),
             peak_flop_s=_peak(stats, then), multiplies=frozenset(types),
-            strict=capability < (8, 0), reached=gpus.REACHED.get(capability, 1.0),
+            strict=capability < (8, 0), reached=units.REACHED.get(capability, 1.0),
         )  # fmt: skip
 
     @classmethod
@@ -125,17 +124,17 @@ class Hardware:
         chip, name = _amd_chip(stats), str(stats.get("gpu_device_name") or "")
         name = name or " ".join(filter(None, ("AMD", chip, _unnamed(stats, "compute units"))))
         bandwidth = float(stats.get("memory_bandwidth") or 0) or None
-        if chip not in gpus.AMD_RATES:
+        if chip not in units.AMD_RATES:
             why = f"tfdoctor does not know the matrix unit of this AMD GPU ({chip or name})"
             return cls(DeviceKind.GPU, name, bandwidth_bytes_s=bandwidth, cores=cores, missing=why)
-        full, half, transfers, dtype = gpus.AMD_RATES[chip]
+        full, half, transfers, dtype = units.AMD_RATES[chip]
         if not half:
             return cls(DeviceKind.GPU, name, cores=cores, missing=f"{chip} has no matrix cores", without_unit=True)
         source = f"{full:g} FLOP per compute unit and clock now, {half:g} in {dtype}"
         return cls(
             DeviceKind.GPU, name, "Matrix Core", SixteenBit(dtype, full / half, Bound.AT_MOST, source), None,
             _peak(stats, half), bandwidth * transfers if bandwidth else None, cores,
-            multiplies=gpus.AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
+            multiplies=units.AMD_TYPES - (set() if chip != "gfx908" else {"float64"}),
         )  # fmt: skip
 
 
@@ -158,9 +157,9 @@ def _amd_chip(stats: Stats) -> str:
     name = str(stats.get("gpu_device_name", ""))
     if named := re.search(r"gfx[0-9a-f]{3,4}", name):
         return named[0]
-    if marketed := next((chip for board, chip in gpus.AMD_BOARDS if board in name), ""):
+    if marketed := next((chip for board, chip in units.AMD_BOARDS if board in name), ""):
         return marketed
     version = (stats.get("compute_cap_major"), stats.get("compute_cap_minor", 0))
     if version == (9, 0):
-        return gpus.AMD_BY_UNITS.get(int(stats.get("core_count") or 0), "")
-    return gpus.AMD_BY_VERSION.get(version, "")
+        return units.AMD_BY_UNITS.get(int(stats.get("core_count") or 0), "")
+    return units.AMD_BY_VERSION.get(version, "")

@@ -3,7 +3,8 @@
 Rules may not see the recording: they get, and build in cases, lines as reports show them and operations by name.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -71,24 +72,6 @@ class Dataset(recorded.AnyDataset[Location]):
     types: frozenset[str] | None = None  # of its function's operations; None: not recorded
     stateful: frozenset[str] | None = None  # those of them whose result may change each time
     element: str = ""  # its element_spec
-
-    @classmethod
-    def of(cls, kind: str, **more: Any) -> Self:  # noqa: ANN401 - its fields
-        """Build the dataset of a stage, for examples and tests."""
-        parts: dict[str, Any] = {"id": 0, "kind": f"_{kind}Dataset"}
-        return cls(**(parts | more))
-
-
-def chained(*stages: Dataset, line: int = 20) -> tuple[Dataset, ...]:
-    """Number stages in the order of their code, each made of the one before on a line below; the last first.
-
-    For examples and tests.
-    """
-    made = (
-        replace(stage, id=at, inputs=(at - 1,) if at else (), at=stage.at or Location("train.py", line + at))
-        for at, stage in enumerate(stages)
-    )
-    return tuple(made)[::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,3 +288,38 @@ def _dataset(record: recorded.RecordedDataset, place: Places) -> Dataset:
     same |= {"function": function.name, "function_at": place(function.at), "python": function.python}
     types, stateful = (None if names is None else frozenset(names) for names in (function.types, function.stateful))
     return Dataset(types=types, stateful=stateful, element=same.pop("element_spec"), **same)
+
+
+FOREVER = -1  # tf.data's cardinality of an infinite dataset
+# Kinds that yield at most as many elements as they take.
+NON_EXPANDING = frozenset(
+    ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options", "Filter", "Take", "Shard", "Skip")
+)  # fmt: skip
+
+
+def kind_of(dataset: Dataset) -> str:
+    """Return what a dataset does, whatever TensorFlow's version calls its class: "ParallelMap"."""
+    return re.sub(r"^_|Dataset(V\d)?$", "", dataset.kind)
+
+
+def line_of(chain: Sequence[Dataset], end: Dataset | None = None) -> tuple[Dataset, ...]:
+    """Return the datasets from the trainer, or ``end``, to the source, or to where several sources meet."""
+    by_id = {dataset.id: dataset for dataset in chain}
+    line = [end] if end is not None else list(chain[:1])
+    while line and len(line[-1].inputs) == 1 and line[-1].inputs[0] in by_id:
+        line.append(by_id[line[-1].inputs[0]])
+    return tuple(line)
+
+
+def batches_of(line: Sequence[Dataset]) -> float | None:
+    """Return the batches of one pass over what is repeated, or over all where nothing is; None is unknown."""
+    repeats = [at for at, stage in enumerate(line) if kind_of(stage) == "Repeat"]
+    begin, size = (repeats[-1] + 1 if repeats else 0), 1.0
+    for at, stage in enumerate(line):
+        if at >= begin and stage.cardinality not in {None, FOREVER}:
+            return max(1.0, (stage.cardinality or 0) / size)
+        if kind_of(stage).endswith("Batch"):
+            size *= stage.parameters.batch_size or 1
+        elif kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
+            return None
+    return None

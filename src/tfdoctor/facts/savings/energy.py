@@ -14,8 +14,8 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import window_of
-from tfdoctor.facts.phases.run_clock import NS, RunClock
 from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_pieces import NS, RunClock
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import MachineSample

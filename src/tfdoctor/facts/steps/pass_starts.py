@@ -10,8 +10,7 @@ from statistics import median
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.passes import batches_of, line_of
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import Program, batches_of, line_of
 from tfdoctor.facts.steps.input_stalls import OCCASIONS
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import StepSource

@@ -14,8 +14,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
+from tfdoctor.facts.run.xla_programs import ProgramRuns, XlaPrograms, module_runs
 from tfdoctor.facts.steps.step import Step, chain
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_calls, of_modules, of_runs
 from tfdoctor.terms.kinds import DeviceKind, StepSource

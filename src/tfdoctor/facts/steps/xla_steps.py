@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.xla_programs import XlaPrograms, changes_weights, takes_gradients
-from tfdoctor.facts.run.xla_runs import ProgramRuns
+from tfdoctor.facts.run.xla_programs import ProgramRuns, XlaPrograms, changes_weights, takes_gradients
 from tfdoctor.facts.steps.step import Step, chain, steps_between
 from tfdoctor.facts.timeline.trainer import present
 from tfdoctor.terms.humanize import counted

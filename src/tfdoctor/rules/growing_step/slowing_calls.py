@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from tfdoctor.facts.phases.run_clock import whole_run
-from tfdoctor.facts.phases.trend_line import TrendLine, mean_growth
+from tfdoctor.facts.phases.run_course import whole_run
+from tfdoctor.facts.phases.run_growth import TrendLine, mean_growth
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Line, RunLog

@@ -7,8 +7,7 @@ from tfdoctor.facts.input.cacheable import CacheablePart
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.input.repeated_work import RepeatedWork
-from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, kind_of
 from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefix
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.units import ms

@@ -8,8 +8,7 @@ from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties, s
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.map_functions import BETWEEN, NOT_VECTORIZABLE
 from tfdoctor.facts.input.pipeline_stages import StageTime, feeds
-from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, kind_of
 
 JOINS = re.compile(r"FlatMap|(?:Parallel)?Interleave")  # Kinds of datasets that join datasets
 
