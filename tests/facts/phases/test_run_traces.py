@@ -36,7 +36,6 @@ def test_new_function_objects_of_a_line_are_one_function() -> None:
     assert training.again_ms == pytest.approx(3000 - 12)
     assert len(training.starts_s) == 4
     assert evaluation.ms == pytest.approx(2000)
-    assert found.total_ms == pytest.approx(training.ms + evaluation.ms)
 
 
 def test_graphs_of_as_many_operations_and_weights_are_the_same_graph() -> None:

@@ -22,7 +22,7 @@ def example(
     calls: tuple[MadeCall, ...] = (),
 ) -> Verdict:
     """Judge the traced steps, if there are any, and functions that the run traced in ten epochs."""
-    traces = RunTraces(functions, sum(one.ms for one in functions)) if functions else None
+    traces = RunTraces(functions) if functions else None
     made = RunCalls(calls, epochs=10, fits=10) if calls else None
     return check(retracing, breakdown, None, run, traces, phases, made)
 

@@ -47,7 +47,7 @@ def example(  # noqa: PLR0913 - what the verdict depends on
         RunCalls((*([fit] if fit else []), *others), fits=12),
         MemoryTrends((filling,)) if filling else None,
         RunGrowth((resident, *counts), 60.0) if resident else None,
-        RunTraces((step,), step.ms),
+        RunTraces((step,)),
         kept,
     )
 

@@ -79,13 +79,12 @@ class RunCalls:
             if one.id not in course.training and not course.within(one.id, one.call):
                 groups[one.call, one.name, one.at, course.parent(one.id)].append(one)
         calls = [totals.made(places, place) for places in groups.values()]
-        fits = totals.count(course.of_kind(RunCall.FIT))
+        fits, epochs = (totals.count(course.of_kind(kind)) for kind in (RunCall.FIT, RunCall.EPOCH))
         settings = recording.program.run if recording.program and fits == 1 else None
         planned, length = (settings.epochs, settings.steps_per_epoch) if settings else (None, None)
         return cls(
             calls=tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),
-            epochs=totals.count(course.of_kind(RunCall.EPOCH))
-            or sum(steps.passes for steps in main_steps(course.log)),
+            epochs=epochs or sum(steps.passes for _, steps in main_steps(course.log)),
             planned_epochs=int(planned) if planned else None,
             fits=fits,
             epoch_steps=int(length) if length else None,

@@ -68,20 +68,13 @@ class RunEnding:
         device_peak = max((one.device for one in counters if one.device is not None), default=None)
         kind, wanted = _kind(end, manifest, log), MemoryWanted.of(end.message)
         return cls(
-            kind=kind,
-            error=end.error,
-            message=end.message,
-            at=Places.of(recording)(end.at),
+            kind=kind, error=end.error, message=end.message, at=Places.of(recording)(end.at),
             phase=_last_phase(log) if log else None,
             killed_by_kernel=kind is EndKind.OUT_OF_MEMORY and not end.error,
-            shape=wanted.shape,
-            dtype=wanted.dtype,
-            allocator=wanted.allocator,
-            wanted_bytes=wanted.nbytes,
-            peak_bytes=float(max(resident)) if resident else None,
-            limit_bytes=float(limit) if limit else None,
+            shape=wanted.shape, dtype=wanted.dtype, allocator=wanted.allocator, wanted_bytes=wanted.nbytes,
+            peak_bytes=float(max(resident)) if resident else None, limit_bytes=float(limit) if limit else None,
             device_peak_bytes=None if device_peak is None else float(device_peak),
-        )
+        )  # fmt: skip
 
 
 def _kind(end: ProcessEnd, manifest: Manifest, log: RunLog | None) -> EndKind:

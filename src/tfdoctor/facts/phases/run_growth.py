@@ -19,9 +19,9 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_course import RunCourse, whole_run
-from tfdoctor.facts.phases.step_times import MIDDLE, Floats, StepDurations, main_loop, of_loop
+from tfdoctor.facts.phases.step_times import MIDDLE, Floats, StepDurations, main_steps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import Bucket, RunLog
+from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
 from tfdoctor.terms.student_t import student
 
 # Share of the points at the begin that are left out: caches fill, memory pools grow, functions are traced.
@@ -79,12 +79,15 @@ class TrendLine:
         if len(times) < FEWEST_POINTS or not times[-1] > times[0]:
             return None
         slope, low, high = _sen(times, values, SURE)
-        least_drift, most_drift = _drift(times, values)
+        # The mean increment per s between the medians of a few stretches, with its interval.
+        at, level = _medians(times, values, STRETCHES)
+        rates = np.diff(level) / np.maximum(np.diff(at), LEAST_S)
+        drift, error = rates.mean(), student(len(rates) - 1) * float(rates.std(ddof=1)) / np.sqrt(len(rates))
         middle = len(times) // 2
         later, least, _ = _sen(times[middle:], values[middle:], SURER)
         few = max(1, len(times) // ENDS)
         return cls(
-            slope=slope, low=min(low, least_drift), high=max(high, most_drift),
+            slope=slope, low=min(low, float(drift - error)), high=max(high, float(drift + error)),
             steady=(exact or least > 0) and later >= HALF * slope > 0,
             first=float(np.median(values[:few])), last=float(np.median(values[-few:])),
             points=len(times), begin_s=float(times[0]), end_s=float(times[-1]),
@@ -129,14 +132,6 @@ def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, fl
     return slope, lowest, float(slopes[high]) if high < len(slopes) else np.inf
 
 
-def _drift(times: Floats, values: Floats) -> tuple[float, float]:
-    """Return the interval of the mean increment per s between the medians of a few stretches."""
-    at, level = _medians(times, values, STRETCHES)
-    rates = np.diff(level) / np.maximum(np.diff(at), LEAST_S)
-    error = student(len(rates) - 1) * float(rates.std(ddof=1)) / np.sqrt(len(rates))
-    return float(rates.mean() - error), float(rates.mean() + error)
-
-
 class Grows(StrEnum):
     """What may grow."""
 
@@ -153,15 +148,9 @@ class Grows(StrEnum):
 
 # The counter of what may grow.
 COUNTERS = {
-    Grows.RESIDENT: "rss",
-    Grows.RESERVED: "data",
-    Grows.DEVICE: "device",
-    Grows.BLOCKS: "blocks",
-    Grows.GRAPH: "graph",
-    Grows.FUNCTIONS: "functions",
-    Grows.FILES: "files",
-}
-
+    Grows.RESIDENT: "rss", Grows.RESERVED: "data", Grows.DEVICE: "device", Grows.BLOCKS: "blocks",
+    Grows.GRAPH: "graph", Grows.FUNCTIONS: "functions", Grows.FILES: "files",
+}  # fmt: skip
 # Counts that only the program adds to: without noise, and over time the slower the longer that makes the steps.
 ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
 
@@ -198,19 +187,17 @@ class RunGrowth:
             Unavailable: the run as a whole was not recorded, or it is too short for a trend.
         """
         log = whole_run(recording)
-        course = RunCourse.of(log)
+        course, steps = RunCourse.of(log), main_steps(log)
         buckets: Sequence[Bucket] = log.buckets
         if course.first_work is not None and course.last_called is not None:
             # Data loaded before are no leak, and nothing grows while the loop waits for the end of its data.
             buckets = log.buckets[course.first_work : course.last_called + 1]
-        found = [*_lines(log, buckets), *_objects(log, buckets)]
+        found, trends = [*_of_steps(log, steps), *_counted(log, buckets)], []
         if not found:
             raise Unavailable("the run is too short to see what grows in it")
-        loop, trends = main_loop(log), []
         for trend in found:
-            meanwhile = [b for b in log.buckets if b.end > trend.begin_s and b.start < trend.end_s]
-            over = sum(steps.steps for bucket in meanwhile for steps in of_loop(bucket, loop))
-            trends.append(replace(trend, over_steps=over))
+            meanwhile = {n for n, b in enumerate(log.buckets) if b.end > trend.begin_s and b.start < trend.end_s}
+            trends.append(replace(trend, over_steps=sum(own.steps for number, own in steps if number in meanwhile)))
         covered = max(trend.end_s for trend in found) - min(trend.begin_s for trend in found)
         return cls(tuple(trends), covered)
 
@@ -225,9 +212,23 @@ class RunGrowth:
         return tuple(sorted(found, key=lambda trend: -trend.slope))
 
 
-def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
-    if step := TrendLine.through(*_columns(list(_steps(log)))):
-        yield Trend(**asdict(step), what=Grows.STEP)
+def _of_steps(log: RunLog, main: Sequence[tuple[int, BucketSteps]]) -> Iterator[Trend]:
+    """Yield the trend of the main loop's steps that the profiler did not slow, those of a bucket evenly over it.
+
+    Where the recorder only counted them, their median stands for those of a bucket.
+    """
+    points = []
+    for at, steps in main:
+        bucket, times = log.buckets[at], StepDurations.of((at, steps))
+        each = times.ms if steps.each else [times.quantile(MIDDLE)]
+        for number, ms in enumerate(each if not steps.traced else ()):
+            points.append((bucket.start + (bucket.end - bucket.start) * (number + MIDDLE) / len(each), float(ms)))
+    if line := TrendLine.through(*_columns(points)):
+        yield Trend(**asdict(line), what=Grows.STEP)
+
+
+def _counted(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
+    """Yield the trends of counters, and of each type of live objects that was counted often enough meanwhile."""
     done = list(accumulate(sum(steps.steps for steps in bucket.steps) for bucket in buckets))
     for what, counter in COUNTERS.items():
         values = [getattr(bucket.counters, counter) for bucket in buckets]
@@ -238,30 +239,6 @@ def _lines(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
             line = replace(by_step, begin_s=line.begin_s, end_s=line.end_s)
         if line:
             yield Trend(**asdict(line), what=what)
-
-
-def _steps(log: RunLog) -> Iterator[tuple[float, float]]:
-    """Yield the main loop's steps that the profiler did not slow, those of a bucket evenly over it.
-
-    Where the recorder only counted them, their median stands for those of a bucket.
-    """
-    loop = main_loop(log)
-    for bucket in log.buckets:
-        width = bucket.end - bucket.start
-        for steps in of_loop(bucket, loop):
-            times = StepDurations.within((0, steps))
-            each = times.ms if steps.each else [times.quantile(MIDDLE)]
-            for number, ms in enumerate(each if not steps.traced else ()):
-                yield bucket.start + width * (number + MIDDLE) / len(each), float(ms)
-
-
-def _columns(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
-    columns = np.array(points, np.float64).reshape(-1, 2).T
-    return columns[0], columns[1]
-
-
-def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
-    """Yield the trend of each type of live objects that was counted often enough while the run worked."""
     begin = buckets[0].start if buckets else 0.0
     points: dict[str, dict[float, float]] = defaultdict(dict)
     for census in sorted(log.censuses, key=lambda census: census.at_s):
@@ -271,3 +248,8 @@ def _objects(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
         if len(counted) >= FEWEST_CENSUSES:
             line = TrendLine.through_few(*_columns([*counted.items()]))
             yield Trend(**asdict(line), what=Grows.OBJECTS, name=name)
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
+    columns = np.array(points, np.float64).reshape(-1, 2).T
+    return columns[0], columns[1]

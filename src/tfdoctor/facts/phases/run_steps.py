@@ -8,19 +8,18 @@ from statistics import median
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_course import sampled, whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH
-from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps, of_loop
+from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.slowdown import DISTORTED, FASTEST
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import LongStep, RunLog
+from tfdoctor.recording.run_log import BucketSteps, LongStep
 from tfdoctor.terms.kinds import RunCall, RunWork, StepSource
 from tfdoctor.terms.verdict import Location, Stage
 
@@ -60,25 +59,16 @@ def long_steps(steps: Sequence[LongStep]) -> LongSteps | None:
         return None
     beyond = [max(0.0, step.ms - step.usual_ms) for step in steps]
     first = [ms for step, ms in zip(steps, beyond, strict=True) if step.first]
+    numbers, every = sorted({step.number for step in steps if not step.first}), None
+    if len(numbers) >= OCCASIONS:
+        gaps = [after - before for before, after in pairwise(numbers)]
+        usual = round(median(gaps))
+        regular = sum(abs(gap - usual) <= WITHIN for gap in gaps) >= REGULAR * len(gaps)
+        every = usual if usual > WITHIN + 1 and regular else None
     return LongSteps(
-        count=len(steps),
-        ms=sum(step.ms for step in steps),
-        beyond_ms=sum(beyond),
-        first=len(first),
-        first_beyond_ms=sum(first),
-        first_median_ms=median(first) if first else 0.0,
-        every=_period(sorted({step.number for step in steps if not step.first})),
-    )
-
-
-def _period(numbers: Sequence[int]) -> int | None:
-    """Return the distance of steps that nearly all have the same one; None where there is none."""
-    if len(numbers) < OCCASIONS:
-        return None
-    gaps = [after - before for before, after in pairwise(numbers)]
-    usual = round(median(gaps))
-    regular = sum(abs(gap - usual) <= WITHIN for gap in gaps)
-    return usual if usual > WITHIN + 1 and regular >= REGULAR * len(gaps) else None
+        count=len(steps), ms=sum(step.ms for step in steps), beyond_ms=sum(beyond), every=every,
+        first=len(first), first_beyond_ms=sum(first), first_median_ms=median(first) if first else 0.0,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,13 +180,13 @@ class RunSteps:
         source, at = main_loop(log)
         if source == StepSource.GRAPH_LOOP:
             raise Unavailable("a loop inside a tf.function runs the steps, so they are not seen")
-        steps = list(main_steps(log))
-        times = StepDurations.of(log)
-        count, total = sum(one.steps for one in steps), sum(one.ms for one in steps)
+        steps = main_steps(log)
+        times = StepDurations.of(*steps)
+        count, total = sum(one.steps for _, one in steps), sum(one.ms for _, one in steps)
         if not count or not times.count:
             raise Unavailable("no training step was seen in the run")
         bursts = in_trace.steps if in_trace and in_trace.in_bursts else ()
-        traced, share = _window(log, times, recording.manifest, in_bursts=bool(bursts))
+        traced, share = _window(steps, times, recording.manifest, in_bursts=bool(bursts))
         slowest = max((step.total_ms for step in bursts), default=0.0)
         long = long_steps([step for step in log.long_steps if step.ms > LIKE[1] * slowest])
         parts = breakdown.median if breakdown and breakdown.waits_for_input else {}
@@ -226,7 +216,7 @@ class RunSteps:
 
 
 def _window(
-    log: RunLog, times: StepDurations, manifest: Manifest | None, *, in_bursts: bool
+    steps: Sequence[tuple[int, BucketSteps]], times: StepDurations, manifest: Manifest | None, *, in_bursts: bool
 ) -> tuple[float | None, float | None]:
     """Return the median traced step, and the share of all time that is in steps like it; None without a window.
 
@@ -234,10 +224,7 @@ def _window(
     what they take; but where the fastest quarter of the traced ones is not, slow and fast steps are mixed, and a
     step is like them that is like any of them.
     """
-    loop = main_loop(log)
-    traced = [
-        number for number, bucket in enumerate(log.buckets) if any(steps.traced for steps in of_loop(bucket, loop))
-    ]
+    traced = sorted({number for number, one in steps if one.traced})
     inside = times.where(np.isin(times.bucket, traced))
     if not traced or not inside.count:
         return None, None
@@ -247,18 +234,13 @@ def _window(
     known = manifest.steps.untraced if manifest else None
     told = known.traced_ms if known is not None and known.of == "steps" else None
     median = told or inside.quantile(MIDDLE)
-    untraced, own = others.quantile(MIDDLE), StepDurations.of(log, traced=True)
+    untraced, own = others.quantile(MIDDLE), StepDurations.of(*(own for own in steps if own[1].traced))
     mixed = DISTORTED * untraced < median and own.quantile(FASTEST) <= untraced
-    if in_bursts or mixed:
-        return median, _share_like(times, np.unique(own.ms))
-    usual = min(median, untraced)
-    return median, _share_like(times, np.array([usual])) if usual else None
-
-
-def _share_like(times: StepDurations, usual: npt.NDArray[np.float64]) -> float:
-    """Return which share of the time of all steps is in those like one of the usual ones."""
-    low, high = LIKE
-    each = times.ms[:, np.newaxis]
+    usual = np.unique(own.ms) if in_bursts or mixed else np.array([min(median, untraced)])
+    if not usual.any():
+        return median, None
+    # The share of the time of all steps that is in those like one of the usual ones.
+    each, (low, high) = times.ms[:, np.newaxis], LIKE
     like = ((each >= low * usual) & (each <= high * usual)).any(axis=1)
     weights = times.ms * times.calls
-    return float(weights[like].sum() / weights.sum())
+    return median, float(weights[like].sum() / weights.sum())

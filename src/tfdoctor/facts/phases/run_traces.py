@@ -13,6 +13,12 @@ from tfdoctor.recording.run_log import FunctionTrace, Line
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
+NUMBERED = 50  # Traces of a function that the recorder tells with their Python numbers, from the first on
+TRUTHS = ("True", "False")
+# Smallest share of the traces after the first that got new values: each value is traced anew for each shape, and a
+# loop has up to three, such as of full and last batches, and of validation.
+LEAST_NEW = 1 / 3
+
 
 @dataclass(frozen=True, slots=True)
 class ChangingNumber:
@@ -64,7 +70,6 @@ class RunTraces:
     """The functions that were traced, those that took most first."""
 
     functions: tuple[TracedDefinition, ...]
-    total_ms: float = 0.0
 
     @classmethod
     def measure(cls, recording: Recording) -> Self:
@@ -73,11 +78,10 @@ class RunTraces:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        place = Places.of(recording)
         timed = recording.manifest.steps.functions if recording.manifest else ()
         usual_ms = {(one.name, one.at): one.call_ms for one in timed if one.call_ms}
-        found = sorted(_definitions(RunCourse.of(whole_run(recording)), place, usual_ms), key=lambda one: -one.ms)
-        return cls(tuple(found), sum(one.ms for one in found))
+        found = _definitions(RunCourse.of(whole_run(recording)), Places.of(recording), usual_ms)
+        return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 
 
 def first_tracings_ms(course: RunCourse) -> float:
@@ -111,29 +115,13 @@ def _definitions(
             again += [ms] if trace.operations and size in known else []
             known.add(size)
         yield TracedDefinition(
-            name=name,
-            at=place(at),
-            tracings=len(traces),
-            ms=sum(own),
-            first_ms=own[0],
-            made=len({trace.made for trace in traces}),
-            within=within,
-            starts_s=tuple(trace.start for trace in traces),
-            alike_ms=sum(again),
-            alike=len(again),
+            name=name, at=place(at), tracings=len(traces), ms=sum(own), first_ms=own[0],
+            made=len({trace.made for trace in traces}), within=within,
+            starts_s=tuple(trace.start for trace in traces), alike_ms=sum(again), alike=len(again),
             defined=place(next((trace.defined for trace in traces if trace.defined), None)),
             redefined=2 * sum(not trace.kept for trace in traces) > len(traces),
             numbers=tuple(_changing(traces, place)),
-        )
-
-
-NUMBERED = 50  # Traces of a function that the recorder tells with their Python numbers, from the first on
-
-TRUTHS = ("True", "False")
-
-# Smallest share of the traces after the first that got new values: each value is traced anew for each shape, and a
-# loop has up to three, such as of full and last batches, and of validation.
-LEAST_NEW = 1 / 3
+        )  # fmt: skip
 
 
 def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[ChangingNumber]:

@@ -1,21 +1,18 @@
 """The durations of the training steps of a run, one by one or by bins, with quantiles."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tfdoctor.recording.run_log import Bucket, BucketSteps, Line, RunLog
+from tfdoctor.recording.run_log import BucketSteps, Line, RunLog
 
 Floats = npt.NDArray[np.float64]
 
 BIN = 1.02  # Ratio of the ends of a bin, as the recorder chose it: a quantile is exact to 2 %
-
 MIDDLE = 0.5
-
 ROUNDING = 1e-9
 
 
@@ -28,16 +25,18 @@ class StepDurations:
     bucket: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, log: RunLog, *, traced: bool = False) -> Self:
-        """Take the steps of the loop with the most time, or only those that are known to be traced."""
-        loop = main_loop(log)
-        own = [(n, steps) for n, bucket in enumerate(log.buckets) for steps in of_loop(bucket, loop)]
-        return cls.within(*((number, steps) for number, steps in own if steps.traced or not traced))
-
-    @classmethod
-    def within(cls, *steps: tuple[int, BucketSteps]) -> Self:
-        """Take the steps of buckets, each with its number."""
-        rows = [(ms, calls, number) for number, some in steps for ms, calls in _durations(some)]
+    def of(cls, *steps: tuple[int, BucketSteps]) -> Self:
+        """Take the steps of buckets, each with its bucket's number."""
+        rows = []
+        for number, some in steps:
+            each = max(1.0, some.steps / some.calls) if some.calls else 1.0
+            if some.each:
+                rows += [(ms / each, 1.0, number) for ms in some.each]
+            elif some.bins:
+                bins = {int(key): count for key, count in some.bins.items() if key.lstrip("-").isdecimal()}
+                rows += [(BIN ** (at + MIDDLE) / 1000 / each, float(n), number) for at, n in sorted(bins.items())]
+            elif some.calls:
+                rows.append((some.ms / some.calls / each, float(some.calls), number))
         columns = np.array(rows, np.float64).reshape(-1, 3).T
         return cls(columns[0], columns[1], columns[2].astype(np.int64))
 
@@ -57,9 +56,9 @@ class StepDurations:
         low, high = self.ms[order][np.minimum(at, len(order) - 1)]
         return float(low + (high - low) * (position % 1.0))
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> "StepDurations":
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Self:
         """Return some of the steps."""
-        return StepDurations(self.ms[chosen], self.calls[chosen], self.bucket[chosen])
+        return type(self)(self.ms[chosen], self.calls[chosen], self.bucket[chosen])
 
 
 def main_loop(log: RunLog) -> tuple[str, Line | None]:
@@ -71,29 +70,13 @@ def main_loop(log: RunLog) -> tuple[str, Line | None]:
     return max(times, key=lambda loop: times[loop], default=("", None))
 
 
-def of_loop(bucket: Bucket, loop: tuple[str, Line | None]) -> Iterator[BucketSteps]:
-    """Yield the steps of a loop in a bucket."""
-    return (steps for steps in bucket.steps if (steps.source, steps.at) == loop and steps.calls)
-
-
-def main_steps(log: RunLog) -> Iterator[BucketSteps]:
-    """Yield the steps of the loop with the most time, bucket by bucket."""
+def main_steps(log: RunLog) -> list[tuple[int, BucketSteps]]:
+    """Return the steps of the loop with the most time, bucket by bucket, each with the bucket's number."""
     loop = main_loop(log)
-    return (steps for bucket in log.buckets for steps in of_loop(bucket, loop))
-
-
-def _durations(steps: BucketSteps) -> Iterator[tuple[float, float]]:
-    each = max(1.0, steps.steps / steps.calls) if steps.calls else 1.0
-    if steps.each:
-        yield from ((ms / each, 1.0) for ms in steps.each)
-    elif steps.bins:
-        bins = {int(key): count for key, count in steps.bins.items() if key.lstrip("-").isdecimal()}
-        for number, count in sorted(bins.items()):
-            yield BIN ** (number + MIDDLE) / 1000 / each, float(count)
-    elif steps.calls:
-        yield steps.ms / steps.calls / each, float(steps.calls)
+    own = ((number, steps) for number, bucket in enumerate(log.buckets) for steps in bucket.steps)
+    return [(number, steps) for number, steps in own if (steps.source, steps.at) == loop and steps.calls]
 
 
 def usual_step(log: RunLog) -> float:
     """Return the median step in ms, of those that trace no function; 0 is unknown."""
-    return StepDurations.of(log).quantile(MIDDLE)
+    return StepDurations.of(*main_steps(log)).quantile(MIDDLE)
