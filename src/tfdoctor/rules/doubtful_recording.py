@@ -2,7 +2,8 @@ from dataclasses import asdict
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.samples import BUSY_CORES
-from tfdoctor.facts.quality import FEW_STEPS, SLOWED, UNEVEN, Quality
+from tfdoctor.facts.quality import SLOWED, UNEVEN, Quality
+from tfdoctor.facts.steps.steps import FEWEST_STEPS
 from tfdoctor.terms.text import capitalized
 
 __doc__, CODE = page(__file__)
@@ -13,7 +14,7 @@ BY_HAND = "it concerns the recording, not the file"
 @dataclass(frozen=True, slots=True)
 class Limits:  # the report's own trust level does not depend on them
     steps: float = limit(
-        float(FEW_STEPS),
+        float(FEWEST_STEPS),
         "Smallest number of traced training steps that is enough; with fewer, one late callback moves the median",
     )
     uneven: float = limit(

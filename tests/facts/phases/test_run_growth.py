@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.builders import recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_course import Floats
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend, TrendLine
-from tfdoctor.facts.phases.step_times import Floats
 from tfdoctor.recording.run_log import Census
 from tfdoctor.terms.kinds import RunCall
 

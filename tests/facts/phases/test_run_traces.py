@@ -7,7 +7,7 @@ import pytest
 from tests.builders import recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_traces import NUMBERED, ChangingNumber, RunTraces
+from tfdoctor.facts.phases.run_calls import NUMBERED, ChangingNumber, RunTraces
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
 from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
 from tfdoctor.terms.kinds import RunCall

@@ -31,11 +31,8 @@ OF_WORK = {
 
 # Phases of the script's own work that are told by nothing but where it lies in the run.
 UNKNOWN = (Phase.PREPARING, Phase.OWN)
-
 Shares = tuple[tuple[Phase, float], ...]  # Phases with the share of some time in each; the shares sum to 1
-
 LOOPS = (RunCall.FIT, RunCall.EPOCH)
-
 STARTERS = frozenset({"subprocess"})  # Packages whose functions all start child processes, or wait for them
 
 # Functions of the system that do.

@@ -1,15 +1,14 @@
-"""The calls of the run: fit, evaluate, predict, compile, save and others, by the user's line that makes them."""
+"""The calls of the run, by the user's line that makes them, and the tf.functions that were traced in it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.phases.run_course import MS, RunCourse, numbered, whole_run
-from tfdoctor.facts.phases.step_times import main_steps
+from tfdoctor.facts.phases.run_course import MS, RunCourse, main_steps, numbered, usual_step, whole_run
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import CallPlace, Line, RunLog, Span
+from tfdoctor.recording.run_log import CallPlace, FunctionTrace, Line, RunLog, Span
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
@@ -22,6 +21,11 @@ TOLD = (
 # Calls for each line that leads there from which a loop makes them: two may be written one after the other.
 AGAIN = 3
 ENDING = 2  # Calls of a line in each epoch that may be made at its end: of the model and of the best one so far
+NUMBERED = 50  # Traces of a function that the recorder tells with their Python numbers, from the first on
+TRUTHS = ("True", "False")
+# Smallest share of the traces after the first that got new values: each value is traced anew for each shape, and a
+# loop has up to three, such as of full and last batches, and of validation.
+LEAST_NEW = 1 / 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +88,9 @@ class RunCalls:
         planned, length = (settings.epochs, settings.steps_per_epoch) if settings else (None, None)
         return cls(
             calls=tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),
-            epochs=epochs or sum(steps.passes for _, steps in main_steps(course.log)),
-            planned_epochs=int(planned) if planned else None,
-            fits=fits,
-            epoch_steps=int(length) if length else None,
-        )
+            epochs=epochs or sum(steps.passes for _, steps in main_steps(course.log)), fits=fits,
+            planned_epochs=int(planned) if planned else None, epoch_steps=int(length) if length else None,
+        )  # fmt: skip
 
     def of(self, *kinds: RunCall) -> tuple[MadeCall, ...]:
         """Return the calls of these kinds, those that take most first."""
@@ -131,7 +133,13 @@ class _Totals:
         # Functions that a call calls are its own work.
         own = [call for call in inner if course.kind(call) in {RunCall.FUNCTION, one.call}]
         spans = sorted((span for place in places for span in self.spans[place.id]), key=lambda span: span.start)
-        before, after = self._apart(places, spans, once=count == 1)
+        numbers = [number for one in places for number in self.buckets[one.id]]
+        first, last = min(numbers, default=0), max(numbers, default=0)
+        before = course.trains and (last < course.first_step or (last == course.first_step and count == 1))
+        after = course.trains and (first > course.last_step or (first == course.last_step and count == 1))
+        # A bucket may hold a step and a call: where only fit trains, calls after the last fit come after it.
+        fits = () if course.own_loop else course.of_kind(RunCall.FIT)
+        ended = [span.end for one in fits for span in self.spans[one.id]]
         stacks = [stack for stack in course.log.stacks.values() if stack.at == one.at]
         callers = {stack.caller for stack in stacks if stack.call in {place.id for place in places}}
         within = course.parent(one.id)
@@ -143,27 +151,135 @@ class _Totals:
             nested_ms=sum(self.ms[call] for call in inner if call not in own),
             times_ms=tuple((span.end - span.start) * MS for span in spans),
             examples=_mean(span.examples for span in spans), batches=_mean(span.steps for span in spans),
-            before_training=before, after_training=after,
+            before_training=before,
+            after_training=after or bool(spans and ended and spans[0].start >= max(ended)),
             models=len({span.model for span in spans if span.model is not None}) or None,
         )  # fmt: skip
-
-    def _apart(self, places: Sequence[CallPlace], spans: Sequence[Span], *, once: bool) -> tuple[bool, bool]:
-        """Return whether all of some calls are made before the first training step, and whether after the last one.
-
-        A bucket may hold a step and a call: where only fit trains, calls that begin after the last fit come after.
-        """
-        course = self.course
-        numbers = [number for one in places for number in self.buckets[one.id]]
-        first, last = min(numbers, default=0), max(numbers, default=0)
-        before = after = False
-        if course.trains:
-            before = last < course.first_step or (last == course.first_step and once)
-            after = first > course.last_step or (first == course.last_step and once)
-        fits = () if course.own_loop else course.of_kind(RunCall.FIT)
-        ended = [span.end for one in fits for span in self.spans[one.id]]
-        return before, after or bool(spans and ended and spans[0].start >= max(ended))
 
 
 def _mean(values: Iterable[int | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingNumber:
+    """A parameter that got different Python values, with the line that assigned them, where that is known."""
+
+    name: str
+    values: tuple[str, ...]
+    at: Location | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are texts, which no tensor replaces."""
+        return self.values[0][:1] in {"'", '"'}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedDefinition:
+    """All calls that traced a function of one name and line: new function objects of a line are one function.
+
+    ``ms`` is their time without that of as many usual calls; ``first_ms`` that of the first one. ``alike_ms`` is
+    that of the ``alike`` calls whose graph has as many operations, and uses as many weights, as that of an earlier
+    one: the same graph, built again. ``defined`` is the user's line that defines the function; ``redefined``: most
+    traces are of a Python function that was not traced before, so that the definition is run again and again.
+    ``numbers`` are the parameters whose Python values account for the traces.
+    """
+
+    name: str
+    at: Location | None  # the user's line that calls it
+    tracings: int
+    ms: float
+    first_ms: float
+    made: int = 1  # function objects
+    within: RunCall = RunCall.SCRIPT
+    starts_s: tuple[float, ...] = ()
+    alike_ms: float = 0.0
+    alike: int = 0
+    defined: Location | None = None
+    redefined: bool = False
+    numbers: tuple[ChangingNumber, ...] = ()
+
+    @property
+    def again_ms(self) -> float:
+        """The time of all but the first."""
+        return max(0.0, self.ms - self.first_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTraces:
+    """The functions that were traced, those that took most first."""
+
+    functions: tuple[TracedDefinition, ...]
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Group the calls that traced by the name of the function and the line that calls it.
+
+        Raises:
+            Unavailable: the run as a whole was not recorded.
+        """
+        timed = recording.manifest.steps.functions if recording.manifest else ()
+        usual_ms = {(one.name, one.at): one.call_ms for one in timed if one.call_ms}
+        found = _definitions(RunCourse.of(whole_run(recording)), Places.of(recording), usual_ms)
+        return cls(tuple(sorted(found, key=lambda one: -one.ms)))
+
+
+def first_tracings_ms(course: RunCourse) -> float:
+    """Return the time of the first tracing of each definition."""
+    return sum(one.first_ms for one in _definitions(course, Places(), {}))
+
+
+def _definitions(
+    course: RunCourse, place: Places, usual_ms: Mapping[tuple[str, Line | None], float]
+) -> Iterator[TracedDefinition]:
+    """Yield all calls that traced, by name, line and what is around; those within another one are part of it.
+
+    ``usual_ms`` has usual calls of functions, as far as the recorder timed them; of training ones it is a step.
+    """
+    found: dict[tuple[str, Line | None, RunCall], list[FunctionTrace]] = defaultdict(list)
+    end, step = 0.0, usual_step(course.log)
+    for trace in sorted(course.log.traces, key=lambda trace: (trace.start, -trace.ms)):
+        until = trace.start + trace.ms / MS
+        if until > end or not found:
+            end, kind = until, course.kind(trace.call)
+            # Fit's training and its evaluation share names: they differ in the call around.
+            within = course.parent(trace.call) if kind is RunCall.TRACE else kind
+            found[trace.name, trace.at, within].append(trace)
+    for (name, at, within), traces in found.items():
+        trains = any(trace.call in course.training for trace in traces)
+        usual = step if trains else usual_ms.get((name, at), 0.0)
+        own = [max(0.0, trace.ms - usual) for trace in traces]
+        again, known = list[float](), set[tuple[int, int]]()
+        for trace, ms in zip(traces, own, strict=True):
+            size = trace.operations, trace.variables
+            again += [ms] if trace.operations and size in known else []
+            known.add(size)
+        yield TracedDefinition(
+            name=name, at=place(at), tracings=len(traces), ms=sum(own), first_ms=own[0],
+            made=len({trace.made for trace in traces}), within=within,
+            starts_s=tuple(trace.start for trace in traces), alike_ms=sum(again), alike=len(again),
+            defined=place(next((trace.defined for trace in traces if trace.defined), None)),
+            redefined=2 * sum(not trace.kept for trace in traces) > len(traces),
+            numbers=tuple(_changing(traces, place)),
+        )  # fmt: skip
+
+
+def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[ChangingNumber]:
+    """Yield the parameters whose Python numbers and texts account for the traces; none where shapes may.
+
+    A truth value has two graphs at most, and is no reason to trace again and again.
+    """
+    told = traces[:NUMBERED]
+    given: dict[str, dict[str, None]] = defaultdict(dict)
+    lines: dict[str, Line] = {}
+    for one in (one for trace in told for one in trace.numbers if one.value not in TRUTHS):
+        given[one.name][one.value] = None
+        if one.at:
+            lines.setdefault(one.name, one.at)
+    changing = {name: tuple(values) for name, values in given.items() if len(values) > 1}
+    new = {tuple((one.name, one.value) for one in trace.numbers if one.name in changing) for trace in told}
+    if len(new) - 1 >= LEAST_NEW * (len(told) - 1):
+        for name, values in changing.items():
+            yield ChangingNumber(name, values, place(lines.get(name)))

@@ -18,8 +18,7 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_course import RunCourse, whole_run
-from tfdoctor.facts.phases.step_times import MIDDLE, Floats, StepDurations, main_steps
+from tfdoctor.facts.phases.run_course import MIDDLE, Floats, RunCourse, StepDurations, main_steps, whole_run
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
 from tfdoctor.terms.student_t import student
@@ -32,7 +31,6 @@ FEWEST_POINTS = 8  # Points from which both halves can be looked at
 # Standard errors to either side: 95 % for the whole; 99 % for the second half, so that of plateaus fewer than 1 in
 # 100 are called growth.
 SURE, SURER = 1.96, 2.576
-
 HALF = 0.5
 LEAST_S = 1e-9
 # Stretches whose increments must agree. In 400 series of 300 points each: of noise, plateaus and single jumps none

@@ -7,9 +7,9 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.phase_spans import PhaseSpan, phase_spans
+from tfdoctor.facts.phases.run_calls import first_tracings_ms
 from tfdoctor.facts.phases.run_course import RunCourse
-from tfdoctor.facts.phases.run_pieces import PieceLine, RunClock, RunPiece, Stretch, stretches
-from tfdoctor.facts.phases.run_traces import first_tracings_ms
+from tfdoctor.facts.phases.run_pieces import PieceLine, RunPiece, Stretch, begin_and_end, stretches
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording import Recording
@@ -21,7 +21,6 @@ from tfdoctor.terms.text import shorten
 from tfdoctor.terms.verdict import Location
 
 __all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases", "run_lines"]
-
 ENOUGH = 5  # Samples of a line from which on it is named: with 5, its share is uncertain by 45 %
 MOST_LINES = 500  # Lines that are kept, the largest: nobody reads more of generated code, or of a very long run
 HALF = 0.5
@@ -126,7 +125,7 @@ class RunPhases:
                 raise Unavailable("the run as a whole was not recorded")
             return cls._of_window(steps, manifest)
         course = RunCourse.of(log)
-        parts = stretches(course, RunClock.of(log, manifest))
+        parts = stretches(course, *begin_and_end(log, manifest))
         times = _times(parts)
         first = course.first_work if not course.trains and course.first_work is not None else course.first_step
         early = _times(part for part in parts if part.number is not None and part.number <= first)
@@ -134,18 +133,14 @@ class RunPhases:
         known = manifest and TENSORFLOW in manifest.versions and log.other_framework is None and log.end is not None
         elsewhere = bool(manifest and manifest.background) or Phase.CHILDREN in times
         return cls(
-            total_ms=sum(times.values()),
-            times=times,
+            total_ms=sum(times.values()), times=times, spans=phase_spans(parts, course, place),
             lines=run_lines((piece for part in parts for piece in part.pieces), place),
-            spans=phase_spans(parts, course, place),
             once_ms=once + min(times.get(Phase.TRACING, 0.0), first_tracings_ms(course)),
-            finished=log.end is not None,
-            ended_early=bool(manifest and manifest.ended_early),
+            finished=log.end is not None, ended_early=bool(manifest and manifest.ended_early),
             # Training goes unseen without TensorFlow, in other processes, or later.
             unseen=manifest is not None and Phase.STEPS not in times and (not known or elsewhere),
-            others=tuple(_others(manifest, log)),
-            notes=tuple(_notes(manifest, log)),
-        )
+            others=tuple(_others(manifest, log)), notes=tuple(_notes(manifest, log)),
+        )  # fmt: skip
 
     @classmethod
     def _of_window(cls, steps: Steps, manifest: Manifest | None) -> Self:
@@ -159,12 +154,8 @@ class RunPhases:
         elif manifest.times is not None:
             missing = "its log is missing"
         times = {Phase.STEPS: stepping, Phase.UNNAMED: total - stepping}
-        return cls(
-            total_ms=total,
-            times={phase: ms for phase, ms in times.items() if ms > 0},
-            whole=False,
-            missing=f"the rest of the run was not recorded: {missing}",
-        )
+        times, why = {phase: ms for phase, ms in times.items() if ms > 0}, "the rest of the run was not recorded"
+        return cls(total_ms=total, times=times, whole=False, missing=f"{why}: {missing}")
 
     @property
     def until(self) -> str:

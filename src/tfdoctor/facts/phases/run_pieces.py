@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from tfdoctor.facts.phases.call_phases import LOOPS, OF_CALL, CallPhases
-from tfdoctor.facts.phases.run_course import MS, RunCourse, numbered
-from tfdoctor.facts.phases.step_times import usual_step
+from tfdoctor.facts.phases.run_course import MS, RunCourse, numbered, usual_step
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall
@@ -38,7 +37,6 @@ WITH_OWN_LINES = frozenset({
 })  # fmt: skip
 # Calls whose own time is that of the line that makes them.
 EXACT = WITH_OWN_LINES | {RunCall.TRACE, RunCall.COMPILE, RunCall.BUILD, RunCall.ADAPT, RunCall.SAVE}
-
 Span = tuple[float, float, float]  # Begin and end in s, and ms of it
 
 
@@ -103,7 +101,18 @@ class BucketPieces:
 
     def pieces(self, number: int) -> list[RunPiece]:
         """Return the pieces of a bucket, which sum to its length."""
-        bucket, seen = self.log.buckets[number], self.seen[number]
+        bucket, seen, entered = (
+            self.log.buckets[number],
+            self.seen[number],
+            numbered(self.log.buckets[number].entered),
+        )
+        # Calls whose own time all comes before the tracing that ends in a later bucket.
+        begun = {
+            self.log.calls[trace.call].parent
+            for trace in self.log.traces
+            if bucket.start <= trace.start < bucket.end < trace.start + trace.ms / MS
+            and trace.call in self.log.calls
+        }
         length = (bucket.end - bucket.start) * MS
         calls = numbered(bucket.calls) or {call: sum(ms for _, ms, _ in stacks) for call, stacks in seen.items()}
         known = sum(calls.values())
@@ -111,8 +120,8 @@ class BucketPieces:
             calls = {call: ms * length / known for call, ms in calls.items()}
         found: list[RunPiece] = []
         for call, ms in calls.items():
-            tracing = self._leads_to_tracing(call, number)
-            phase = Phase.TRACING if tracing else self.phases.of_call(call, number)
+            traces = call in begun and entered.get(call, 0.0) <= 1
+            phase = Phase.TRACING if traces else self.phases.of_call(call, number)
             if phase is None:
                 found += self._sampled(call, ms, number)
                 continue
@@ -122,17 +131,6 @@ class BucketPieces:
                 found += [piece.part(piece.ms - steps_ms, phase), piece.part(steps_ms, Phase.STEPS)]
         found.append(RunPiece(phase=Phase.UNNAMED, ms=0.0 if complete else length - known))
         return [piece for piece in found if piece.ms]
-
-    def _leads_to_tracing(self, call: int, number: int) -> bool:
-        """Return whether all of a call's own time in a bucket comes before the tracing that ends in a later one."""
-        bucket, places = self.log.buckets[number], self.log.calls
-        begun = any(
-            bucket.start <= trace.start < bucket.end < trace.start + trace.ms / MS
-            and trace.call in places
-            and places[trace.call].parent == call
-            for trace in self.log.traces
-        )
-        return begun and numbered(bucket.entered).get(call, 0.0) <= 1
 
     def _sampled(self, call: int, ms: float, number: int) -> Iterator[RunPiece]:
         """Yield the pieces of a call whose samples say the phase: the nearest buckets' where it has none."""
@@ -194,23 +192,17 @@ class BucketPieces:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class RunClock:
-    """Begin and end in s since the process began; the command began a little earlier, so ``begin`` is negative."""
+def begin_and_end(log: RunLog, manifest: Manifest | None) -> tuple[float, float]:
+    """Return when the run began and ended, in s since its process began; its command began a little earlier.
 
-    begin: float
-    end: float
-
-    @classmethod
-    def of(cls, log: RunLog, manifest: Manifest | None) -> Self:
-        """Take the launcher's times where it started this process itself, else those of the process alone."""
-        last = max(log.process.began, log.end.end if log.end else 0.0, *(bucket.end for bucket in log.buckets))
-        times, zero = manifest.times if manifest else None, log.process.started_monotonic_ns
-        begin = end = 0.0
-        if times and zero and times.started_ns and times.pid == log.process.pid:
-            begin = min(0.0, (times.started_ns - zero) / NS)
-            end = 0.0 if times.ended_ns is None else (times.ended_ns - zero) / NS
-        return cls(begin, max(last, end))
+    The launcher's times count where it started this process itself, else those of the process alone.
+    """
+    last = max(log.process.began, log.end.end if log.end else 0.0, *(bucket.end for bucket in log.buckets))
+    times, zero = manifest.times if manifest else None, log.process.started_monotonic_ns
+    if not (times and zero and times.started_ns and times.pid == log.process.pid):
+        return 0.0, max(last, 0.0)
+    end = 0.0 if times.ended_ns is None else (times.ended_ns - zero) / NS
+    return min(0.0, (times.started_ns - zero) / NS), max(last, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,20 +215,20 @@ class Stretch:
     number: int | None = None
 
 
-def stretches(course: RunCourse, clock: RunClock) -> list[Stretch]:
-    """Return all time from the begin of the run to its end, without gaps."""
+def stretches(course: RunCourse, begin: float, end: float) -> list[Stretch]:
+    """Return all time of the run from s to s, without gaps."""
     found: list[Stretch] = []
-    divided, first, at = BucketPieces(course), first_steps(course), clock.begin
+    divided, first, at = BucketPieces(course), first_steps(course), begin
     for number, bucket in enumerate(course.log.buckets):
         found += _gap(at, bucket.start, Phase.UNNAMED if found else Phase.START)
         pieces = _moved(divided.pieces(number), first, bucket.start, bucket.end)
         found.append(Stretch(bucket.start, bucket.end, tuple(pieces), number))
         at = bucket.end
     if not found:
-        began = min(clock.end, course.log.process.began)
+        began = min(end, course.log.process.began)
         found, at = list(_gap(at, began, Phase.START)), began
-    ends = course.log.end is not None or clock.end - at <= UNSEEN_END_S
-    return [*found, *_gap(at, clock.end, Phase.END if ends else Phase.UNNAMED)]
+    ends = course.log.end is not None or end - at <= UNSEEN_END_S
+    return [*found, *_gap(at, end, Phase.END if ends else Phase.UNNAMED)]
 
 
 def _gap(start: float, end: float, phase: Phase) -> Iterator[Stretch]:

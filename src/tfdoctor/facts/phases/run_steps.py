@@ -10,9 +10,8 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_course import sampled, whole_run
+from tfdoctor.facts.phases.run_course import MIDDLE, StepDurations, main_loop, main_steps, sampled, whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH
-from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.slowdown import DISTORTED, FASTEST

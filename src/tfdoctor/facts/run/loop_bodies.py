@@ -8,7 +8,6 @@ from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Operation, Program
 
 PLACEHOLDER, IDENTITY, ADD = "Placeholder", "Identity", "AddV2"
-
 # Operations that put an element into the list that is their first input, and change no other element.
 WRITES = frozenset({"TensorListSetItem", "TensorListPushBack"})
 # Operations by which iterations can depend on each other without an edge: writes of variables, and Python. Random

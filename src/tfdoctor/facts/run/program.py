@@ -40,6 +40,20 @@ Tensor = TensorType
 Layer = recorded.AnyLayer[Location]
 Metric = recorded.AnyMetric[Location]
 
+MOST_DATASETS = 200  # Stages of a pipeline that are read: a long one has 20
+# Bytes of one element.
+WIDTHS = {
+    "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
+    "float32": 4, "int32": 4, "uint32": 4,
+    "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2,
+    "int8": 1, "uint8": 1, "bool": 1,
+}  # fmt: skip
+FOREVER = -1  # tf.data's cardinality of an infinite dataset
+# Kinds that yield at most as many elements as they take.
+NON_EXPANDING = frozenset(
+    ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options", "Filter", "Take", "Shard", "Skip")
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class KerasPart:
@@ -208,17 +222,6 @@ class Program:
         return None if shape is None or width is None else prod(shape) * width
 
 
-MOST_DATASETS = 200  # Stages of a pipeline that are read: a long one has 20
-
-# Bytes of one element.
-WIDTHS = {
-    "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
-    "float32": 4, "int32": 4, "uint32": 4,
-    "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2,
-    "int8": 1, "uint8": 1, "bool": 1,
-}  # fmt: skip
-
-
 def _training(record: recorded.ProgramRecord) -> frozenset[str]:
     """Return the names of the graphs that compute gradients, and of those around and inside them."""
     outer = {graph.name: graph.outer for graph in record.graphs if graph.outer != graph.name}
@@ -288,13 +291,6 @@ def _dataset(record: recorded.RecordedDataset, place: Places) -> Dataset:
     same |= {"function": function.name, "function_at": place(function.at), "python": function.python}
     types, stateful = (None if names is None else frozenset(names) for names in (function.types, function.stateful))
     return Dataset(types=types, stateful=stateful, element=same.pop("element_spec"), **same)
-
-
-FOREVER = -1  # tf.data's cardinality of an infinite dataset
-# Kinds that yield at most as many elements as they take.
-NON_EXPANDING = frozenset(
-    ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options", "Filter", "Take", "Shard", "Skip")
-)  # fmt: skip
 
 
 def kind_of(dataset: Dataset) -> str:

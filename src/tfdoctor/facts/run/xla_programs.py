@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.trace import Line, Plane, Trace
+from tfdoctor.trace import Plane, Trace
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction, programs
 from tfdoctor.trace.names import TPU_OPS
 
@@ -138,26 +138,15 @@ def module_runs(core: Plane) -> tuple[ProgramRuns, ...]:
         own = kinds.get(name.rpartition("(")[2].rstrip(")"), [])
         if operations is not None and np.isin(operations.kind, own).any():
             rows = np.flatnonzero(np.isin(operations.kind, own))
-            first, last = _bounds(operations, rows, starts, ends)
+            begin, ran = operations.start_ps[rows], operations.kind[rows].tolist()
+            finish, times = begin + operations.duration_ps[rows], Counter(ran)
+            once = next((one for one in ran if times[one] == len(starts)), None)
+            place = np.searchsorted(starts, begin, side="right") - 1
+            # Where every operation lies in a run, the two clocks agree, and the modules' times are right.
+            if once is not None and not ((place >= 0) & (finish <= ends[place])).all():
+                begins = np.flatnonzero(operations.kind[rows] == once)
+                first, last = begin[begins], np.maximum.reduceat(finish, begins)
             names = [str(operations.types[one].stats.get("tf_op", "")) for one in np.unique(operations.kind[rows])]
         runs = runs if len(runs) == len(indices) else ()
         programs.append(ProgramRuns(name, starts, ends, first, last, tuple(names), runs))
     return tuple(sorted(programs, key=lambda program: -program.busy_ps))
-
-
-def _bounds(
-    line: Line, indices: NDArray[np.intp], starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return when the operations of each run began and ended, else the modules' times.
-
-    Where every operation lies in a run, the two clocks agree, and the modules' times are right.
-    """
-    begin, kinds = line.start_ps[indices], line.kind[indices].tolist()
-    finish = begin + line.duration_ps[indices]
-    place = np.searchsorted(starts, begin, side="right") - 1
-    times = Counter(kinds)
-    once = next((kind for kind in kinds if times[kind] == len(starts)), None)
-    if once is None or ((place >= 0) & (finish <= ends[place])).all():
-        return starts, ends
-    begins = np.flatnonzero(line.kind[indices] == once)
-    return begin[begins], np.maximum.reduceat(finish, begins)

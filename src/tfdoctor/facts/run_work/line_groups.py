@@ -16,7 +16,6 @@ from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 
 T = TypeVar("T", bound=Hashable)
-
 # Share of a loop's samples in reading rows from which on the rows are its cause, not its work on each of them.
 ROWS_SHARE = 0.1
 # Lines of a loop with NumPy's functions from which on it works item by item; one or two may draw an epoch.
@@ -117,9 +116,7 @@ _WHOLE_CALLS = {
 
 # Functions that a loop calls on purpose in each turn, though they take long: tuning-loop asks for this one.
 _WANTED = {"clear_session"}
-
 _PANDAS_ROWS = {"iterrows", "itertuples", "apply", "applymap", "items", "iteritems", "map"}
-
 _NUMPY_JOINS = {"concatenate", "vstack", "hstack", "dstack", "column_stack", "row_stack", "stack", "delete"}
 
 # Functions that are loops of compiled code over a whole array.
@@ -183,15 +180,13 @@ class LineGroup:
             return CalledWork.ROWS
         return self._most(self._work_of)
 
-    @cached_property
-    def _many(self) -> bool:
-        """Whether several lines of a loop take time: it works on one item after another, whatever it calls."""
-        return len({line.at for line in self.lines if line.sure and line.loops}) >= MANY_LINES
-
     def _work_of(self, line: RunLine) -> CalledWork:
         work = called_work(line)
-        bulk = work is CalledWork.BULK and line.loops and line.calls.startswith("numpy.")
-        return CalledWork.PYTHON if bulk and self._many else work
+        if work is not CalledWork.BULK or not line.loops or not line.calls.startswith("numpy."):
+            return work
+        # Where several lines of a loop take time, it works on one item after another, whatever it calls.
+        many = len({one.at for one in self.lines if one.sure and one.loops}) >= MANY_LINES
+        return CalledWork.PYTHON if many else work
 
     @cached_property
     def top(self) -> RunLine | None:
@@ -261,13 +256,10 @@ def _together(one: RunLine, other: RunLine) -> bool:
         return True
     if one.phase is Phase.IMPORTS or one.exact or other.exact:
         return False  # each line imports something else
-    alike = one.function == other.function or _nested(one) or _nested(other)
+    nested = any(line.function.endswith(">") and line.function != "<module>" for line in (one, other))
+    alike = one.function == other.function or nested
     looped = one.repeats is not False and other.repeats is not False
     return alike and looped and last - first <= NEAR
-
-
-def _nested(line: RunLine) -> bool:
-    return line.function.endswith(">") and line.function != "<module>"
 
 
 def _with_called(chains: Sequence[list[RunLine]]) -> list[list[RunLine]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_traces import RunTraces
+from tfdoctor.facts.phases.run_calls import RunTraces
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import StepSource
