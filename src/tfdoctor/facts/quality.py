@@ -86,7 +86,15 @@ class Quality:
         phases: RunPhases | None,
     ) -> Self:
         """Collect every reason to doubt the figures."""
-        doubts = list(_of_profiler(trace, device, framework))
+        missing = device.missing
+        doubts = [Doubt(missing.why, missing.remedy, grave=True)] if missing else []
+        fewer = "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)"
+        dropped = [text for text in trace.warnings if EVENTS_DROPPED in text]
+        doubts += [Doubt(f"the profiler dropped events ({text})", fewer, grave=True) for text in dropped]
+        errors = () if missing else trace.errors
+        fix = "fix it and record again"
+        doubts += [Doubt(f"the profiler reported an error ({text})", fix, grave=True) for text in errors]
+        doubts += [Doubt(text, "record again") for text in trace.damage]
         if isinstance(steps, Unavailable):
             doubts += [*_of_none(steps, recording, phases), *_of_recording(recording)]
         else:
@@ -111,19 +119,6 @@ class Quality:
         if any(doubt.grave for doubt in self.doubts):
             return TrustLevel.LOW
         return TrustLevel.MEDIUM if self.doubts else TrustLevel.HIGH
-
-
-def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator[Doubt]:
-    if device.missing:
-        yield Doubt(device.missing.why, device.missing.remedy, grave=True)
-    for text in trace.warnings:
-        if EVENTS_DROPPED in text:
-            fewer = "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)"
-            yield Doubt(f"the profiler dropped events ({text})", fewer, grave=True)
-    for text in () if device.missing else trace.errors:
-        yield Doubt(f"the profiler reported an error ({text})", "fix it and record again", grave=True)
-    for text in trace.damage:
-        yield Doubt(text, "record again")
 
 
 def _of_none(why: Unavailable, recording: Recording, phases: RunPhases | None) -> Iterator[Doubt]:

@@ -80,7 +80,7 @@ class RunCalls:
         course = totals.course
         groups: dict[tuple[RunCall, str, Line | None, RunCall], list[CallPlace]] = defaultdict(list)
         for one in course.of_kind(*TOLD):
-            if one.id not in course.training and not course.within(one.id, one.call):
+            if one.id not in course.training and one.call not in course.around(one.id):
                 groups[one.call, one.name, one.at, course.parent(one.id)].append(one)
         calls = [totals.made(places, place) for places in groups.values()]
         fits, epochs = (totals.count(course.of_kind(kind)) for kind in (RunCall.FIT, RunCall.EPOCH))

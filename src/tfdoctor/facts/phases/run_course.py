@@ -66,7 +66,7 @@ class RunCourse:
         above, training, entries = _calls(log)
         course = cls(log=log, above=above, training=training, entries=entries)
         kind = course.kind
-        own_loop = not all(course.within(place.id, RunCall.FIT) for place in course.of_kind(RunCall.STEP))
+        own_loop = not all(RunCall.FIT in course.around(place.id) for place in course.of_kind(RunCall.STEP))
         stacks = [[log.stacks[n] for n in numbered(bucket.stacks) if n in log.stacks] for bucket in log.buckets]
         steps, called, work, user, children, count = [], [], [], [], [], 0
         for number, (bucket, seen) in enumerate(zip(log.buckets, stacks, strict=True)):
@@ -115,10 +115,6 @@ class RunCourse:
     def around(self, call: int) -> Iterator[RunCall]:
         """Yield the kinds of the calls around a call, innermost first."""
         return (place.call for place in self.above.get(call, ()))
-
-    def within(self, call: int, kind: RunCall) -> bool:
-        """Return whether a call of a kind is around a call."""
-        return kind in self.around(call)
 
     def parent(self, call: int) -> RunCall:
         """Return the kind of the call around a call."""

@@ -10,7 +10,7 @@ right for a drift by chance and too wide for noise.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Self
@@ -42,6 +42,29 @@ FIRST_AT, LAST_AT = WARM_UP + 0.5 * (1.0 - WARM_UP) / ENDS, 1.0 - 0.5 * (1.0 - W
 FEWEST_CENSUSES = 3  # Counts of live objects from which a type has a trend; from five on it can be certain
 
 
+class Grows(StrEnum):
+    """What may grow."""
+
+    STEP = "step time"
+    RESIDENT = "resident memory"
+    RESERVED = "reserved memory"
+    DEVICE = "device memory"
+    BLOCKS = "Python's memory blocks"
+    GRAPH = "operations of the default graph"
+    FUNCTIONS = "traced functions"
+    FILES = "open files"
+    OBJECTS = "live Python objects"
+
+
+# The counter of what may grow.
+COUNTERS = {
+    Grows.RESIDENT: "rss", Grows.RESERVED: "data", Grows.DEVICE: "device", Grows.BLOCKS: "blocks",
+    Grows.GRAPH: "graph", Grows.FUNCTIONS: "functions", Grows.FILES: "files",
+}  # fmt: skip
+# Counts that only the program adds to: without noise, and over time the slower the longer that makes the steps.
+ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
+
+
 def mean_growth(first: float, last: float) -> float:
     """Return by how much the mean of all points exceeds the first point, on the line through a trend's two values.
 
@@ -51,12 +74,16 @@ def mean_growth(first: float, last: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrendLine:
+class Trend:
     """A slope with its 95 % interval, and the values at begin and end, without the first tenth.
 
-    ``steady`` says that both halves grow alike, not only the first: no warm-up, no plateau.
+    In ms for steps, in bytes for memory, else a number; ``slope`` is per second of the run, or per step of what only
+    the program adds to. ``steady`` says that both halves grow alike, not only the first: no warm-up, no plateau.
     """
 
+    what: Grows = Grows.STEP
+    name: str = ""  # of OBJECTS: the type
+    over_steps: int = 0  # steps meanwhile
     slope: float
     low: float
     high: float
@@ -66,6 +93,11 @@ class TrendLine:
     points: int
     begin_s: float = 0.0
     end_s: float = 0.0
+
+    @property
+    def grows(self) -> bool:
+        """Whether it certainly grows, and has not stopped."""
+        return self.low > 0 and self.steady
 
     @classmethod
     def through(cls, times: Floats, values: Floats, *, exact: bool = False) -> Self | None:
@@ -130,46 +162,6 @@ def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, fl
     return slope, lowest, float(slopes[high]) if high < len(slopes) else np.inf
 
 
-class Grows(StrEnum):
-    """What may grow."""
-
-    STEP = "step time"
-    RESIDENT = "resident memory"
-    RESERVED = "reserved memory"
-    DEVICE = "device memory"
-    BLOCKS = "Python's memory blocks"
-    GRAPH = "operations of the default graph"
-    FUNCTIONS = "traced functions"
-    FILES = "open files"
-    OBJECTS = "live Python objects"
-
-
-# The counter of what may grow.
-COUNTERS = {
-    Grows.RESIDENT: "rss", Grows.RESERVED: "data", Grows.DEVICE: "device", Grows.BLOCKS: "blocks",
-    Grows.GRAPH: "graph", Grows.FUNCTIONS: "functions", Grows.FILES: "files",
-}  # fmt: skip
-# Counts that only the program adds to: without noise, and over time the slower the longer that makes the steps.
-ONLY_ADDED = (Grows.GRAPH, Grows.FUNCTIONS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trend(TrendLine):
-    """The trend of something, in ms for steps, in bytes for memory, else a number.
-
-    ``slope`` is per second of the run, or per step of what only the program adds to.
-    """
-
-    what: Grows
-    name: str = ""  # of OBJECTS: the type
-    over_steps: int = 0  # steps meanwhile
-
-    @property
-    def grows(self) -> bool:
-        """Whether it certainly grows, and has not stopped."""
-        return self.low > 0 and self.steady
-
-
 @dataclass(frozen=True, slots=True)
 class RunGrowth:
     """The trends that could be measured."""
@@ -221,8 +213,8 @@ def _of_steps(log: RunLog, main: Sequence[tuple[int, BucketSteps]]) -> Iterator[
         each = times.ms if steps.each else [times.quantile(MIDDLE)]
         for number, ms in enumerate(each if not steps.traced else ()):
             points.append((bucket.start + (bucket.end - bucket.start) * (number + MIDDLE) / len(each), float(ms)))
-    if line := TrendLine.through(*_columns(points)):
-        yield Trend(**asdict(line), what=Grows.STEP)
+    if trend := Trend.through(*_columns(points)):
+        yield trend
 
 
 def _counted(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
@@ -231,12 +223,12 @@ def _counted(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
     for what, counter in COUNTERS.items():
         values = [getattr(bucket.counters, counter) for bucket in buckets]
         seen = [at for at, value in enumerate(values) if value is not None]
-        line = TrendLine.through(*_columns([(buckets[at].end, values[at]) for at in seen]))
-        by_step = TrendLine.through(*_columns([(done[at], values[at]) for at in seen]), exact=True)
+        line = Trend.through(*_columns([(buckets[at].end, values[at]) for at in seen]))
+        by_step = Trend.through(*_columns([(done[at], values[at]) for at in seen]), exact=True)
         if line and by_step and by_step.steady and what in ONLY_ADDED:  # else it may grow before the steps
             line = replace(by_step, begin_s=line.begin_s, end_s=line.end_s)
         if line:
-            yield Trend(**asdict(line), what=what)
+            yield replace(line, what=what)
     begin = buckets[0].start if buckets else 0.0
     points: dict[str, dict[float, float]] = defaultdict(dict)
     for census in sorted(log.censuses, key=lambda census: census.at_s):
@@ -244,8 +236,8 @@ def _counted(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:
             points[name][census.at_s] = number
     for name, counted in points.items():
         if len(counted) >= FEWEST_CENSUSES:
-            line = TrendLine.through_few(*_columns([*counted.items()]))
-            yield Trend(**asdict(line), what=Grows.OBJECTS, name=name)
+            line = Trend.through_few(*_columns([*counted.items()]))
+            yield replace(line, what=Grows.OBJECTS, name=name)
 
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:

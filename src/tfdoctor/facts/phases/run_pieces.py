@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
-from tfdoctor.facts.phases.call_phases import LOOPS, OF_CALL, CallPhases
+from tfdoctor.facts.phases.call_phases import LOOPS, OF_CALL, of_call, of_loop, of_sample
 from tfdoctor.facts.phases.run_course import MS, RunCourse, numbered, usual_step
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import Line, RunLog, SeenStack
@@ -77,7 +77,7 @@ class BucketPieces:
 
     def __init__(self, course: RunCourse) -> None:
         """Prepare for all buckets."""
-        self.course, self.log, self.phases = course, course.log, CallPhases(course)
+        self.course, self.log = course, course.log
         self.usual_ms = usual_step(self.log)  # 0 is unknown
         self.functions = {stack.at: stack.function for stack in self.log.stacks.values() if stack.at}
         # What the samples of a call show in each bucket: stacks with their ms and their number of samples.
@@ -121,7 +121,7 @@ class BucketPieces:
         found: list[RunPiece] = []
         for call, ms in calls.items():
             traces = call in begun and entered.get(call, 0.0) <= 1
-            phase = Phase.TRACING if traces else self.phases.of_call(call, number)
+            phase = Phase.TRACING if traces else of_call(self.course, call, number)
             if phase is None:
                 found += self._sampled(call, ms, number)
                 continue
@@ -143,7 +143,7 @@ class BucketPieces:
             return
         total = sum(weight for _, weight, _ in seen)
         for stack, weight, count in seen:
-            for phase, share in self.phases.of_sample(call, stack, number):
+            for phase, share in of_sample(self.course, call, stack, number):
                 samples = share * count if here else 0.0
                 yield self._piece(call, stack, phase, share * ms * weight / total, samples)
 
@@ -151,7 +151,7 @@ class BucketPieces:
         """Return the phase of time without a sample; None where near samples must say it."""
         course, kind = self.course, self.course.kind(call)
         if kind in LOOPS:
-            return self.phases.of_loop(kind, number)
+            return of_loop(course, kind, number)
         if kind is RunCall.BETWEEN:
             calls, entered = self.log.calls, numbered(self.log.buckets[number].entered).items()
             steps = sum(  # of the loop that the call lies in
@@ -159,7 +159,7 @@ class BucketPieces:
                 for other, count in entered
                 if course.kind(other) is RunCall.STEP and calls[other].parent == calls[call].parent
             )
-            if ms < BRIEF_STEPS * self.usual_ms * max(1.0, steps) or self.phases.in_fit(call):
+            if ms < BRIEF_STEPS * self.usual_ms * max(1.0, steps) or course.parent(call) in LOOPS:
                 return Phase.STEPS
         if known:
             return None
@@ -221,8 +221,18 @@ def stretches(course: RunCourse, begin: float, end: float) -> list[Stretch]:
     divided, first, at = BucketPieces(course), first_steps(course), begin
     for number, bucket in enumerate(course.log.buckets):
         found += _gap(at, bucket.start, Phase.UNNAMED if found else Phase.START)
-        pieces = _moved(divided.pieces(number), first, bucket.start, bucket.end)
-        found.append(Stretch(bucket.start, bucket.end, tuple(pieces), number))
+        pieces, left = divided.pieces(number), 0.0
+        for begun, ended, ms in reversed(first[: bisect_left(first, (bucket.end,))]):
+            if ended <= bucket.start:
+                break  # they do not overlap
+            left += ms * ((min(ended, bucket.end) - max(begun, bucket.start)) / (ended - begun))
+        steps = sorted((piece for piece in pieces if piece.phase is Phase.STEPS), key=lambda piece: not piece.long)
+        moved = [piece for piece in pieces if piece.phase is not Phase.STEPS] if left else pieces
+        for piece in steps if left else ():  # a part of long first steps is the boundaries'
+            taken = min(piece.ms, left)
+            left -= taken
+            moved += [piece.part(taken, Phase.BOUNDARIES), piece.part(piece.ms - taken, Phase.STEPS)]
+        found.append(Stretch(bucket.start, bucket.end, tuple(piece for piece in moved if piece.ms), number))
         at = bucket.end
     if not found:
         began = min(end, course.log.process.began)
@@ -255,21 +265,3 @@ def first_steps(course: RunCourse) -> list[Span]:
                 explained += max(0.0, min(ended, end) - max(begun, step.start))
             found.append((step.start, end, max(0.0, step.ms - max(step.usual_ms, MS * explained))))
     return sorted(found)
-
-
-def _moved(pieces: list[RunPiece], first: list[Span], start: float, end: float) -> list[RunPiece]:
-    """Return the pieces of a bucket, from s to s, with its part of long first steps moved to the boundaries."""
-    left = 0.0
-    for begun, ended, ms in reversed(first[: bisect_left(first, (end,))]):
-        if ended <= start:
-            break  # they do not overlap
-        left += ms * ((min(ended, end) - max(begun, start)) / (ended - begun))
-    steps = sorted((piece for piece in pieces if piece.phase is Phase.STEPS), key=lambda piece: not piece.long)
-    if not left or not steps:
-        return pieces
-    moved = [piece for piece in pieces if piece.phase is not Phase.STEPS]
-    for piece in steps:
-        taken = min(piece.ms, left)
-        left -= taken
-        moved += [piece.part(taken, Phase.BOUNDARIES), piece.part(piece.ms - taken, Phase.STEPS)]
-    return [piece for piece in moved if piece.ms]
