@@ -77,8 +77,8 @@ def mean_growth(first: float, last: float) -> float:
 class Trend:
     """A slope with its 95 % interval, and the values at begin and end, without the first tenth.
 
-    In ms for steps, in bytes for memory, else a number; ``slope`` is per second of the run, or per step of what only
-    the program adds to. ``steady`` says that both halves grow alike, not only the first: no warm-up, no plateau.
+    In ms for steps, in bytes for memory, else a number; ``slope`` is per second of the run, or per step of what
+    only the program adds to. ``steady`` says that both halves grow alike: no warm-up, no plateau.
     """
 
     what: Grows = Grows.STEP
