@@ -44,15 +44,6 @@ class _Part:
     def length(self) -> float:
         return self.end - self.start
 
-    def join(self, other: "_Part") -> None:
-        """Take the time of a neighbour; the longer one's phase and lines stay."""
-        if other.phase == self.phase:
-            for line, ms in other.lines.items():
-                self.lines[line] = self.lines.get(line, 0.0) + ms
-        elif other.length > self.length:
-            self.phase, self.lines = other.phase, other.lines
-        self.start, self.end = min(self.start, other.start), max(self.end, other.end)
-
 
 def phase_spans(parts: Sequence[Stretch], course: RunCourse, place: Places) -> tuple[PhaseSpan, ...]:
     """Return at most 400 stretches of the run without gaps; times are s since its begin."""
@@ -128,12 +119,20 @@ def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> Iterator[_Part]:
 
 
 def _joined(parts: Iterable[_Part], least: float) -> list[_Part]:
-    """Return parts with neighbours of one phase as one, and those shorter than so many s with the one before."""
+    """Return parts with neighbours of one phase as one, and those shorter than so many s with the one before.
+
+    The longer one's phase and lines stay.
+    """
     kept: list[_Part] = []
     for part in parts:
-        same = kept and kept[-1].phase == part.phase
-        if kept and (same or min(part.length, kept[-1].length) < least):
-            kept[-1].join(part)
-        else:
+        last = kept[-1] if kept else None
+        if last is None or (last.phase != part.phase and min(part.length, last.length) >= least):
             kept.append(part)
+            continue
+        if last.phase == part.phase:
+            for line, ms in part.lines.items():
+                last.lines[line] = last.lines.get(line, 0.0) + ms
+        elif part.length > last.length:
+            last.phase, last.lines = part.phase, part.lines
+        last.start, last.end = min(last.start, part.start), max(last.end, part.end)
     return kept

@@ -121,7 +121,13 @@ class Program:
             why = "the trace does not contain the program (shapes, layers, lines)"
             raise Unavailable(why + "; record with `tfdoctor profile`")
         training, place = _training(record), Places.of(recording)
-        datasets = tuple(_dataset(dataset, place) for dataset in record.datasets)
+        datasets = []
+        for one in record.datasets:
+            same, function = _shown(one, place), one.function or recorded.RecordedFunction()
+            same |= {"function": function.name, "function_at": place(function.at), "python": function.python}
+            for name, kinds in (("types", function.types), ("stateful", function.stateful)):
+                same[name] = None if kinds is None else frozenset(kinds)
+            datasets.append(Dataset(element=same.pop("element_spec"), **same))
         circular = False  # as in a damaged record
         try:
             TopologicalSorter({dataset.id: dataset.inputs for dataset in datasets}).prepare()
@@ -133,17 +139,15 @@ class Program:
             key=lambda graph: (not _has_gradients(graph), graph.name not in training),
         )
         return cls(
-            tuple(_operations(graphs, place, record.run.fit_at)),
-            tuple(Layer(**_shown(layer, place)) for layer in record.layers or ()),
-            tuple(replace(one, inputs=()) for one in datasets) if circular else datasets,
-            record.feeds,
-            record.input_kind,
-            any(graph.zeros is not None for graph in record.graphs),
-            record.run,
-            tuple(Metric(**_shown(metric, place)) for metric in record.metrics),
-            sum(len(graph.operations) for graph in graphs if graph.name in training),
-            place(record.run.batches_at),
-        )
+            operations=tuple(_operations(graphs, place, record.run.fit_at)),
+            layers=tuple(Layer(**_shown(layer, place)) for layer in record.layers or ()),
+            datasets=tuple(replace(one, inputs=()) if circular else one for one in datasets),
+            metrics=tuple(Metric(**_shown(metric, place)) for metric in record.metrics),
+            feeds=record.feeds, input_kind=record.input_kind, settings=record.run,
+            zeros_recorded=any(graph.zeros is not None for graph in record.graphs),
+            trains=sum(len(graph.operations) for graph in graphs if graph.name in training),
+            batches_at=place(record.run.batches_at),
+        )  # fmt: skip
 
     @property
     def training(self) -> tuple[Operation, ...]:
@@ -284,13 +288,6 @@ def _operations(
             same["sources"] = tuple("" if at < 0 else names[at] for at in inside)
             same |= {"separable": one.name in separable, "zeros": zeros.get(one.name)}
             yield Operation(graph=number, captured=one.name in graph.captured, **same)
-
-
-def _dataset(record: recorded.RecordedDataset, place: Places) -> Dataset:
-    same, function = _shown(record, place), record.function or recorded.RecordedFunction()
-    same |= {"function": function.name, "function_at": place(function.at), "python": function.python}
-    types, stateful = (None if names is None else frozenset(names) for names in (function.types, function.stateful))
-    return Dataset(types=types, stateful=stateful, element=same.pop("element_spec"), **same)
 
 
 def kind_of(dataset: Dataset) -> str:
