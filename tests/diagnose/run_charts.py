@@ -4,12 +4,10 @@ from collections.abc import Mapping
 
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import RunEnding
-from tfdoctor.facts.phases.run_long_lines import RunLongLines
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_steps import LongSteps, RunLongLines, RunSteps
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS

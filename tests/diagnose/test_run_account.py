@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.diagnose.run_charts import phases_of, run_chart, steps_of
+from tests.rules.run_facts import run_line
 from tfdoctor.diagnose.run_account import run_account
 from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
 from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
+from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines
 from tfdoctor.terms.kinds import Phase, RunWork
 from tfdoctor.terms.verdict import Location
 
@@ -129,7 +129,7 @@ def test_lines_of_other_phases_between_training_steps_are_the_cause(evaluated_s:
     """100 steps take 12 s, of which 3 s are the phase of steps; an evaluation after them is no cause."""
     spans = [PhaseSpan(Phase.STEPS, at, at + 1.0, AT) for at in (0.0, 4.0, 8.0)]
     evaluation = PhaseSpan(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT)
-    line = RunLine.of(Phase.EVALUATION, AT, 10_500.0)
+    line = run_line(Phase.EVALUATION, AT, 10_500.0)
     phases = phases_of({Phase.STEPS: 3_000.0, Phase.EVALUATION: 10_500.0})
     long = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)
     run = run_chart(replace(phases, lines=(line,), spans=(*spans, evaluation)), steps_of(100, 20.0, long))

@@ -9,9 +9,8 @@ from tests.diagnose.test_run_pricing import of, states
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnose.window import only_traced
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.facts.step_time.breakdown import PARTS, Breakdown
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import UntracedPace

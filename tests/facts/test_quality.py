@@ -9,10 +9,10 @@ from tests.builders import Thread, chart, line, manifest, marker, markers, recor
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.quality import FEW_STEPS, Quality
+from tfdoctor.facts.quality import Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
 from tfdoctor.recording.agent import UntracedSteps, WindowCost
 from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, Missing, StepsSeen, TracedWindow
 from tfdoctor.recording.run_log import ProcessEnd, RunFramework, RunLog, RunProcess
@@ -55,8 +55,8 @@ def test_damage_is_a_doubt() -> None:
 @pytest.mark.parametrize(
     ("count", "doubt", "level"),
     [
-        (FEW_STEPS, "", "high"),
-        (FEW_STEPS - 1, "only 4 training steps were traced", "medium"),
+        (FEWEST_STEPS, "", "high"),
+        (FEWEST_STEPS - 1, "only 4 training steps were traced", "medium"),
         (1, "only 1 training step was traced, which may be the start-up", "low"),
     ],
 )

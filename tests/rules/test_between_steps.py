@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from tests.rules.cases.between_steps import example
+from tests.rules.run_facts import made_call
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
 from tfdoctor.facts.step_time.host_time import SingleOperations
 from tfdoctor.facts.step_time.python_work import Retracing
@@ -89,7 +89,7 @@ def test_work_in_few_of_the_steps_is_not_work_of_each(with_it: int, kind: type) 
 @pytest.mark.parametrize(("each_ms", "kind"), [(9.1, Healthy), (8.9, Finding)])
 def test_the_time_of_saves_is_left_to_frequent_saving(each_ms: float, kind: type) -> None:
     """ModelCheckpoint saves every batch of the run's 1000; 1 ms of a step of 20 ms is reported."""
-    saves = MadeCall.of(RunCall.SAVE, LOGS, 1000, each_ms)
+    saves = made_call(RunCall.SAVE, LOGS, 1000, each_ms)
     assert isinstance(
         check(10.0, TimedLine(LOGS, 9, callback="ModelCheckpoint.on_train_batch_end"), saves=saves), kind
     )

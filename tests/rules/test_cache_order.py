@@ -7,22 +7,23 @@ from typing import Any
 import pytest
 
 from tests.rules.cases.cache_order import CACHE, DECODE, ENDLESS, REPEAT, SOURCE, example, mapped
+from tests.rules.run_facts import chained, dataset_of
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules import cache_order
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Severity, Stage
 
 FLIP = mapped("RandomUniform", name="flip")
-SHUFFLE = Dataset.of("Shuffle", cardinality=1000)
-BATCH = Dataset.of("Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
+SHUFFLE = dataset_of("Shuffle", cardinality=1000)
+BATCH = dataset_of("Batch", parameters=DatasetParameters(batch_size=10), cardinality=100)
 check = partial(example, work=10.0, calls=10.0, passes=4.0)
 
 
 def take(count: int) -> Dataset:
-    return Dataset.of("Take", parameters=DatasetParameters(count=count), cardinality=count)
+    return dataset_of("Take", parameters=DatasetParameters(count=count), cardinality=count)
 
 
 def finding(*steps: Dataset, **more: Any) -> Finding:
@@ -38,8 +39,8 @@ def finding(*steps: Dataset, **more: Any) -> Finding:
         (SOURCE, DECODE, SHUFFLE, CACHE),  # a wanted order
         (SOURCE, DECODE, take(9), CACHE),
         (SOURCE, DECODE, CACHE, take(1000)),
-        (SOURCE, DECODE, CACHE, Dataset.of("Repeat", cardinality=-1), take(9)),
-        (Dataset.of("Generator", cardinality=-1), ENDLESS),  # data without an end
+        (SOURCE, DECODE, CACHE, dataset_of("Repeat", cardinality=-1), take(9)),
+        (dataset_of("Generator", cardinality=-1), ENDLESS),  # data without an end
     ],
 )  # fmt: skip
 def test_the_right_orders_are_healthy(steps: tuple[Dataset, ...]) -> None:

@@ -7,13 +7,13 @@ import pytest
 from tests.builders import chart, recording, trace
 from tests.rules.applied import applied
 from tests.rules.cases.driver_start import example
+from tests.rules.run_facts import divided_run
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.machine.gpu_boards import GpuBoards
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules import driver_start
 from tfdoctor.terms.verdict import Finding, Healthy, Severity
 
-RUN = RunPhases.divided(60_000.0, {})
+RUN = divided_run(60_000.0, {})
 
 
 @pytest.mark.parametrize(("opened", "kind"), [(1000.0, Finding), (999.0, Healthy)])

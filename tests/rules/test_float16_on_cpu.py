@@ -8,8 +8,7 @@ from tests.rules.cases.float16_on_cpu import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import CPU_UNITS
+from tfdoctor.facts.run.hardware import CPU_UNITS, Hardware
 from tfdoctor.rules import float16_on_cpu
 from tfdoctor.rules.float16_on_cpu import Limits
 from tfdoctor.terms.kinds import DeviceKind

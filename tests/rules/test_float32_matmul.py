@@ -17,8 +17,7 @@ from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import SixteenBit
+from tfdoctor.facts.run.hardware import Hardware, SixteenBit
 from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
 from tfdoctor.rules import float32_matmul
 from tfdoctor.rules.float32_matmul import Limits

@@ -10,8 +10,7 @@ from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
+from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512, Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.rules import float64_compute
 from tfdoctor.rules.float64_compute import Limits

@@ -8,12 +8,12 @@ import pytest
 
 from tests.rules.applied import applied
 from tests.rules.cases.growing_step import example
+from tests.rules.run_facts import divided_run, run_line
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
-from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.rules import growing_step
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall
 from tfdoctor.rules.growing_step.step_lines import StepLine
@@ -230,8 +230,8 @@ LEVEL = replace(STEP, first=60.0, last=6.0, slope=0.2, low=-20.0, high=12.0, ste
 
 def remade(making_ms: float, steps: RunSteps = LONG) -> Verdict:
     """A line outside of the steps makes operations in each epoch of a run of 25 s."""
-    maker = RunLine.of(Phase.BUILDING, OTHER, making_ms, "Optimizer.minimize")
-    phases = RunPhases.divided(25_000.0, {Phase.BUILDING: making_ms}, maker)
+    maker = run_line(Phase.BUILDING, OTHER, making_ms, "Optimizer.minimize")
+    phases = divided_run(25_000.0, {Phase.BUILDING: making_ms}, maker)
     return check(LEVEL, GRAPH, steps=steps, phases=phases)
 
 

@@ -8,7 +8,7 @@ from tests.builders import manifest, recording
 from tests.rules.cases.known_fault import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.facts.phases.run_calls import RunTraces, TracedDefinition
 from tfdoctor.recording.agent import StepsSeen, TracedFunction
 from tfdoctor.rules.known_fault import Limits, check
 from tfdoctor.rules.known_fault.batch_tracing import BatchTracing

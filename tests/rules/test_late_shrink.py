@@ -5,11 +5,11 @@ import re
 import pytest
 
 from tests.rules.cases.late_shrink import example, order
+from tests.rules.run_facts import dataset_of
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules import late_shrink
 from tfdoctor.rules.late_shrink.buffers import Buffers
 from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork
@@ -53,12 +53,12 @@ def test_the_summary_has_the_memory_now_and_after_moving() -> None:
 
 
 def test_a_buffer_of_unknown_size_is_not_called_healthy() -> None:
-    verdict = as_not_applicable(late_shrink.check(Buffers((), (Dataset.of("Shuffle"),)), FullSizeWork(), None))
+    verdict = as_not_applicable(late_shrink.check(Buffers((), (dataset_of("Shuffle"),)), FullSizeWork(), None))
     assert "shuffle" in verdict.reason
 
 
 def test_known_buffers_count_even_if_others_are_unknown() -> None:
-    assert isinstance(example(unknown=(Dataset.of("Shuffle"),)), Finding)
+    assert isinstance(example(unknown=(dataset_of("Shuffle"),)), Finding)
 
 
 @pytest.mark.parametrize(("side", "kind"), [(64, Finding), (65, Healthy)])

@@ -7,12 +7,12 @@ import pytest
 
 from tests.builders import chart, line, recording, trace, v100
 from tests.rules.cases.memory_headroom import example
+from tests.rules.run_facts import dataset_of
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.tuned_buffers import TunedBuffers
 from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules.memory_headroom import Limits
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
@@ -46,7 +46,7 @@ def test_waiting_is_a_warning_and_being_full_a_note() -> None:
     assert (full.severity, waiting.severity) == (Severity.NOTE, Severity.WARNING)
 
 
-TUNED = TunedBuffers((Dataset.of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168)
+TUNED = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), largest_bytes=38_535_168)
 
 
 def test_buffers_that_tf_data_sizes_are_named_where_the_hosts_memory_is_full() -> None:

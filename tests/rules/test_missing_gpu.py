@@ -6,9 +6,9 @@ import pytest
 
 from tests.builders import chart, recording, trace
 from tests.rules.cases.missing_gpu import example
+from tests.rules.run_facts import divided_run
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.device import Device
 from tfdoctor.recording.program import GpuAccess
 from tfdoctor.rules.missing_gpu.boards import Boards, Obstacle
@@ -88,7 +88,7 @@ def test_work_on_an_accelerator_contradicts_it() -> None:
 
 
 def test_a_program_that_trains_nothing_needs_no_gpu() -> None:
-    preparing = RunPhases.divided(1000.0, {Phase.PREPARING: 1000.0})
+    preparing = divided_run(1000.0, {Phase.PREPARING: 1000.0})
     assert isinstance(example(boards(), phases=preparing), NotApplicable)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rules.cases.out_of_memory import GPU_FULL, example
+from tests.rules.run_facts import dataset_of
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.input.tuned_buffers import TunedBuffers
@@ -12,7 +13,6 @@ from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.facts.run.program import Dataset
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Concern, Healthy, Location, NotApplicable, RunFailure, Severity, Verdict
 
@@ -106,7 +106,7 @@ def test_growth_is_a_reason_only_where_it_filled_the_memory(first: float, limit:
 
 
 def test_buffers_that_tf_data_sizes_may_have_filled_the_hosts_memory() -> None:
-    tuned = TunedBuffers((Dataset.of("Prefetch", at=Location("train.py", 22)),), 38_535_168)
+    tuned = TunedBuffers((dataset_of("Prefetch", at=Location("train.py", 22)),), 38_535_168)
     killed = replace(DIED, at=None, error="", shape=(), killed_by_kernel=True, allocator="")
     finding = as_finding(example(killed, tuned=tuned))
     assert finding.remedies[-1].at == Location("train.py", 22)

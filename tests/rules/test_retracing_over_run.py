@@ -8,9 +8,8 @@ import pytest
 from tests.rules.cases.retracing import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import MadeCall
+from tfdoctor.facts.phases.run_calls import ChangingNumber, MadeCall, TracedDefinition
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_traces import ChangingNumber, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.terms.kinds import Phase, RunCall

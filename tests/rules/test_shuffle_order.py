@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.rules.cases.shuffle_order import BATCH, SHUFFLE, SOURCE, example
+from tests.rules.run_facts import dataset_of
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
@@ -13,10 +14,10 @@ from tfdoctor.rules import shuffle_order
 from tfdoctor.terms.units import nbytes, ratio
 from tfdoctor.terms.verdict import Finding, Healthy, Location, Measure, NotApplicable, Severity
 
-REPEAT = Dataset.of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)
-MAP = Dataset.of("ParallelMap", function="f", function_at=Location("t.py", 3), cardinality=5000)
-PREFETCH = Dataset.of("Prefetch", parameters=DatasetParameters(buffer_size=-1), cardinality=5000)
-CACHE = Dataset.of("Cache", cardinality=5000)
+REPEAT = dataset_of("Repeat", parameters=DatasetParameters(count=-1), cardinality=-1)
+MAP = dataset_of("ParallelMap", function="f", function_at=Location("t.py", 3), cardinality=5000)
+PREFETCH = dataset_of("Prefetch", parameters=DatasetParameters(buffer_size=-1), cardinality=5000)
+CACHE = dataset_of("Cache", cardinality=5000)
 
 
 def finding(*steps: Dataset, passes: float | None = None) -> Finding:
@@ -34,7 +35,7 @@ def of_buffer(size: int, **more: Any) -> Dataset:
         (SOURCE, SHUFFLE, REPEAT, MAP, BATCH, PREFETCH),
         (SOURCE, MAP, CACHE, SHUFFLE, BATCH, REPEAT, PREFETCH),
         (SOURCE, SHUFFLE, MAP, BATCH, MAP),
-        (Dataset.of("TextLine"), replace(SHUFFLE, cardinality=None)),
+        (dataset_of("TextLine"), replace(SHUFFLE, cardinality=None)),
     ],
 )  # fmt: skip
 def test_the_usual_orders_are_healthy(steps: tuple[Dataset, ...]) -> None:
@@ -99,9 +100,9 @@ def test_the_memory_of_a_full_buffer_is_evidence_if_it_is_known() -> None:
     "steps",
     [
         (SOURCE, SHUFFLE, BATCH, SHUFFLE),
-        (SOURCE, Dataset.of("ParallelInterleave", function="f"), BATCH, SHUFFLE),
-        (Dataset.of("FlatMap", function="generator"), BATCH, SHUFFLE),
-        (SOURCE, BATCH, SHUFFLE, Dataset.of("Unbatch")),
+        (SOURCE, dataset_of("ParallelInterleave", function="f"), BATCH, SHUFFLE),
+        (dataset_of("FlatMap", function="generator"), BATCH, SHUFFLE),
+        (SOURCE, BATCH, SHUFFLE, dataset_of("Unbatch")),
     ],
 )
 def test_what_other_stages_may_mix_is_not_judged(steps: tuple[Dataset, ...]) -> None:
@@ -110,7 +111,7 @@ def test_what_other_stages_may_mix_is_not_judged(steps: tuple[Dataset, ...]) -> 
 
 def test_pipelines_that_a_library_builds_are_not_judged() -> None:
     """image_dataset_from_directory has the file names in random order before its small shuffle."""
-    load = Dataset.of("Map", function="<lambda>", cardinality=5000)
+    load = dataset_of("Map", function="<lambda>", cardinality=5000)
     assert isinstance(example(SOURCE, load, of_buffer(8), BATCH), NotApplicable)
 
 

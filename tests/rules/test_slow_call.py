@@ -6,11 +6,10 @@ from functools import partial
 import pytest
 
 from tests.rules.cases.slow_call import example
+from tests.rules.run_facts import divided_run, equal_steps, run_line
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import LongStepLines
 from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
@@ -44,15 +43,15 @@ WRITES = TimedLine.slow(READ, SlowCall.WRITE, 40, range(10), {Stage.HOST: 150.0,
 
 def test_a_write_is_compared_with_how_often_somebody_can_read() -> None:
     """tf.summary takes 170 of 200 ms: one in 100 steps comes every 3 s."""
-    run = RunPhases.divided(
+    run = divided_run(
         90_000.0,
         {Phase.SAVING: 60_000.0},
-        RunLine.of(Phase.SAVING, READ, 50_000.0),
-        RunLine.of(Phase.SAVING, SET, 10_000.0),
-        replace(RunLine.of(Phase.STEPS, READ, 9_000.0), executes_ms=2_000.0),
+        run_line(Phase.SAVING, READ, 50_000.0),
+        run_line(Phase.SAVING, SET, 10_000.0),
+        replace(run_line(Phase.STEPS, READ, 9_000.0), executes_ms=2_000.0),
     )
     step = Breakdown.of(host=160.0, device=40.0)
-    steps = RunSteps.of(READ, 400, 50.0)
+    steps = equal_steps(READ, 400, 50.0)
     finding = as_finding(example(WRITES, step=step, phases=run, run=steps))
     assert "functions that write logs or files in every step" in finding.summary
     assert [(one.action, one.at) for one in finding.remedies] == [("Write every 100 steps", READ)]

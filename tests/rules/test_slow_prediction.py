@@ -8,7 +8,7 @@ import pytest
 
 from tests.rules.applied import applied
 from tests.rules.cases.slow_prediction import example
-from tests.rules.run_facts import line, made, steps
+from tests.rules.run_facts import divided_run, line, made, steps
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
@@ -52,12 +52,12 @@ def test_of_calls_that_compute_only_the_fixed_time_counts() -> None:
 def test_what_samples_show_as_executed_remains() -> None:
     call = predicted(1000, 40.0, looped=True)
     executed = replace(line(Phase.PREDICTION, 20, 40_000.0, "Model.predict"), exact=True, executes_ms=8_000.0)
-    run = RunPhases.divided(60_000.0, {Phase.PREDICTION: 40_000.0}, executed)
+    run = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, executed)
     finding = as_finding(check(run, RunCalls((call,)), None))
     assert finding.run_effects[0].scales == pytest.approx(0.2)
     assert finding.run_effects[0].bound is Bound.EXPECTED
     computing = replace(executed, executes_ms=39_000.0)
-    run = RunPhases.divided(60_000.0, {Phase.PREDICTION: 40_000.0}, computing)
+    run = divided_run(60_000.0, {Phase.PREDICTION: 40_000.0}, computing)
     assert isinstance(check(run, RunCalls((call,)), None), Healthy)
 
 

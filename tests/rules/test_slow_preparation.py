@@ -7,8 +7,8 @@ import pytest
 
 from tests.rules.applied import applied
 from tests.rules.cases.slow_preparation import example
+from tests.rules.run_facts import divided_run, made_call, run_line
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.phases.run_calls import MadeCall
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.rules import slow_preparation
 from tfdoctor.terms.kinds import Phase, RunCall
@@ -19,7 +19,7 @@ from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplica
 def line(number: int, ms: float, calls: str = "", *, caller: int | None = None, **more: Any) -> RunLine:
     called = Location("train.py", caller) if caller else None
     given = {"samples": int(ms / 50), "caller": called} | more
-    return RunLine.of(Phase.PREPARING, Location("train.py", number), ms, calls, **given)
+    return run_line(Phase.PREPARING, Location("train.py", number), ms, calls, **given)
 
 
 judged = partial(example, total_ms=60_000.0)
@@ -33,7 +33,7 @@ def found(*lines: RunLine) -> Finding:
 
 def adapted(batches: float, rows: float, ms: float) -> Verdict:
     given = {"name": "Normalization.adapt", "batches": batches, "examples": batches * rows}
-    call = MadeCall.of(RunCall.ADAPT, Location("train.py", 22), 1, ms, **given)
+    call = made_call(RunCall.ADAPT, Location("train.py", 22), 1, ms, **given)
     return example(calls=(call,), total_ms=24_000.0)
 
 
@@ -167,5 +167,5 @@ def test_a_part_of_the_run_is_not_judged() -> None:
 
 
 def test_what_a_program_of_another_framework_prepares_is_not_known() -> None:
-    phases = RunPhases.divided(60_000.0, {Phase.OWN: 30_000.0})
+    phases = divided_run(60_000.0, {Phase.OWN: 30_000.0})
     assert isinstance(slow_preparation.check(phases, None), NotApplicable)

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from tests.rules.cases.step_outlier import example
+from tests.rules.run_facts import divided_run, equal_steps
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
-from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
+from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines, RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines
 from tfdoctor.facts.step_time.python_work import CompileTime
@@ -305,9 +304,9 @@ def occasional(
 ) -> OccasionalWork:
     """A run of a minute with 120 long steps of 600."""
     long = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
-    phases = RunPhases.divided(60_000.0, {})
+    phases = divided_run(60_000.0, {})
     at = Location("train.py", 40)
-    steps, step = RunSteps.of(at, 600, 20.0, long), Breakdown.of(host=20.0)
+    steps, step = equal_steps(at, 600, 20.0, long), Breakdown.of(host=20.0)
     return OccasionalWork.measure(steps, RunLongLines(lines), phases, step, usual, cores)
 
 

@@ -10,10 +10,9 @@ from tests.rules.applied import applied
 from tests.rules.cases.tuning_loop import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_traces import TracedDefinition
 from tfdoctor.rules import tuning_loop
 from tfdoctor.terms.kinds import KeptValue, Phase, RunCall
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Location, NotApplicable, RunFailure, Severity

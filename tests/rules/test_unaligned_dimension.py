@@ -10,8 +10,7 @@ from tests.h100 import TIMED_MS, judged
 from tests.rules.cases.unaligned_dimension import CPU, example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import AMX_TILE, ONEDNN_TILE, Tile
+from tfdoctor.facts.run.hardware import AMX_TILE, ONEDNN_TILE, Hardware, Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules import unaligned_dimension
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes

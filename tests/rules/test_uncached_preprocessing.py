@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.rules.cases.uncached_preprocessing import SOURCE, example
+from tests.rules.run_facts import dataset_of
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
@@ -36,7 +37,7 @@ SPEC = "TensorSpec(shape=(250,), dtype=tf.float32, name=None)"
 
 
 def stage(number: int, kind: str, **more: Any) -> Dataset:
-    return Dataset.of(kind, **{"id": number, "inputs": (number - 1,), **more})
+    return dataset_of(kind, **{"id": number, "inputs": (number - 1,), **more})
 
 
 def mapped(number: int, *types: str, name: str = "decode", **more: Any) -> Dataset:

@@ -8,9 +8,8 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import RunEnding
-from tfdoctor.facts.phases.run_long_lines import RunLongLines
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_steps import RunLongLines, RunSteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location

@@ -9,8 +9,7 @@ from tfdoctor.diagnosis.small_calls import CALL, rows_per_batch, small_calls
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
-from tfdoctor.facts.run_work.called_work import ONE_BY_ONE, CalledWork
-from tfdoctor.facts.run_work.line_groups import LineGroup, line_groups
+from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
 from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record

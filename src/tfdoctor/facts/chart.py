@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Protocol, TypeVar, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 F = TypeVar("F")
 R = TypeVar("R")
@@ -20,16 +20,6 @@ class Unavailable(Exception):  # noqa: N818 - it is an answer, not a fault
         self.remedy = remedy
 
 
-class Fact(Protocol):
-    """A frozen dataclass whose ``measure`` takes the recording's parts or other facts, by type.
-
-    One that can only be given has ``ABSENT`` instead: why it is not known, where it was not.
-    """
-
-    measure: Callable[..., Any]
-    ABSENT: str
-
-
 @cache
 def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
     """Return the parameters that the chart must supply, with their types; ``X | None`` is optional.
@@ -37,9 +27,7 @@ def needs(function: Callable[..., Any]) -> dict[str, type | UnionType]:
     A parameter with a default, such as a rule's limits, is not supplied.
     """
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    return {
-        parameter.name: parameter.annotation for parameter in parameters if parameter.default is parameter.empty
-    }
+    return {one.name: one.annotation for one in parameters if one.default is one.empty}
 
 
 def kind_of(annotation: type | UnionType) -> type:
@@ -78,7 +66,15 @@ class Chart:
         if kind in self._failed:
             raise self._failed[kind]
         if kind not in self._known:
-            self._known[kind] = self._measure(kind)
+            # A fact that can only be given has ``ABSENT``: why it is not known, where it was not.
+            absent, measured = getattr(kind, "ABSENT", None), cast("Any", kind)
+            try:
+                self._known[kind] = self.call(measured.measure) if absent is None else Unavailable(absent)
+            except Unavailable as missing:
+                self._known[kind] = missing
+            except Exception as error:
+                self._failed[kind] = error
+                raise
         known = self._known[kind]
         if isinstance(known, Unavailable):
             raise known.with_traceback(None)
@@ -102,7 +98,7 @@ class Chart:
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - same
-            return str(Defect(self._origin(error).__name__, repr(error)))
+            return str(self._defect(error))
         return ""
 
     def failed(self, kind: type) -> bool:
@@ -113,7 +109,7 @@ class Chart:
     def defects(self) -> tuple[Defect, ...]:
         """The facts that failed so far, each once; facts that only need a failed one are left out."""
         errors = {id(error): error for error in self._failed.values()}
-        return tuple(Defect(self._origin(error).__name__, repr(error)) for error in errors.values())
+        return tuple(self._defect(error) for error in errors.values())
 
     def call(self, function: Callable[..., R], *given: object) -> R:
         """Call a function with the facts its signature names; those that are given take precedence.
@@ -140,18 +136,7 @@ class Chart:
                 facts[name] = missing if Unavailable in answers else None
         return facts
 
-    def _measure(self, kind: type) -> object:
-        fact = cast("type[Fact]", kind)
-        if hasattr(fact, "ABSENT"):
-            return Unavailable(fact.ABSENT)
-        try:
-            return self.call(fact.measure)
-        except Unavailable as missing:
-            return missing
-        except Exception as error:
-            self._failed[kind] = error
-            raise
-
-    def _origin(self, error: Exception) -> type:
-        """Return the fact whose own measuring raised: the first that failed, for others met it later."""
-        return next(kind for kind, failed in self._failed.items() if failed is error)
+    def _defect(self, error: Exception) -> Defect:
+        """Return a failure under the fact whose own measuring raised: the first that failed, for others met it."""
+        origin = next(kind for kind, failed in self._failed.items() if failed is error)
+        return Defect(origin.__name__, repr(error))

@@ -19,8 +19,6 @@ from tfdoctor.terms.kinds import Phase, TrustLevel
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import EVENTS_DROPPED
 
-FEW_STEPS = FEWEST_STEPS
-
 UNEVEN = 0.25  # Half of the steps differ by more than this share of the median: the figures are of a mixture
 LEFT_OUT = 0.5  # Share of the traced time in outlier steps: above it the steady steps no longer represent the run
 NEARLY_ALL = 0.8  # Share of the traced time in outlier steps from which the figures describe hardly any of the run
@@ -30,12 +28,10 @@ SLOWED = 0.10  # Profiling made the steps this much slower than those before it:
 SHORT_MS = 1.0
 # Share of the run, in waiting for child processes, from which a run that does not train is about them.
 MATTERS = 0.1
-
 CONFIRM = "confirm with a timer before you change anything"
-
 # The limits from which a measured doubt lowers the trust in a report.
 LIMITS: Mapping[str, float] = MappingProxyType(
-    {"steps": FEW_STEPS, "uneven": UNEVEN, "slowed": SLOWED, "busy_cores": BUSY_CORES}
+    {"steps": FEWEST_STEPS, "uneven": UNEVEN, "slowed": SLOWED, "busy_cores": BUSY_CORES}
 )
 
 
@@ -49,7 +45,7 @@ class Doubt:
 
     what: str
     remedy: str
-    grave: bool
+    grave: bool = False
     limit: str = ""
     amount: float = 0.0
     cause: str = ""
@@ -90,7 +86,15 @@ class Quality:
         phases: RunPhases | None,
     ) -> Self:
         """Collect every reason to doubt the figures."""
-        doubts = list(_of_profiler(trace, device, framework))
+        missing = device.missing
+        doubts = [Doubt(missing.why, missing.remedy, grave=True)] if missing else []
+        fewer = "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)"
+        dropped = [text for text in trace.warnings if EVENTS_DROPPED in text]
+        doubts += [Doubt(f"the profiler dropped events ({text})", fewer, grave=True) for text in dropped]
+        errors = () if missing else trace.errors
+        fix = "fix it and record again"
+        doubts += [Doubt(f"the profiler reported an error ({text})", fix, grave=True) for text in errors]
+        doubts += [Doubt(text, "record again") for text in trace.damage]
         if isinstance(steps, Unavailable):
             doubts += [*_of_none(steps, recording, phases), *_of_recording(recording)]
         else:
@@ -98,15 +102,15 @@ class Quality:
             doubts += _of_window(steps, recording, framework, samples)
         ordered = sorted(doubts, key=lambda doubt: not doubt.grave)
         return cls(
-            0 if isinstance(steps, Unavailable) else steps.count,
-            tuple(doubt for doubt in ordered if doubt.beyond(LIMITS)),
-            tuple(doubt for doubt in ordered if not doubt.beyond(LIMITS)),
+            steps=0 if isinstance(steps, Unavailable) else steps.count,
+            doubts=tuple(doubt for doubt in ordered if doubt.beyond(LIMITS)),
+            small=tuple(doubt for doubt in ordered if not doubt.beyond(LIMITS)),
             account=recording.run is not None,
         )
 
     def by(self, limits: Mapping[str, float]) -> tuple[Doubt, ...]:
         """Return the doubts by other limits than ``LIMITS``, most severe first."""
-        doubts = [doubt for doubt in (*self.doubts, *self.small) if doubt.beyond(limits)]
+        doubts = (doubt for doubt in (*self.doubts, *self.small) if doubt.beyond(limits))
         return tuple(sorted(doubts, key=lambda doubt: not doubt.grave))
 
     @property
@@ -115,19 +119,6 @@ class Quality:
         if any(doubt.grave for doubt in self.doubts):
             return TrustLevel.LOW
         return TrustLevel.MEDIUM if self.doubts else TrustLevel.HIGH
-
-
-def _of_profiler(trace: Trace, device: Device, framework: Framework) -> Iterator[Doubt]:
-    if device.missing:
-        yield Doubt(device.missing.why, device.missing.remedy, grave=True)
-    for text in trace.warnings:
-        if EVENTS_DROPPED in text:
-            fewer = "trace fewer steps" if framework.foreign else "trace fewer steps (--steps 5)"
-            yield Doubt(f"the profiler dropped events ({text})", fewer, grave=True)
-    for text in () if device.missing else trace.errors:
-        yield Doubt(f"the profiler reported an error ({text})", "fix it and record again", grave=True)
-    for text in trace.damage:
-        yield Doubt(text, "record again", grave=False)
 
 
 def _of_none(why: Unavailable, recording: Recording, phases: RunPhases | None) -> Iterator[Doubt]:
@@ -139,8 +130,7 @@ def _of_none(why: Unavailable, recording: Recording, phases: RunPhases | None) -
     share = phases.share(Phase.CHILDREN) if phases and not phases.of(Phase.STEPS) else 0.0
     if share >= MATTERS:
         what = f"{percent(share)} of the run are waiting for child processes, in which no training step was seen"
-        remedy = "if one of them trains, record its own command: `tfdoctor profile -- COMMAND`"
-        yield Doubt(what, remedy, grave=False)
+        yield Doubt(what, "if one of them trains, record its own command: `tfdoctor profile -- COMMAND`")
         return
     if recording.run is None:
         yield Doubt("no training step was found in the trace", why.remedy, grave=True, cause=cause)
@@ -153,16 +143,15 @@ def _of_none(why: Unavailable, recording: Recording, phases: RunPhases | None) -
         return
     asked = manifest.plan is None or manifest.plan.trace
     if other or (asked and (seen or recording.traces)):
-        yield Doubt("no training step was traced", why.remedy, grave=False, cause=cause)
+        yield Doubt("no training step was traced", why.remedy, cause=cause)
 
 
 def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Iterator[Doubt]:
     one = steps.count == 1
-    what = "only 1 training step was" if one else f"only {steps.count} training steps were"
-    what += " traced, which may be the start-up" if one else " traced"
-    remedy = "trace a training loop of 20 steps or more"
-    yield Doubt(what, remedy, grave=one, limit="steps", amount=steps.count)
-    if steps.count < FEW_STEPS:
+    what = f"only {steps.count} training steps were traced"
+    what = "only 1 training step was traced, which may be the start-up" if one else what
+    yield Doubt(what, "trace a training loop of 20 steps or more", grave=one, limit="steps", amount=steps.count)
+    if steps.count < FEWEST_STEPS:
         return
     plan = recording.manifest.plan if recording.manifest else None
     by_time = plan is not None and (plan.seconds or not plan.steps)
@@ -170,48 +159,45 @@ def _of_steps(steps: Steps, recording: Recording, framework: Framework) -> Itera
     more = "trace for longer (--for 10s)" if by_time and not framework.foreign else f"trace more steps{options}"
     whole = sum(step.end_ps - step.start_ps for step in steps.steps)
     steady = sum(step.end_ps - step.start_ps for step in steps.steady_steps)
-    if (
-        whole - steady > LEFT_OUT * whole
-    ):  # a breakdown without most of the traced time, which the account of a run has
+    if whole - steady > LEFT_OUT * whole:
         outliers = counted(len(steps.steps) - len(steps.steady_steps), "outlier step")
         what = f"{percent(1 - steady / whole)} of the traced time is in {outliers}, which the breakdown excludes"
         if recording.run is not None:
-            yield Doubt(what, "", grave=False, cause="the account of the run has their time")
+            yield Doubt(what, "", cause="the account of the run has their time")
         else:
             remedy = f"{more} to see how often such steps occur; if they recur, fix them first"
             yield Doubt(what, remedy, grave=whole - steady > NEARLY_ALL * whole)
     spread = (steps.percentile_ms(75) - steps.percentile_ms(25)) / steps.median_ms
     what = f"step times vary (interquartile range: {percent(spread)} of the median)"
-    yield Doubt(what, more, grave=False, limit="uneven", amount=spread)
+    yield Doubt(what, more, limit="uneven", amount=spread)
 
 
 def _of_recording(recording: Recording) -> Iterator[Doubt]:
     for note in recording.damage:
-        yield Doubt(note, "record again", grave=False)
+        yield Doubt(note, "record again")
     manifest = recording.manifest
     if manifest is None:
         return
     if manifest.window and manifest.window.contains_warmup:
         what = "the traced window contains warm-up steps, because the first training loop is short"
-        yield Doubt(what, "train for more steps than warm-up and traced window together", grave=False)
+        yield Doubt(what, "train for more steps than warm-up and traced window together")
     if manifest.window and manifest.cut_by_cost:
         cost = duration(1e3 * sum(window.seconds for window in manifest.costs))
         what = (
             f"tracing ended after {counted(manifest.window.steps, 'step')}, because more would have cost over 10 % "
             f"of the run until then (it cost {cost}, with slower steps and the description of the program)"
         )
-        remedy = "record a longer run for more steps, or use --no-trace, which costs none of this"
-        yield Doubt(what, remedy, grave=False)
+        yield Doubt(what, "record a longer run for more steps, or use --no-trace, which costs none of this")
     for gap in manifest.missing:
         if gap.what == MissingPart.GRAPHS:
-            yield Doubt(gap.why, "trace each function once", grave=False)
+            yield Doubt(gap.why, "trace each function once")
     run = recording.run
     if manifest.background and not (run and run.end and run.process.pid in manifest.background):
         numbers = ", ".join(map(str, manifest.background))
         what = f"the run went on in the background (process {numbers}), which was not waited for"
         yield Doubt(what, "once it has ended, run `tfdoctor report` on the recording", grave=True)
     if not manifest.finished:
-        yield Doubt("the recording was cut off", "record again", grave=False)
+        yield Doubt("the recording was cut off", "record again")
 
 
 def _of_window(
@@ -233,8 +219,7 @@ def _of_window(
             f"steps of {milliseconds(steps.median_ms)} were traced, and no step was timed without the profiler, "
             "whose own cost may be most of the host's time in steps this short"
         )
-        yield Doubt(what, CONFIRM, grave=False)
+        yield Doubt(what, CONFIRM)
     if samples and samples.other_cores is not None:
-        cores = samples.other_cores
-        what = f"other programs used {cores:.1f} cores while the steps were traced"
-        yield Doubt(what, "record on an idle machine", grave=False, limit="busy_cores", amount=cores)
+        what = f"other programs used {samples.other_cores:.1f} cores while the steps were traced"
+        yield Doubt(what, "record on an idle machine", limit="busy_cores", amount=samples.other_cores)

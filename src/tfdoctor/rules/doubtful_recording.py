@@ -2,7 +2,8 @@ from dataclasses import asdict
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.samples import BUSY_CORES
-from tfdoctor.facts.quality import FEW_STEPS, SLOWED, UNEVEN, Quality
+from tfdoctor.facts.quality import SLOWED, UNEVEN, Quality
+from tfdoctor.facts.steps.steps import FEWEST_STEPS
 from tfdoctor.terms.text import capitalized
 
 __doc__, CODE = page(__file__)
@@ -12,7 +13,7 @@ BY_HAND = "it concerns the recording, not the file"
 
 @dataclass(frozen=True, slots=True)
 class Limits:  # the report's own trust level does not depend on them
-    steps: float = limit(float(FEW_STEPS))
+    steps: float = limit(float(FEWEST_STEPS))
     uneven: float = limit(UNEVEN)
     slowed: float = limit(SLOWED)
     busy_cores: float = limit(BUSY_CORES)

@@ -7,9 +7,12 @@ import pytest
 from tests.builders import recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import NUMBERED, ChangingNumber, MadeCall, RunCalls, RunTraces
+from tfdoctor.recording.agent import StepsSeen, TracedFunction
 from tfdoctor.recording.program import ProgramRecord, RunSettings
+from tfdoctor.recording.run_log import FunctionTrace, TracedNumber
 from tfdoctor.terms.kinds import RunCall
+from tfdoctor.terms.verdict import Location
 
 
 def only(run: Run, kind: RunCall) -> MadeCall:
@@ -137,3 +140,118 @@ def test_calls_after_a_loop_of_ones_own_come_after_training() -> None:
         run.during(RunCall.PREDICT, 0.5, "t.py:40", "Model.predict")
 
     assert only(run, RunCall.PREDICT).after_training
+
+
+def compiled_in_each_epoch() -> Run:
+    run = Run()
+    for number in range(4):
+        with run.fit("train.py:9"), run.epoch("train.py:9"):
+            run.trace(1.0 if number else 2.0, "train.py:9", "step", trains=True, made=2 * number)
+            run.steps(50, 4.0, "train.py:9")
+            with run.call(RunCall.EVALUATE, "train.py:9", "Model.evaluate"):
+                run.trace(0.5, "train.py:9", "step", made=2 * number + 1)
+    return run
+
+
+def test_new_function_objects_of_a_line_are_one_function() -> None:
+    found = RunTraces.measure(compiled_in_each_epoch().recording())
+
+    training, evaluation = found.functions
+    assert (training.at, training.tracings, training.made) == (Location("train.py", 9), 4, 4)
+    assert (training.within, evaluation.within) == (RunCall.STEP, RunCall.EVALUATE)
+    assert training.ms == pytest.approx(5000 - 4 * 4)  # each call is a step as well
+    assert training.first_ms == pytest.approx(1996)
+    assert training.again_ms == pytest.approx(3000 - 12)
+    assert len(training.starts_s) == 4
+    assert evaluation.ms == pytest.approx(2000)
+
+
+def test_graphs_of_as_many_operations_and_weights_are_the_same_graph() -> None:
+    run = Run()
+    for made, (operations, variables) in enumerate([(318, 192), (318, 192), (318, 768), (0, 0), (0, 0)]):
+        run.traces.append(FunctionTrace("step", None, float(made), 500.0, made, 0, operations, variables))
+    run.python(9.0, "tune.py:7")
+
+    (found,) = RunTraces.measure(run.recording()).functions
+
+    assert found.alike_ms == pytest.approx(500)
+    assert found.alike == 1
+
+
+def changing(*traces: dict[str, str]) -> tuple[ChangingNumber, ...]:
+    """Return what is told of a function that is traced with these values of its parameters."""
+    run = Run()
+    for number, given in enumerate(traces):
+        numbers = tuple(
+            TracedNumber(name, value, ("/job/tune.py", 61) if name == "lr" else None)
+            for name, value in given.items()
+        )
+        trace = FunctionTrace("step", None, float(number), 500.0, 0, numbers=numbers)
+        run.traces.append(replace(trace, defined=("/job/tune.py", 36)))
+    run.python(9.0, "tune.py:7")
+    (found,) = RunTraces.measure(run.recording()).functions
+    assert found.defined == Location("tune.py", 36)
+    return found.numbers
+
+
+RATES = [f"0.{number}" for number in range(1, 8)]
+LR = ChangingNumber("lr", tuple(RATES), Location("tune.py", 61))
+
+
+def test_python_numbers_that_change_are_told_with_their_line() -> None:
+    assert changing(*({"lr": rate, "kind": "'a'"} for rate in RATES)) == (LR,)
+
+
+def test_numbers_are_the_cause_where_each_is_traced_for_two_shapes() -> None:
+    assert changing(*({"lr": rate} for rate in RATES for _ in range(2))) == (LR,)
+
+
+def test_numbers_are_no_cause_where_most_traces_have_the_old_values() -> None:
+    assert changing(*({"lr": rate} for rate in ("0.1", "0.2") for _ in range(4))) == ()
+    assert changing(*({"lr": "0.1"} for _ in range(8))) == ()
+    assert changing(*({} for _ in range(30)), *({"lr": rate} for rate in RATES)) == ()
+
+
+def test_truth_values_are_no_cause() -> None:
+    assert changing(*({"training": truth} for truth in ("True", "False"))) == ()
+    both = [{"training": truth, "lr": rate} for rate in RATES for truth in ("True", "False")]
+    assert changing(*both) == (LR,)
+
+
+def test_a_definition_is_run_again_where_its_python_functions_are_new() -> None:
+    for kept, redefined in ((False, True), (True, False)):
+        run = Run()
+        for made in range(3):
+            run.traces.append(FunctionTrace("step", None, float(made), 9.0, made, kept=kept and made > 0))
+        run.python(9.0, "gan.py:7")
+        (found,) = RunTraces.measure(run.recording()).functions
+        assert (found.made, found.redefined) == (3, redefined)
+
+
+def test_traces_without_numbers_after_the_first_50_count_for_nothing() -> None:
+    many = [str(number) for number in range(NUMBERED)]
+    (found,) = changing(*({"lr": value} for value in many), *({} for _ in range(500)))
+    assert found.values == tuple(many)
+
+
+def test_a_function_that_is_traced_within_another_one_is_part_of_it() -> None:
+    run = Run()
+    run.trace(1.0, "p.py:3", "outer")
+    run.traces.append(FunctionTrace("inner", None, run.now - 0.6, 300.0))
+
+    assert [one.name for one in RunTraces.measure(run.recording()).functions] == ["outer"]
+
+
+def test_the_usual_call_of_another_function_is_as_the_recorder_timed_it() -> None:
+    run = Run()
+    run.trace(1.0, "p.py:3", "serve")
+    timed = StepsSeen(functions=(TracedFunction("serve", ("/job/p.py", 3), call_ms=200.0),))
+
+    (found,) = RunTraces.measure(run.recording(steps=timed)).functions
+
+    assert found.ms == pytest.approx(800)
+
+
+def test_without_a_log_no_tracing_is_known() -> None:
+    with pytest.raises(Unavailable, match="not recorded"):
+        RunTraces.measure(recording())

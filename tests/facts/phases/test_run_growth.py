@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tests.builders import recording
 from tests.run_logs import Run
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_course import Floats
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.facts.phases.step_times import Floats
-from tfdoctor.facts.phases.trend_line import TrendLine
 from tfdoctor.recording.run_log import Census
 from tfdoctor.terms.kinds import RunCall
 
@@ -25,7 +24,7 @@ Random = np.random.Generator
 
 
 def certain(values: Floats, times: Floats = TIMES) -> bool:
-    line = TrendLine.through(times, values)
+    line = Trend.through(times, values)
     return line is not None and line.low > 0 and line.steady
 
 
@@ -73,15 +72,15 @@ def test_growth_is_found(kind: str) -> None:
 
 @given(st.floats(0.01, 1e9), st.floats(-1e9, 1e9))
 def test_a_straight_line_is_its_own_trend(slope: float, start: float) -> None:
-    line = TrendLine.through(TIMES, start + slope * TIMES)
+    line = Trend.through(TIMES, start + slope * TIMES)
 
     assert line is not None
     assert line.slope == pytest.approx(slope, rel=1e-3, abs=1e-6 * abs(start))
 
 
 def test_few_points_are_no_trend() -> None:
-    assert TrendLine.through(TIMES[:7], TIMES[:7]) is None
-    assert TrendLine.through(np.zeros(50), TIMES[:50]) is None
+    assert Trend.through(TIMES[:7], TIMES[:7]) is None
+    assert Trend.through(np.zeros(50), TIMES[:50]) is None
 
 
 # Of a run

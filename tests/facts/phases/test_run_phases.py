@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.builders import manifest, recording
 from tests.run_logs import BUILDING, IMPORTING, PID, START_NS, Run
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.phase_spans import MOST_SPANS
+from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import TracedWindow
@@ -654,15 +654,15 @@ def test_the_step_has_the_name_of_the_function_that_trains() -> None:
     ):
         with run.call(kind, "train.py:12", name):
             run.python(0.1, "train.py:12")
-    tree = CallTree.of(run.log())
-    (step,) = tree.of_kind(RunCall.STEP)
-    assert tree.label(step.id) == "train_step"
+    course = RunCourse.of(run.log())
+    (step,) = course.of_kind(RunCall.STEP)
+    assert course.label(step.id) == "train_step"
 
 
 def test_what_another_thread_traces_has_its_own_name() -> None:
     run = Run()
     with run.call(RunCall.TRACE, "train.py:5", "serve"):
         run.python(0.1, "train.py:5")
-    tree = CallTree.of(run.log())
-    (trace,) = tree.of_kind(RunCall.TRACE)
-    assert tree.label(trace.id) == "serve"
+    course = RunCourse.of(run.log())
+    (trace,) = course.of_kind(RunCall.TRACE)
+    assert course.label(trace.id) == "serve"

@@ -8,8 +8,7 @@ from tests.builders import chart, device, line, manifest, markers, recording, tr
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.activity import GpuActivities
 from tfdoctor.facts.run.device import NO_CUPTI, NO_GPU, NO_KERNELS, NO_PERMISSION, Device, MissingWork
-from tfdoctor.facts.run.gpu_rates import AMD_RATES, GPU_RATES
-from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.hardware import AMD_RATES, GPU_RATES, Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.manifest import HostMachine
 from tfdoctor.terms.kinds import DeviceKind

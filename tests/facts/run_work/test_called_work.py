@@ -3,8 +3,7 @@
 import pytest
 
 from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.facts.run_work.called_work import CalledWork, called_work
-from tfdoctor.facts.run_work.line_groups import line_groups
+from tfdoctor.facts.run_work.line_groups import CalledWork, called_work, line_groups
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 

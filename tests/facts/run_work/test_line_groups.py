@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.facts.phases.run_phases import RunLine
-from tfdoctor.facts.run_work.called_work import CalledWork
-from tfdoctor.facts.run_work.line_groups import line_groups
+from tfdoctor.facts.run_work.line_groups import CalledWork, line_groups
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 

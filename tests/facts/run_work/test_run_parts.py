@@ -1,8 +1,13 @@
 """The parts of a run that can be taken out, with the time and the line of each."""
 
+import pytest
+
+from tests.rules.cases.hot_operation import group
 from tests.run_logs import Run, place
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.run_work.run_parts import RunPart, RunParts, TracedParts
+from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
+from tfdoctor.facts.savings.operation_groups import OperationGroups
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.kinds import Part, RunCall, RunWork
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Trace
@@ -10,8 +15,8 @@ from tfdoctor.trace import Trace
 SAVING = {"work": RunWork.SAVING}
 
 
-def parts_of(run: Run, traced: TracedParts | None = None) -> dict[str, RunPart]:
-    chart = Chart([run.recording(), Trace(()), *([traced] if traced else ())])
+def parts_of(run: Run, *traced: object) -> dict[str, RunPart]:
+    chart = Chart([run.recording(), Trace(()), *traced])
     return {one.name: one for one in chart.fact(RunParts).parts}
 
 
@@ -65,14 +70,63 @@ def test_what_a_callback_of_keras_saves_at_the_line_of_fit_is_the_callbacks() ->
 
 
 def test_the_input_and_the_metrics_have_their_shares_of_the_traced_steps() -> None:
-    run = Run()
+    run, at = Run(), Location("t.py", 4)
     with run.fit("t.py:5"), run.epoch("t.py:5"):
         run.steps(400, 10.0, "t.py:5")
-    parts = parts_of(run, TracedParts(0.5, 0.1, Location("t.py", 4)))
+    metrics = group("Mul", 1.0, at=at, only_metrics=True)
+    breakdown = Breakdown.of(input=5.0 * metrics.ms, device=5.0 * metrics.ms)
+    parts = parts_of(run, breakdown, OperationGroups((metrics,)))
     assert 1500 < parts["input"].ms < 2100
     assert parts["input"].length == 400
     assert 300 < parts["metrics"].ms < 420
-    assert parts["metrics"].at == Location("t.py", 4)
+    assert parts["metrics"].at == at
+
+
+def called_back(*stacks: dict[str, object]) -> list[RunPart]:
+    run = Run()
+    with run.fit("t.py:5"), run.epoch("t.py:5"):
+        run.steps(100, 5.0, "t.py:5")
+        for stack in stacks:
+            run.python(2.0, **{"at": "t.py:5", **stack})  # type: ignore[arg-type]  # fields of a stack
+    return [one for one in parts_of(run).values() if one.part is Part.CALLBACK]
+
+
+def test_classes_of_callbacks_are_told_apart_the_largest_first() -> None:
+    found = called_back(
+        {"callback": "CSVLogger.on_epoch_end"},
+        {"callback": "Snapshot.on_epoch_end", "at": "t.py:90"},
+        {"callback": "Snapshot.on_epoch_begin", "at": "t.py:95"},
+    )
+    assert [one.name for one in found] == ["Snapshot", "CSVLogger"]
+    assert found[0].ms == pytest.approx(4000, rel=0.05)
+    assert found[0].line in {place("t.py:90"), place("t.py:95")}
+    assert found[0].in_step is False
+    assert found[1].line == place("t.py:5")
+
+
+def test_functions_of_batches_are_in_the_step_unless_they_make_some_steps_long() -> None:
+    (found,) = called_back({"callback": "Norms.on_train_batch_end"})
+    assert found.in_step is True
+    (found,) = called_back({"callback": "Norms.on_train_batch_end", "long": True})
+    assert found.in_step is None
+
+
+def test_an_earlier_recording_tells_the_class_by_the_users_function() -> None:
+    (found,) = called_back({"function": "make.<locals>.Norms.on_batch_end"})
+    assert (found.name, found.in_step) == ("Norms", True)
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        {"callback": "History.on_epoch_end"},
+        {"callback": "ProgbarLogger.on_train_batch_end"},
+        {"function": "Server.on_request"},
+        {"function": "on_epoch_end"},
+    ],
+)
+def test_what_keras_adds_itself_and_other_functions_are_no_callbacks(stack: dict[str, object]) -> None:
+    assert not called_back(stack)
 
 
 def test_saves_and_summaries_that_only_samples_show_come_nobody_knows_how_often() -> None:

@@ -5,8 +5,7 @@ import pytest
 from tests.builders import chart, line, matmul, trace
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import SixteenBit
+from tfdoctor.facts.run.hardware import Hardware, SixteenBit
 from tfdoctor.facts.run.program import Operation, Program, Shape
 from tfdoctor.facts.savings.operation_groups import AllocatedResults, OperationGroup, OperationGroups, loop_of
 from tfdoctor.terms.kinds import DeviceKind

@@ -7,7 +7,7 @@ from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import JAX, Framework
-from tfdoctor.facts.run.xla_runs import module_runs
+from tfdoctor.facts.run.xla_programs import module_runs
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.tpu.launches import TpuLaunches
 from tfdoctor.facts.tpu.operations import TpuOperations

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from tests.rules.run_facts import equal_steps
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
 from tfdoctor.facts.step_time.host_time import SingleOperations
@@ -45,7 +45,7 @@ def example(  # noqa: PLR0913 - each may explain the time between two steps
         single,
         lines,
         RunCalls((saves,), epochs=1) if saves else None,
-        RunSteps.of(Location("train.py", 1), 1000, 10.0),
+        equal_steps(Location("train.py", 1), 1000, 10.0),
     )
 
 

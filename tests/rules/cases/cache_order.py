@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.input.repeated_work import RepeatedWork
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.cache_order import check
 from tfdoctor.terms.verdict import Location, Verdict
@@ -24,7 +25,7 @@ def example(
     remade: bool = False,
 ) -> Verdict:
     """A decode of 40 ms per step is repeated for ever, because the cache stands after repeat()."""
-    chain = chained(*(stages or (SOURCE, DECODE, REPEAT, ENDLESS)), line=19)
+    chain = chained(*(stages or (SOURCE, DECODE, REPEAT, ENDLESS)), first=19)
     properties = DatasetProperties(chain, passes, remade)
     cacheable = Cacheable.measure(properties)
     ran = [(one, work if one.function else 0.0) for one in chain if one.function or calls]
@@ -45,7 +46,7 @@ def example(
 
 def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Dataset:
     """Build a map whose function runs operations of these types."""
-    return Dataset.of(
+    return dataset_of(
         "Map",
         function=name,
         function_at=Location("train.py", 9),
@@ -59,16 +60,16 @@ def mapped(*types: str, name: str = "decode", cardinality: int = 1000) -> Datase
 ELEMENT = "TensorSpec(shape=(2000,), dtype=tf.float32, name=None)"
 
 
-SOURCE = Dataset.of("TensorSlice", cardinality=1000)
+SOURCE = dataset_of("TensorSlice", cardinality=1000)
 
 
 DECODE = mapped("DecodePng")
 
 
-REPEAT = Dataset.of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
+REPEAT = dataset_of("Repeat", cardinality=-1, parameters=DatasetParameters(count=-1))
 
 
-CACHE = Dataset.of("Cache", cardinality=1000, element=ELEMENT)
+CACHE = dataset_of("Cache", cardinality=1000, element=ELEMENT)
 
 
 ENDLESS = replace(CACHE, cardinality=-1)

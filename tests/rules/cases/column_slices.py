@@ -1,11 +1,12 @@
 """The cases of column-slices: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
+from tfdoctor.facts.run.program import DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.column_slices import check
 from tfdoctor.terms.verdict import Location, Verdict
@@ -24,9 +25,9 @@ def example(  # noqa: PLR0913 - what the verdict depends on
     """Nine columns are cut into rows, shuffled, and joined in batches of 128, for steps of 2 ms."""
     spec = ", ".join(f"TensorSpec(shape=({shape}), dtype=tf.float32, name=None)" for _ in range(columns))
     chain = chained(
-        Dataset.of("TensorSlice", element=spec, at=Location("train.py", 10)),
-        Dataset.of(between),
-        Dataset.of("Batch", parameters=DatasetParameters(batch_size=128)),
+        dataset_of("TensorSlice", element=spec, at=Location("train.py", 10)),
+        dataset_of(between),
+        dataset_of("Batch", parameters=DatasetParameters(batch_size=128)),
     )
     stage = StageTime.of("Root::Prefetch::BatchV2", work, dataset=chain[0])
     pipeline = InputPipeline.of(StageTime.of("Root::Prefetch"), stage)

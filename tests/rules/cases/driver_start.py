@@ -1,7 +1,7 @@
 """The cases of driver-start: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import divided_run
 from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules.driver_start import check
 from tfdoctor.terms.verdict import Verdict
 
@@ -16,7 +16,7 @@ def example(
     """A run of a minute, before which the driver took 2.4 s to open the only GPU."""
     board = Board(name="GPU", index=0, persistence=persistence, others_at_start=others)
     boards = GpuBoards((board,), "580.95.05", opened_ms)
-    return check(boards, RunPhases.divided(total_ms, {}))
+    return check(boards, divided_run(total_ms, {}))
 
 
 sick = example

@@ -3,9 +3,10 @@
 from collections import defaultdict
 from dataclasses import replace
 
+from tests.rules.run_facts import divided_run, equal_steps, made_call
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
-from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
+from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine
+from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.rules.epoch_boundary import check
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location, Verdict
@@ -32,8 +33,8 @@ def example(
             times[PHASES[call.call]] += call.ms
     for line in lines:
         times[line.phase] += line.ms
-    run = replace(RunPhases.divided(total_ms, times, *lines), spans=spans)
-    return check(run, RunCalls(calls, epochs, fits=fits), RunSteps.of(FIT, 5_000, 4.0, long))
+    run = replace(divided_run(total_ms, times, *lines), spans=spans)
+    return check(run, RunCalls(calls, epochs, fits=fits), equal_steps(FIT, 5_000, 4.0, long))
 
 
 def sick() -> Verdict:
@@ -48,4 +49,4 @@ def healthy() -> Verdict:
 
 def _validated(each_ms: float, batches: float) -> MadeCall:
     given = {"batches": batches, "examples": 32 * batches, "within": RunCall.EPOCH}
-    return MadeCall.of(RunCall.EVALUATE, FIT, 10, each_ms, **given)
+    return made_call(RunCall.EVALUATE, FIT, 10, each_ms, **given)

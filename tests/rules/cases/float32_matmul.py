@@ -4,8 +4,7 @@ from tfdoctor.facts.operations.batch_norm import BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import SixteenBit
+from tfdoctor.facts.run.hardware import Hardware, SixteenBit
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.rules.float32_matmul import Limits, check
 from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from tests.rules.run_facts import divided_run, made_call
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules.frequent_saving import check
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location, Verdict
@@ -14,15 +14,15 @@ AT = Location("train.py", 35)
 def example(*calls: MadeCall, total_ms: float = 60_000.0, epochs: int = 10, once_ms: float = 0.0) -> Verdict:
     """Judge a run with these saves, whose other time is in training steps."""
     times = {Phase.SAVING: sum(call.ms for call in calls)}
-    phases = replace(RunPhases.divided(total_ms, times), once_ms=once_ms)
+    phases = replace(divided_run(total_ms, times), once_ms=once_ms)
     return check(phases, RunCalls(calls, epochs))
 
 
 def sick() -> Verdict:
     """A checkpoint in every fifth of 3,000 steps: 600 times 20 ms of a minute."""
-    return example(MadeCall.of(RunCall.SAVE, AT, 600, 20.0, looped=True))
+    return example(made_call(RunCall.SAVE, AT, 600, 20.0, looped=True))
 
 
 def healthy() -> Verdict:
     """A checkpoint of half a second at the end of each of 10 epochs, in ten minutes."""
-    return example(MadeCall.of(RunCall.SAVE, AT, 10, 500.0, looped=True), total_ms=600_000.0)
+    return example(made_call(RunCall.SAVE, AT, 10, 500.0, looped=True), total_ms=600_000.0)

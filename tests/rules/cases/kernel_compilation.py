@@ -1,6 +1,6 @@
 """The cases of kernel-compilation: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tests.rules.run_facts import divided_run
 from tfdoctor.rules.kernel_compilation import check
 from tfdoctor.rules.kernel_compilation.start_compiling import StartCompiling
 from tfdoctor.terms.kinds import Phase
@@ -15,7 +15,7 @@ def example(
 ) -> Verdict:
     """XLA compiles a training step for 35 of 120 s."""
     times = {Phase.TRACING: tracing_ms, Phase.BUILDING: building_ms}
-    return check(compiled, RunPhases.divided(total_ms, times))
+    return check(compiled, divided_run(total_ms, times))
 
 
 sick = example

@@ -1,5 +1,6 @@
 """The cases of late-shrink: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import dataset_of
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
 from tfdoctor.facts.machine.host_memory import HostMemory
@@ -21,8 +22,8 @@ def example(
 ) -> Verdict:
     """A shuffle buffer holds 10,000 images that a map reads and decodes before it."""
     size = DatasetParameters(buffer_size=elements)
-    shuffle = Dataset.of("Shuffle", id=1, parameters=size, at=Location("train.py", 9))
-    decode = Dataset.of("ParallelMap", function="decode")
+    shuffle = dataset_of("Shuffle", id=1, parameters=size, at=Location("train.py", 9))
+    decode = dataset_of("ParallelMap", function="decode")
     held = Buffer(dataset=shuffle, elements=elements, each=each, least=least, by=decode, grows=grows)
     return check(Buffers((held,), unknown), FullSizeWork(), memory)
 
@@ -37,7 +38,7 @@ def order(
     contention: CpuContention | None = None,
 ) -> Verdict:
     """Images are flipped and saturated at 224 by 224 pixels, and resized to 64 by 64 after that."""
-    made = Dataset.of("ParallelMap", function="augment", at=Location("train.py", 31))
+    made = dataset_of("ParallelMap", function="augment", at=Location("train.py", 31))
     stage = StageTime.of("Root::Prefetch::ParallelMapV2", 30.0, 2, dataset=made)
     work = FullSizeOperation(stage, "AdjustSaturation", spent, Location("train.py", 21))
     late = LateShrinking(kind, large, small, (work,), Location("train.py", 26))

@@ -1,10 +1,11 @@
 """The cases of out-of-memory: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import divided_run
 from tfdoctor.facts.growth.filling_memory import MemoryTrends
 from tfdoctor.facts.input.tuned_buffers import TunedBuffers
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.rules.out_of_memory import check
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location, Verdict
@@ -24,7 +25,7 @@ def example(
     tuned: TunedBuffers | None = None,
 ) -> Verdict:
     """The activations of a batch of 512 do not fit on the GPU."""
-    phases = RunPhases.divided(60e3, {}, *lines) if lines else None
+    phases = divided_run(60e3, {}, *lines) if lines else None
     return check(ending, phases, calls, memory, None, tuned)
 
 

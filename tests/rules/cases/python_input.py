@@ -1,11 +1,11 @@
 """The cases of python-input: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import dataset_of
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
@@ -16,7 +16,7 @@ from tfdoctor.terms.verdict import Location, Verdict
 LINES = (InputLine(Location("train.py", 14), 45, calls="PIL.Image.open"), InputLine(Location("train.py", 12), 5))
 
 
-AUGMENT = Dataset.of("Map", id=1, function="augment", at=Location("train.py", 12))
+AUGMENT = dataset_of("Map", id=1, function="augment", at=Location("train.py", 12))
 
 
 def example(  # noqa: PLR0913 - the facts of both places where batches are made

@@ -1,9 +1,9 @@
 """The cases of retracing: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import divided_run, made_call
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces, TracedDefinition
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.rules.retracing import check
@@ -21,7 +21,7 @@ def example(
     calls: tuple[MadeCall, ...] = (),
 ) -> Verdict:
     """Judge the traced steps, if there are any, and functions that the run traced in ten epochs."""
-    traces = RunTraces(functions, sum(one.ms for one in functions)) if functions else None
+    traces = RunTraces(functions) if functions else None
     made = RunCalls(calls, epochs=10, fits=10) if calls else None
     return check(retracing, breakdown, None, run, traces, phases, made)
 
@@ -32,11 +32,11 @@ def sick() -> Verdict:
         name="one_step_on_iterator", at=Location("train.py", 33), tracings=10, ms=10_300.0, first_ms=1_050.0,
         made=10, within=RunCall.EPOCH, starts_s=tuple(8.0 + epoch for epoch in range(10)),
     )  # fmt: skip
-    compiled = MadeCall.of(
+    compiled = made_call(
         RunCall.COMPILE, Location("train.py", 31), 10, 8.0, name="Sequential.compile", looped=True, models=1
     )  # fmt: skip
     times = {Phase.IMPORTS: 8_000.0, Phase.TRACING: 10_300.0}
-    phases = RunPhases.divided(18_400.0, times)
+    phases = divided_run(18_400.0, times)
     untraced = Unavailable("the run was recorded without a trace")
     return example(untraced, None, step, phases=phases, calls=(compiled,))
 

@@ -1,6 +1,6 @@
 """The cases of sample-weight-scan: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.phases.run_phases import RunPhases
+from tests.rules.run_facts import divided_run
 from tfdoctor.rules.sample_weight_scan import check
 from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScan, WeightScans
 from tfdoctor.terms.kinds import Phase
@@ -11,7 +11,7 @@ def example(ms_of_scans: float = 40_000.0, total_ms: float = 90_000.0) -> Verdic
     """Keras looks through 130,000 weights for 40 of 90 s."""
     scan = WeightScan(Location("train.py", 31), ms_of_scans, round(ms_of_scans / 50))
     lines = (scan,) if scan.samples else ()
-    return check(WeightScans(lines), RunPhases.divided(total_ms, {Phase.PREPARING: ms_of_scans}))
+    return check(WeightScans(lines), divided_run(total_ms, {Phase.PREPARING: ms_of_scans}))
 
 
 sick = example

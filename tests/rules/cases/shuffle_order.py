@@ -1,7 +1,8 @@
 """The cases of shuffle-order: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.run.program import Dataset, DatasetParameters, chained
+from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules.shuffle_order import check
 from tfdoctor.terms.verdict import Verdict
 
@@ -12,13 +13,13 @@ def example(*stages: Dataset, passes: float | None = None) -> Verdict:
     return check(DatasetProperties(chained(*chain), passes))
 
 
-SOURCE = Dataset.of("TensorSlice", cardinality=5000)
+SOURCE = dataset_of("TensorSlice", cardinality=5000)
 
 
-BATCH = Dataset.of("Batch", cardinality=5000, parameters=DatasetParameters(batch_size=32))
+BATCH = dataset_of("Batch", cardinality=5000, parameters=DatasetParameters(batch_size=32))
 
 
-SHUFFLE = Dataset.of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
+SHUFFLE = dataset_of("Shuffle", cardinality=5000, parameters=DatasetParameters(buffer_size=1000))
 
 
 sick = example

@@ -1,7 +1,8 @@
 """The cases of slow-evaluation: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import divided_run, made_call
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.rules.slow_evaluation import check
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location, Verdict
@@ -16,16 +17,16 @@ def example(
     times = {Phase.EVALUATION: sum(call.ms for call in calls)}
     for line in lines:
         times[line.phase] = times.get(line.phase, 0.0) + line.ms
-    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls, epochs), None)
+    return check(divided_run(total_ms, times, *lines), RunCalls(calls, epochs), None)
 
 
 def sick() -> Verdict:
     """A loop calls evaluate for each of 600 batches after the training: 30 of 110 s."""
     each = {"looped": True, "examples": 32.0, "batches": 1.0, "after_training": True}
-    return example(MadeCall.of(RunCall.EVALUATE, AT, 600, 50.0, **each))
+    return example(made_call(RunCall.EVALUATE, AT, 600, 50.0, **each))
 
 
 def healthy() -> Verdict:
     """One call evaluates 50,000 examples in 24 s: 15 ms for each batch of 32."""
-    call = MadeCall.of(RunCall.EVALUATE, AT, 1, 24_000.0, examples=50_000.0, batches=1563.0)
+    call = made_call(RunCall.EVALUATE, AT, 1, 24_000.0, examples=50_000.0, batches=1563.0)
     return example(call, total_ms=104_000.0)

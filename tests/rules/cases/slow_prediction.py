@@ -1,7 +1,8 @@
 """The cases of slow-prediction: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import divided_run, made_call
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.rules.slow_prediction import check
 from tfdoctor.terms.kinds import Phase, RunCall
@@ -19,16 +20,16 @@ def example(
 ) -> Verdict:
     """Judge a run with these calls and lines, whose other time is in training steps."""
     predicting = sum(one.ms for one in calls) + sum(one.ms for one in lines)
-    phases = RunPhases.divided(total_ms, {Phase.PREDICTION: predicting}, *lines)
+    phases = divided_run(total_ms, {Phase.PREDICTION: predicting}, *lines)
     return check(phases, RunCalls(calls, epochs), steps)
 
 
 def sick() -> Verdict:
     """A loop calls predict for each of 1,000 examples: 40 of 50 s."""
-    return example(MadeCall.of(RunCall.PREDICT, AT, 1_000, 40.0, looped=True, examples=1.0))
+    return example(made_call(RunCall.PREDICT, AT, 1_000, 40.0, looped=True, examples=1.0))
 
 
 def healthy() -> Verdict:
     """One call predicts 100,000 examples in 12 s, in batches of 256."""
-    call = MadeCall.of(RunCall.PREDICT, AT, 1, 12_000.0, examples=100_000.0, batches=391.0)
+    call = made_call(RunCall.PREDICT, AT, 1, 12_000.0, examples=100_000.0, batches=391.0)
     return example(call, total_ms=22_000.0)

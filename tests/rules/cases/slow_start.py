@@ -1,14 +1,15 @@
 """The cases of slow-start: what its tests judge, and the examples of its page."""
 
+from tests.rules.run_facts import divided_run, made_call, run_line
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.rules.slow_start import check
 from tfdoctor.rules.slow_start.start_load import StartLoad
 from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location, Verdict
 
-IMPORTED = RunLine.of(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)
+IMPORTED = run_line(Phase.IMPORTS, Location("serve.py", 1), 6_000.0, "tensorflow", repeats=False)
 
 
 def example(
@@ -22,16 +23,16 @@ def example(
     times = {Phase.BUILDING: sum(call.ms for call in calls)}
     for line in lines:
         times[line.phase] = times.get(line.phase, 0.0) + line.ms
-    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls), load, unrolled)
+    return check(divided_run(total_ms, times, *lines), RunCalls(calls), load, unrolled)
 
 
 def sick() -> Verdict:
     """A loop loads the model before each of 40 predictions: 32 of 60 s."""
     at = Location("serve.py", 14)
-    return example(MadeCall.of(RunCall.BUILD, at, 40, 800.0, name="load_model", looped=True))
+    return example(made_call(RunCall.BUILD, at, 40, 800.0, name="load_model", looped=True))
 
 
 def healthy() -> Verdict:
     """TensorFlow is imported in 6 s and one model is built in 2 s, in a run of 36 s."""
     at = Location("serve.py", 14)
-    return example(MadeCall.of(RunCall.BUILD, at, 1, 2_000.0, name="Sequential"), total_ms=36_000.0)
+    return example(made_call(RunCall.BUILD, at, 1, 2_000.0, name="Sequential"), total_ms=36_000.0)

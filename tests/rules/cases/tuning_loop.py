@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
+from tests.rules.run_facts import made_call
 from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
 from tfdoctor.facts.growth.kept_results import KeptResults
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces, TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.rules.tuning_loop import check
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location, Verdict
 
-FIT = MadeCall.of(
+FIT = made_call(
     RunCall.FIT, Location("tune.py", 31), 12, 55e3 / 12, name="Sequential.fit", looped=True, models=12
 )  # fmt: skip
 
@@ -46,7 +46,7 @@ def example(  # noqa: PLR0913 - what the verdict depends on
         RunCalls((*([fit] if fit else []), *others), fits=12),
         MemoryTrends((filling,)) if filling else None,
         RunGrowth((resident, *counts), 60.0) if resident else None,
-        RunTraces((step,), step.ms),
+        RunTraces((step,)),
         kept,
     )
 

@@ -2,8 +2,7 @@
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import Tile
+from tfdoctor.facts.run.hardware import Hardware, Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules.unaligned_dimension import check
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from tests.rules.run_facts import dataset_of
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
@@ -23,7 +24,7 @@ DECODE = Dataset(
 )  # fmt: skip
 
 
-SOURCE = Dataset.of("TensorSlice", cardinality=1000)
+SOURCE = dataset_of("TensorSlice", cardinality=1000)
 
 
 def example(  # noqa: PLR0913 - what the rule takes

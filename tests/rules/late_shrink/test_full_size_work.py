@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
@@ -11,14 +12,14 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.run.program import Dataset, chained
+from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import FileList, RecordedGraph, RecordedOperation, TensorType
 from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork, LateShrinking
 
 FULL, SMALL, STORED = (200, 100, 3), (100, 50, 3), (None, None, 3)
 FLIP = frozenset(("Placeholder", "StatelessIf", "ReverseV2", "ResizeBilinear", "Identity"))
-ARRAYS, ALONE = Dataset.of("TensorSlice"), Cores(2.0, 1.9)
+ARRAYS, ALONE = dataset_of("TensorSlice"), Cores(2.0, 1.9)
 WAITING = Breakdown.of(input=8.0, device=2.0)
 
 Shape = tuple[int | None, ...]
@@ -63,7 +64,7 @@ def found(
     """Measure maps of which each operation takes 2 of the stage's 20 ms per step."""
     stages: list[Dataset] = [source]
     for _ in maps:
-        stages += [Dataset.of("ParallelMap", function="f", types=types), Dataset.of(between)]
+        stages += [dataset_of("ParallelMap", function="f", types=types), dataset_of(between)]
     chain = chained(*stages)
     mapped = [data for data in reversed(chain) if data.function]
     work = tuple(
@@ -168,7 +169,7 @@ def test_decoded_images_have_the_size_of_the_stored_files() -> None:
         op("AdjustHue", 1, shape=STORED),
         op("ResizeBilinear", 2, shape=SMALL),
     )
-    paths = Dataset.of("TensorSlice", files=FileList(4, image=(400, 200)))
+    paths = dataset_of("TensorSlice", files=FileList(4, image=(400, 200)))
     assert only(graph(*decoded), source=paths).kept == pytest.approx(1 / 16)
     assert not found(graph(*decoded)).shrinkings
 

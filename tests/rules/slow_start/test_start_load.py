@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from tests.builders import recording
+from tests.rules.run_facts import divided_run
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.recording.run_log import RunLog, RunProcess
 from tfdoctor.rules.slow_start.start_load import StartLoad
 from tfdoctor.terms.kinds import DeviceKind, Phase
 
 BEGAN = 1_000_000_000
-PHASES = RunPhases.divided(20_000.0, {Phase.START: 500.0, Phase.IMPORTS: 2_500.0})
+PHASES = divided_run(20_000.0, {Phase.START: 500.0, Phase.IMPORTS: 2_500.0})
 
 
 def sample(seconds: float, run: float | None, others: float) -> dict[str, Any]:

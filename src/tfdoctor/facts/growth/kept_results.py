@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.phases.run_clock import whole_run
+from tfdoctor.facts.phases.run_course import whole_run
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import location

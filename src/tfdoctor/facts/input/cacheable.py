@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
-from tfdoctor.facts.run.passes import FOREVER, kind_of
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import FOREVER, Dataset, kind_of
 
 MOVABLE = frozenset(("Shuffle", "Repeat"))  # Kinds that may move behind a cache of single elements
 # Kinds whose result changes when a shuffle or a repetition moves past them.

@@ -9,8 +9,18 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.run.operation_types import RANDOM
-from tfdoctor.facts.run.passes import FOREVER, NON_EXPANDING, batches_of, kind_of, line_of
-from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program, RunSettings
+from tfdoctor.facts.run.program import (
+    FOREVER,
+    NON_EXPANDING,
+    WIDTHS,
+    Dataset,
+    Places,
+    Program,
+    RunSettings,
+    batches_of,
+    kind_of,
+    line_of,
+)
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Location
 

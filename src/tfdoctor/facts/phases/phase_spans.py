@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 
 from tfdoctor.facts.phases.call_phases import OF_CALL
-from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.facts.phases.run_clock import MS
-from tfdoctor.facts.phases.stretches import FirstSteps, Stretch
+from tfdoctor.facts.phases.run_course import MS, RunCourse
+from tfdoctor.facts.phases.run_pieces import Stretch, first_steps
 from tfdoctor.facts.run.program import Places
-from tfdoctor.recording.run_log import Line, RunLog
+from tfdoctor.recording.run_log import Line
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location
 
@@ -32,9 +31,6 @@ class PhaseSpan:
     at: Location | None = None  # where most of it was
 
 
-_Call = tuple[float, float, Phase, int | None]  # Begin and end in s, phase and number of a call
-
-
 @dataclass(slots=True)
 class _Part:
     """A stretch being put together; ``lines`` has the ms at each line."""
@@ -48,24 +44,11 @@ class _Part:
     def length(self) -> float:
         return self.end - self.start
 
-    @property
-    def line(self) -> Line | None:
-        return max(self.lines, key=lambda line: self.lines[line], default=None)
 
-    def join(self, other: "_Part") -> None:
-        """Take the time of a neighbour; the longer one's phase and lines stay."""
-        if other.phase == self.phase:
-            for line, ms in other.lines.items():
-                self.lines[line] = self.lines.get(line, 0.0) + ms
-        elif other.length > self.length:
-            self.phase, self.lines = other.phase, other.lines
-        self.start, self.end = min(self.start, other.start), max(self.end, other.end)
-
-
-def phase_spans(parts: Sequence[Stretch], log: RunLog, tree: CallTree, place: Places) -> tuple[PhaseSpan, ...]:
+def phase_spans(parts: Sequence[Stretch], course: RunCourse, place: Places) -> tuple[PhaseSpan, ...]:
     """Return at most 400 stretches of the run without gaps; times are s since its begin."""
     begin = parts[0].start if parts else 0.0
-    exact, at = list(_exact(log, tree)), 0
+    exact, at = list(_exact(course)), 0
     found: list[_Part] = []
     for stretch in parts:
         while at < len(exact) and exact[at].end <= stretch.start:
@@ -80,31 +63,39 @@ def phase_spans(parts: Sequence[Stretch], log: RunLog, tree: CallTree, place: Pl
     while len(shown) > MOST_SPANS:
         least *= 2
         shown = _joined(shown, least)
-    return tuple(PhaseSpan(one.phase, one.start - begin, one.end - begin, place(one.line)) for one in shown)
+    lines = (max(one.lines, key=one.lines.__getitem__, default=None) for one in shown)
+    return tuple(
+        PhaseSpan(one.phase, one.start - begin, one.end - begin, place(line))
+        for one, line in zip(shown, lines, strict=True)
+    )
 
 
-def _exact(log: RunLog, tree: CallTree) -> Iterator[_Part]:
+def _exact(course: RunCourse) -> Iterator[_Part]:
     """Yield the calls that are told alone, in order, without overlaps: an inner one cuts the outer in two."""
-    told = [(span, tree.kind(span.call)) for span in log.spans]
-    calls: list[_Call] = [(span.start, span.end, OF_CALL[of], span.call) for span, of in told if of in OF_CALL]
+    log, calls = course.log, list[tuple[float, float, Phase, int | None]]()  # begin and end in s, phase, number
+    for span in log.spans:
+        if phase := OF_CALL.get(course.kind(span.call)):
+            calls.append((span.start, span.end, phase, span.call))
     calls += [(one.start, one.start + one.ms / MS, Phase.TRACING, one.call) for one in log.traces]
-    calls += [(start, start + ms / MS, Phase.BOUNDARIES, None) for start, _, ms in FirstSteps.of(log, tree).steps]
+    calls += [(start, start + ms / MS, Phase.BOUNDARIES, None) for start, _, ms in first_steps(course)]
     edges = sorted({edge for start, end, *_ in calls for edge in (start, end)})
-    open_calls: list[_Call] = []
+    under_way: list[tuple[float, float, Phase, int | None]] = []
     waiting = sorted(calls, key=lambda call: (call[0], -call[1]), reverse=True)
     for start, end in pairwise(edges):
         while waiting and waiting[-1][0] <= start:
-            open_calls.append(waiting.pop())
-        open_calls = [call for call in open_calls if call[1] > start]
-        if open_calls:
-            *_, phase, call = open_calls[-1]
-            known = tree.places.get(call) if call is not None else None
-            lines = {known.at: (end - start) * MS} if known else {}
-            yield _Part(phase, start, end, lines)
+            under_way.append(waiting.pop())
+        under_way = [call for call in under_way if call[1] > start]
+        if under_way:
+            *_, phase, call = under_way[-1]
+            known = log.calls.get(call) if call is not None else None
+            yield _Part(phase, start, end, {known.at: (end - start) * MS} if known else {})
 
 
 def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> Iterator[_Part]:
-    """Yield the parts of a stretch: the exact calls, and in the gaps between them what else its pieces are."""
+    """Yield the parts of a stretch: the exact calls, and in the gaps between them what else its pieces are.
+
+    A gap has parts as long as the phases' shares, in the order of Phase.
+    """
     left: dict[Phase, dict[Line | None, float]] = defaultdict(lambda: defaultdict(float))
     for piece in stretch.pieces:
         left[piece.phase][piece.line.at] += piece.ms
@@ -114,33 +105,34 @@ def _in_stretch(stretch: Stretch, exact: Sequence[_Part]) -> Iterator[_Part]:
         times[part.phase] = times.get(part.phase, 0.0) - part.length * MS
     total = sum(ms for ms in times.values() if ms > 0)
     shares = {phase: ms / total for phase, ms in times.items() if total and ms > LEAST_SHARE * total}
-    largest = max(times, key=lambda phase: times[phase], default=Phase.UNNAMED)
+    shares = shares or {max(times, key=lambda phase: times[phase], default=Phase.UNNAMED): 1.0}
     edges = [stretch.start, *(edge for part in exact for edge in (part.start, part.end))]
     gaps = zip(edges[::2], [*edges[1::2], stretch.end], strict=True)
     for number, (start, end) in enumerate(gaps):
-        yield from _gap_parts(start, end, shares or {largest: 1.0}, left)
+        begin, rest = start, sum(shares.values())
+        for phase in (phase for phase in Phase if phase in shares and end > start):
+            until = begin + (end - begin) * shares[phase] / rest
+            rest -= shares[phase]
+            yield _Part(phase, begin, until if rest > 0 else end, dict(left.get(phase, {})))
+            begin = until
         yield from exact[number : number + 1]
 
 
-def _gap_parts(
-    start: float, end: float, shares: dict[Phase, float], lines: dict[Phase, dict[Line | None, float]]
-) -> Iterator[_Part]:
-    """Yield a gap between exact calls in parts as long as the phases' shares, in the order of Phase."""
-    total = sum(shares.values())
-    for phase in (phase for phase in Phase if phase in shares and end > start):
-        until = start + (end - start) * shares[phase] / total
-        total -= shares[phase]
-        yield _Part(phase, start, until if total > 0 else end, dict(lines.get(phase, {})))
-        start = until
-
-
 def _joined(parts: Iterable[_Part], least: float) -> list[_Part]:
-    """Return parts with neighbours of one phase as one, and those shorter than so many s with the one before."""
+    """Return parts with neighbours of one phase as one, and those shorter than so many s with the one before.
+
+    The longer one's phase and lines stay.
+    """
     kept: list[_Part] = []
     for part in parts:
-        same = kept and kept[-1].phase == part.phase
-        if kept and (same or min(part.length, kept[-1].length) < least):
-            kept[-1].join(part)
-        else:
+        last = kept[-1] if kept else None
+        if last is None or (last.phase != part.phase and min(part.length, last.length) >= least):
             kept.append(part)
+            continue
+        if last.phase == part.phase:
+            for line, ms in part.lines.items():
+                last.lines[line] = last.lines.get(line, 0.0) + ms
+        elif part.length > last.length:
+            last.phase, last.lines = part.phase, part.lines
+        last.start, last.end = min(last.start, part.start), max(last.end, part.end)
     return kept

@@ -1,17 +1,14 @@
-"""The calls of the run: fit, evaluate, predict, compile, save and others, by the user's line that makes them."""
+"""The calls of the run, by the user's line that makes them, and the tf.functions that were traced in it."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
 
-from tfdoctor.facts.phases.call_tree import CallTree, numbered
-from tfdoctor.facts.phases.run_clock import MS, whole_run
-from tfdoctor.facts.phases.run_course import RunCourse
-from tfdoctor.facts.phases.step_times import main_steps
+from tfdoctor.facts.phases.run_course import MS, RunCourse, main_steps, numbered, usual_step, whole_run
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import CallPlace, Line, RunLog, Span
+from tfdoctor.recording.run_log import CallPlace, FunctionTrace, Line, RunLog, Span
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
@@ -24,6 +21,11 @@ TOLD = (
 # Calls for each line that leads there from which a loop makes them: two may be written one after the other.
 AGAIN = 3
 ENDING = 2  # Calls of a line in each epoch that may be made at its end: of the model and of the best one so far
+NUMBERED = 50  # Traces of a function that the recorder tells with their Python numbers, from the first on
+TRUTHS = ("True", "False")
+# Smallest share of the traces after the first that got new values: each value is traced anew for each shape, and a
+# loop has up to three, such as of full and last batches, and of validation.
+LEAST_NEW = 1 / 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +53,6 @@ class MadeCall:
     after_training: bool = False
     models: int | None = None  # different model objects that it was made on; None is unknown
 
-    @classmethod
-    def of(cls, call: RunCall, at: Location, count: int, each_ms: float, **more: Any) -> Self:  # noqa: ANN401 - its fields
-        """Build calls from their mean time, for examples and tests."""
-        parts: dict[str, Any] = {"name": f"Model.{call}", "ms": count * each_ms}
-        return cls(call=call, at=at, count=count, **(parts | more))
-
     @property
     def each_ms(self) -> float:
         """The mean time of one call."""
@@ -80,24 +76,21 @@ class RunCalls:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        totals, place = _Totals.of(whole_run(recording)), Places.of(recording)
-        tree = totals.tree
+        totals, place = _Totals(whole_run(recording)), Places.of(recording)
+        course = totals.course
         groups: dict[tuple[RunCall, str, Line | None, RunCall], list[CallPlace]] = defaultdict(list)
-        for one in tree.of_kind(*TOLD):
-            if not tree.trains(one.id) and not tree.within(one.id, one.call):
-                groups[one.call, one.name, one.at, tree.parent(one.id)].append(one)
-        calls = [_made(places, totals, place) for places in groups.values()]
-        fits = totals.count(tree.of_kind(RunCall.FIT))
+        for one in course.of_kind(*TOLD):
+            if one.id not in course.training and one.call not in course.around(one.id):
+                groups[one.call, one.name, one.at, course.parent(one.id)].append(one)
+        calls = [totals.made(places, place) for places in groups.values()]
+        fits, epochs = (totals.count(course.of_kind(kind)) for kind in (RunCall.FIT, RunCall.EPOCH))
         settings = recording.program.run if recording.program and fits == 1 else None
         planned, length = (settings.epochs, settings.steps_per_epoch) if settings else (None, None)
         return cls(
             calls=tuple(sorted((c for c in calls if c.count or c.ms), key=lambda call: -call.ms)),
-            epochs=totals.count(tree.of_kind(RunCall.EPOCH))
-            or sum(steps.passes for steps in main_steps(totals.log)),
-            planned_epochs=int(planned) if planned else None,
-            fits=fits,
-            epoch_steps=int(length) if length else None,
-        )
+            epochs=epochs or sum(steps.passes for _, steps in main_steps(course.log)), fits=fits,
+            planned_epochs=int(planned) if planned else None, epoch_steps=int(length) if length else None,
+        )  # fmt: skip
 
     def of(self, *kinds: RunCall) -> tuple[MadeCall, ...]:
         """Return the calls of these kinds, those that take most first."""
@@ -108,87 +101,185 @@ class RunCalls:
         return call.count >= max(AGAIN, ENDING * self.epochs + 1)
 
 
-@dataclass(frozen=True, slots=True)
 class _Totals:
     """The log's times and numbers of calls, by the number of the place."""
 
-    log: RunLog
-    tree: CallTree
-    course: RunCourse
-    ms: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    entered: dict[int, float] = field(default_factory=lambda: defaultdict(float))
-    buckets: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # numbers of those with a call
-    spans: dict[int, list[Span]] = field(default_factory=lambda: defaultdict(list))
-    inner: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # calls within one, at any depth
-
-    @classmethod
-    def of(cls, log: RunLog) -> Self:
-        tree = CallTree.of(log)
-        own = cls(log, tree, RunCourse.of(log, tree))
+    def __init__(self, log: RunLog) -> None:
+        self.course = RunCourse.of(log)
+        self.ms, self.entered = defaultdict[int, float](float), defaultdict[int, float](float)
+        self.buckets = defaultdict[int, list[int]](list)  # numbers of those with a call
+        self.spans = defaultdict[int, list[Span]](list)
+        self.inner = defaultdict[int, list[int]](list)  # calls within one, at any depth
         for number, bucket in enumerate(log.buckets):
             for call, count in numbered(bucket.entered).items():
-                own.entered[call] += count
+                self.entered[call] += count
             for call, time in numbered(bucket.calls).items():
-                own.ms[call] += time
-                own.buckets[call].append(number)
+                self.ms[call] += time
+                self.buckets[call].append(number)
         for span in log.spans:
-            own.spans[span.call].append(span)
-        for call, outer in tree.above.items():
+            self.spans[span.call].append(span)
+        for call, outer in self.course.above.items():
             for around in outer:
-                own.inner[around.id].append(call)
-        return own
+                self.inner[around.id].append(call)
 
     def count(self, places: Iterable[CallPlace]) -> int:
         """Return how often calls were made; of those that are only told alone, how many were."""
         return sum(round(max(self.entered[one.id], len(self.spans[one.id]))) for one in places)
 
-
-def _made(places: Sequence[CallPlace], totals: _Totals, place: Places) -> MadeCall:
-    one, tree = places[0], totals.tree
-    inner = [call for place in places for call in totals.inner[place.id]]
-    # Functions that a call calls are its own work.
-    own = [call for call in inner if tree.kind(call) in {RunCall.FUNCTION, one.call}]
-    spans = sorted((span for place in places for span in totals.spans[place.id]), key=lambda span: span.start)
-    count, within = totals.count(places), tree.parent(one.id)
-    before, after = _apart(places, spans, totals)
-    stacks = [stack for stack in totals.log.stacks.values() if stack.at == one.at]
-    callers = {stack.caller for stack in stacks if stack.call in {place.id for place in places}}
-    return MadeCall(
-        call=one.call,
-        name=one.name,
-        at=place(one.at),
-        count=count,
-        ms=sum(totals.ms[p.id] for p in places) + sum(totals.ms[call] for call in own),
-        within=within,
-        function=next((stack.function for stack in stacks if one.at), ""),
-        looped=within is RunCall.SCRIPT and count >= AGAIN * max(1, len(callers)),
-        nested_ms=sum(totals.ms[call] for call in inner if call not in own),
-        times_ms=tuple((span.end - span.start) * MS for span in spans),
-        examples=_mean(span.examples for span in spans),
-        batches=_mean(span.steps for span in spans),
-        before_training=before,
-        after_training=after,
-        models=len({span.model for span in spans if span.model is not None}) or None,
-    )
-
-
-def _apart(places: Sequence[CallPlace], spans: Sequence[Span], totals: _Totals) -> tuple[bool, bool]:
-    """Return whether all of some calls are made before the first training step, and whether after the last one.
-
-    A bucket may hold a step and a call: where only fit trains, calls that begin after the last fit come after it.
-    """
-    course, once = totals.course, totals.count(places) == 1
-    numbers = [number for one in places for number in totals.buckets[one.id]]
-    first, last = min(numbers, default=0), max(numbers, default=0)
-    before = after = False
-    if course.trains:
-        before = last < course.first_step or (last == course.first_step and once)
-        after = first > course.last_step or (first == course.last_step and once)
-    fits = totals.tree.of_kind(RunCall.FIT) if not course.own_loop else ()
-    ended = [span.end for one in fits for span in totals.spans[one.id]]
-    return before, after or bool(spans and ended and spans[0].start >= max(ended))
+    def made(self, places: Sequence[CallPlace], place: Places) -> MadeCall:
+        """Return calls of a kind at a line as one."""
+        one, course, count = places[0], self.course, self.count(places)
+        inner = [call for place in places for call in self.inner[place.id]]
+        # Functions that a call calls are its own work.
+        own = [call for call in inner if course.kind(call) in {RunCall.FUNCTION, one.call}]
+        spans = sorted((span for place in places for span in self.spans[place.id]), key=lambda span: span.start)
+        numbers = [number for one in places for number in self.buckets[one.id]]
+        first, last = min(numbers, default=0), max(numbers, default=0)
+        before = course.trains and (last < course.first_step or (last == course.first_step and count == 1))
+        after = course.trains and (first > course.last_step or (first == course.last_step and count == 1))
+        # A bucket may hold a step and a call: where only fit trains, calls after the last fit come after it.
+        fits = () if course.own_loop else course.of_kind(RunCall.FIT)
+        ended = [span.end for one in fits for span in self.spans[one.id]]
+        stacks = [stack for stack in course.log.stacks.values() if stack.at == one.at]
+        callers = {stack.caller for stack in stacks if stack.call in {place.id for place in places}}
+        within = course.parent(one.id)
+        return MadeCall(
+            call=one.call, name=one.name, at=place(one.at), count=count, within=within,
+            ms=sum(self.ms[p.id] for p in places) + sum(self.ms[call] for call in own),
+            function=next((stack.function for stack in stacks if one.at), ""),
+            looped=within is RunCall.SCRIPT and count >= AGAIN * max(1, len(callers)),
+            nested_ms=sum(self.ms[call] for call in inner if call not in own),
+            times_ms=tuple((span.end - span.start) * MS for span in spans),
+            examples=_mean(span.examples for span in spans), batches=_mean(span.steps for span in spans),
+            before_training=before,
+            after_training=after or bool(spans and ended and spans[0].start >= max(ended)),
+            models=len({span.model for span in spans if span.model is not None}) or None,
+        )  # fmt: skip
 
 
 def _mean(values: Iterable[int | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangingNumber:
+    """A parameter that got different Python values, with the line that assigned them, where that is known."""
+
+    name: str
+    values: tuple[str, ...]
+    at: Location | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are texts, which no tensor replaces."""
+        return self.values[0][:1] in {"'", '"'}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedDefinition:
+    """All calls that traced a function of one name and line: new function objects of a line are one function.
+
+    ``ms`` is their time without that of as many usual calls; ``first_ms`` that of the first one. ``alike_ms`` is
+    that of the ``alike`` calls whose graph has as many operations, and uses as many weights, as that of an earlier
+    one: the same graph, built again. ``defined`` is the user's line that defines the function; ``redefined``: most
+    traces are of a Python function that was not traced before, so that the definition is run again and again.
+    ``numbers`` are the parameters whose Python values account for the traces.
+    """
+
+    name: str
+    at: Location | None  # the user's line that calls it
+    tracings: int
+    ms: float
+    first_ms: float
+    made: int = 1  # function objects
+    within: RunCall = RunCall.SCRIPT
+    starts_s: tuple[float, ...] = ()
+    alike_ms: float = 0.0
+    alike: int = 0
+    defined: Location | None = None
+    redefined: bool = False
+    numbers: tuple[ChangingNumber, ...] = ()
+
+    @property
+    def again_ms(self) -> float:
+        """The time of all but the first."""
+        return max(0.0, self.ms - self.first_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTraces:
+    """The functions that were traced, those that took most first."""
+
+    functions: tuple[TracedDefinition, ...]
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Group the calls that traced by the name of the function and the line that calls it.
+
+        Raises:
+            Unavailable: the run as a whole was not recorded.
+        """
+        timed = recording.manifest.steps.functions if recording.manifest else ()
+        usual_ms = {(one.name, one.at): one.call_ms for one in timed if one.call_ms}
+        found = _definitions(RunCourse.of(whole_run(recording)), Places.of(recording), usual_ms)
+        return cls(tuple(sorted(found, key=lambda one: -one.ms)))
+
+
+def first_tracings_ms(course: RunCourse) -> float:
+    """Return the time of the first tracing of each definition."""
+    return sum(one.first_ms for one in _definitions(course, Places(), {}))
+
+
+def _definitions(
+    course: RunCourse, place: Places, usual_ms: Mapping[tuple[str, Line | None], float]
+) -> Iterator[TracedDefinition]:
+    """Yield all calls that traced, by name, line and what is around; those within another one are part of it.
+
+    ``usual_ms`` has usual calls of functions, as far as the recorder timed them; of training ones it is a step.
+    """
+    found: dict[tuple[str, Line | None, RunCall], list[FunctionTrace]] = defaultdict(list)
+    end, step = 0.0, usual_step(course.log)
+    for trace in sorted(course.log.traces, key=lambda trace: (trace.start, -trace.ms)):
+        until = trace.start + trace.ms / MS
+        if until > end or not found:
+            end, kind = until, course.kind(trace.call)
+            # Fit's training and its evaluation share names: they differ in the call around.
+            within = course.parent(trace.call) if kind is RunCall.TRACE else kind
+            found[trace.name, trace.at, within].append(trace)
+    for (name, at, within), traces in found.items():
+        trains = any(trace.call in course.training for trace in traces)
+        usual = step if trains else usual_ms.get((name, at), 0.0)
+        own = [max(0.0, trace.ms - usual) for trace in traces]
+        again, known = list[float](), set[tuple[int, int]]()
+        for trace, ms in zip(traces, own, strict=True):
+            size = trace.operations, trace.variables
+            again += [ms] if trace.operations and size in known else []
+            known.add(size)
+        yield TracedDefinition(
+            name=name, at=place(at), tracings=len(traces), ms=sum(own), first_ms=own[0],
+            made=len({trace.made for trace in traces}), within=within,
+            starts_s=tuple(trace.start for trace in traces), alike_ms=sum(again), alike=len(again),
+            defined=place(next((trace.defined for trace in traces if trace.defined), None)),
+            redefined=2 * sum(not trace.kept for trace in traces) > len(traces),
+            numbers=tuple(_changing(traces, place)),
+        )  # fmt: skip
+
+
+def _changing(traces: Sequence[FunctionTrace], place: Places) -> Iterator[ChangingNumber]:
+    """Yield the parameters whose Python numbers and texts account for the traces; none where shapes may.
+
+    A truth value has two graphs at most, and is no reason to trace again and again.
+    """
+    told = traces[:NUMBERED]
+    given: dict[str, dict[str, None]] = defaultdict(dict)
+    lines: dict[str, Line] = {}
+    for one in (one for trace in told for one in trace.numbers if one.value not in TRUTHS):
+        given[one.name][one.value] = None
+        if one.at:
+            lines.setdefault(one.name, one.at)
+    changing = {name: tuple(values) for name, values in given.items() if len(values) > 1}
+    new = {tuple((one.name, one.value) for one in trace.numbers if one.name in changing) for trace in told}
+    if len(new) - 1 >= LEAST_NEW * (len(told) - 1):
+        for name, values in changing.items():
+            yield ChangingNumber(name, values, place(lines.get(name)))

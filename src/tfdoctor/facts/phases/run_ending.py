@@ -8,9 +8,8 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.memory_errors import MemoryWanted, is_memory_error
-from tfdoctor.facts.phases.bucket_pieces import BucketPieces
-from tfdoctor.facts.phases.call_tree import CallTree
 from tfdoctor.facts.phases.run_course import RunCourse
+from tfdoctor.facts.phases.run_pieces import BucketPieces
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
@@ -69,20 +68,13 @@ class RunEnding:
         device_peak = max((one.device for one in counters if one.device is not None), default=None)
         kind, wanted = _kind(end, manifest, log), MemoryWanted.of(end.message)
         return cls(
-            kind=kind,
-            error=end.error,
-            message=end.message,
-            at=Places.of(recording)(end.at),
+            kind=kind, error=end.error, message=end.message, at=Places.of(recording)(end.at),
             phase=_last_phase(log) if log else None,
             killed_by_kernel=kind is EndKind.OUT_OF_MEMORY and not end.error,
-            shape=wanted.shape,
-            dtype=wanted.dtype,
-            allocator=wanted.allocator,
-            wanted_bytes=wanted.nbytes,
-            peak_bytes=float(max(resident)) if resident else None,
-            limit_bytes=float(limit) if limit else None,
+            shape=wanted.shape, dtype=wanted.dtype, allocator=wanted.allocator, wanted_bytes=wanted.nbytes,
+            peak_bytes=float(max(resident)) if resident else None, limit_bytes=float(limit) if limit else None,
             device_peak_bytes=None if device_peak is None else float(device_peak),
-        )
+        )  # fmt: skip
 
 
 def _kind(end: ProcessEnd, manifest: Manifest, log: RunLog | None) -> EndKind:
@@ -105,8 +97,7 @@ def _kind(end: ProcessEnd, manifest: Manifest, log: RunLog | None) -> EndKind:
 
 def _last_phase(log: RunLog) -> Phase | None:
     """Return the phase that the process ended in: the last one in the log that is more than its end."""
-    tree = CallTree.of(log)
-    divided = BucketPieces.of(log, tree, RunCourse.of(log, tree))
+    divided = BucketPieces(RunCourse.of(log))
     for number in reversed(range(len(log.buckets))):
         times: dict[Phase, float] = defaultdict(float)
         for piece in divided.pieces(number):

@@ -1,18 +1,15 @@
-"""The phases of a run: the only place that divides its wall time."""
+"""The phases of a run, and the lines of the user's in each: the only place that divides its wall time."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.call_tree import CallTree
-from tfdoctor.facts.phases.phase_lines import ENOUGH, RunLine, run_lines
 from tfdoctor.facts.phases.phase_spans import PhaseSpan, phase_spans
-from tfdoctor.facts.phases.run_clock import RunClock
+from tfdoctor.facts.phases.run_calls import first_tracings_ms
 from tfdoctor.facts.phases.run_course import RunCourse
-from tfdoctor.facts.phases.run_traces import first_tracings_ms
-from tfdoctor.facts.phases.stretches import Stretch, stretches
+from tfdoctor.facts.phases.run_pieces import PieceLine, RunPiece, Stretch, begin_and_end, stretches
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording import Recording
@@ -21,14 +18,76 @@ from tfdoctor.recording.run_log import TENSORFLOW, RunLog
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.text import shorten
+from tfdoctor.terms.verdict import Location
 
-__all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases"]
-
+__all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases", "run_lines"]
+ENOUGH = 5  # Samples of a line from which on it is named: with 5, its share is uncertain by 45 %
+MOST_LINES = 500  # Lines that are kept, the largest: nobody reads more of generated code, or of a very long run
+HALF = 0.5
+# Functions of TensorFlow that call its executor, or wait for a tensor.
+EXECUTING = frozenset({"quick_execute", "numpy", "_numpy"})
 ONCE = (Phase.START, Phase.IMPORTS, Phase.PROFILER, Phase.END)  # Phases that a longer run has no more of
 # Phases that come once as far as they lie before the first step, evaluation or prediction.
 FIRST = (Phase.PREPARING, Phase.CHILDREN, Phase.OWN, Phase.BUILDING)
 # Time that the machine slept, or that its wall clock was set by, from which a note says so.
 WORTH_SAYING_MS = 1000.0
+COMMAND = 60  # Characters of a process's command beside the reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """Time of a phase at a line of the user's, in ms of the run; ``at`` is None where no line of theirs ran.
+
+    ``caller`` is the user's line that called the function of ``at``, ``calls`` what the line calls of a library
+    ("pandas.DataFrame.iterrows"; "" is Python of its own; where it imports, the module: "pandas"), ``runs`` the
+    innermost function of a library. ``repeats`` says whether a loop holds the line: one of its function, or of the
+    line that calls it, or a library that calls the user's function again and again; None is unknown. ``loops`` is
+    how many loops of the user's functions hold the line, without those around a call that trains. ``exact`` says
+    that calls at the line were timed, so that few samples do not make it uncertain. ``executes_ms`` is the part of
+    ``ms`` in which TensorFlow executed operations, as samples show it, or their result was waited for.
+    """
+
+    phase: Phase
+    at: Location | None
+    ms: float
+    samples: int
+    function: str = ""  # the user's function that holds the line; "<module>" is the script itself
+    caller: Location | None = None
+    calls: str = ""
+    runs: str = ""
+    repeats: bool | None = None
+    loops: int = 0
+    exact: bool = False
+    executes_ms: float = 0.0
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is enough to name the line."""
+        return self.exact or self.samples >= ENOUGH
+
+
+def run_lines(pieces: Iterable[RunPiece], place: Places) -> tuple[RunLine, ...]:
+    """Return the lines of all phases, the largest first."""
+    held: dict[tuple[Phase, PieceLine], list[RunPiece]] = defaultdict(list)
+    for piece in pieces:
+        held[piece.phase, piece.line].append(piece)
+    lines = []
+    for (phase, line), own in held.items():
+        ms, runs = sum(piece.ms for piece in own), defaultdict[str, float](float)
+        for piece in own:
+            runs[piece.runs] += piece.ms
+        repeats = [piece.repeats for piece in own if piece.repeats is not None]
+        lines.append(
+            RunLine(
+                phase=phase, at=place(line.at), ms=ms, samples=round(sum(piece.samples for piece in own)),
+                function=line.function, caller=place(line.caller), calls=line.calls,
+                runs=max(runs, key=lambda name: runs[name]),
+                repeats=any(repeats) if repeats else None, loops=max(piece.loops for piece in own),
+                executes_ms=sum(ms for name, ms in runs.items() if name.rpartition(".")[2] in EXECUTING),
+                exact=sum(piece.ms for piece in own if piece.exact) > HALF * ms,
+            )
+        )  # fmt: skip
+    return tuple(sorted(lines, key=lambda line: -line.ms)[:MOST_LINES])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +110,7 @@ class RunPhases:
     ended_early: bool = False  # after its traced steps, as the user asked
     unseen: bool = False  # what trains may be where the recorder did not look
     others: tuple[str, ...] = ()  # other processes of the run, which this account does not contain
-    notes: tuple[str, ...] = field(default=())  # sentences: suspended for 20 s, clocks that jumped
+    notes: tuple[str, ...] = ()  # sentences: suspended for 20 s, clocks that jumped
 
     @classmethod
     def measure(cls, recording: Recording, steps: Steps | None) -> Self:
@@ -65,31 +124,23 @@ class RunPhases:
             if steps is None:
                 raise Unavailable("the run as a whole was not recorded")
             return cls._of_window(steps, manifest)
-        tree = CallTree.of(log)
-        course, clock = RunCourse.of(log, tree), RunClock.of(log, manifest)
-        parts = stretches(log, tree, course, clock)
+        course = RunCourse.of(log)
+        parts = stretches(course, *begin_and_end(log, manifest))
         times = _times(parts)
+        first = course.first_work if not course.trains and course.first_work is not None else course.first_step
+        early = _times(part for part in parts if part.number is not None and part.number <= first)
+        once = sum(times.get(phase, 0.0) for phase in ONCE) + sum(early.get(phase, 0.0) for phase in FIRST)
         known = manifest and TENSORFLOW in manifest.versions and log.other_framework is None and log.end is not None
         elsewhere = bool(manifest and manifest.background) or Phase.CHILDREN in times
         return cls(
-            total_ms=sum(times.values()),
-            times=times,
+            total_ms=sum(times.values()), times=times, spans=phase_spans(parts, course, place),
             lines=run_lines((piece for part in parts for piece in part.pieces), place),
-            spans=phase_spans(parts, log, tree, place),
-            once_ms=_once(parts, course, times, first_tracings_ms(log, tree)),
-            finished=clock.finished,
-            ended_early=bool(manifest and manifest.ended_early),
+            once_ms=once + min(times.get(Phase.TRACING, 0.0), first_tracings_ms(course)),
+            finished=log.end is not None, ended_early=bool(manifest and manifest.ended_early),
             # Training goes unseen without TensorFlow, in other processes, or later.
             unseen=manifest is not None and Phase.STEPS not in times and (not known or elsewhere),
-            others=tuple(_others(manifest, log)),
-            notes=tuple(_notes(manifest, log)),
-        )
-
-    @classmethod
-    def divided(cls, total_ms: float, times: Mapping[Phase, float], *lines: RunLine) -> Self:
-        """Build the account of a run, for examples and tests; what is left of its time is in steps."""
-        steps = times.get(Phase.STEPS, 0.0) + total_ms - sum(times.values())
-        return cls(total_ms=total_ms, times={**times, Phase.STEPS: steps}, lines=lines)
+            others=tuple(_others(manifest, log)), notes=tuple(_notes(manifest, log)),
+        )  # fmt: skip
 
     @classmethod
     def _of_window(cls, steps: Steps, manifest: Manifest | None) -> Self:
@@ -103,12 +154,8 @@ class RunPhases:
         elif manifest.times is not None:
             missing = "its log is missing"
         times = {Phase.STEPS: stepping, Phase.UNNAMED: total - stepping}
-        return cls(
-            total_ms=total,
-            times={phase: ms for phase, ms in times.items() if ms > 0},
-            whole=False,
-            missing=f"the rest of the run was not recorded: {missing}",
-        )
+        times, why = {phase: ms for phase, ms in times.items() if ms > 0}, "the rest of the run was not recorded"
+        return cls(total_ms=total, times=times, whole=False, missing=f"{why}: {missing}")
 
     @property
     def until(self) -> str:
@@ -142,18 +189,6 @@ def _times(parts: Iterable[Stretch]) -> dict[Phase, float]:
     return {phase: times[phase] for phase in Phase if times[phase] > 0}
 
 
-def _once(parts: Sequence[Stretch], course: RunCourse, times: Mapping[Phase, float], tracings_ms: float) -> float:
-    first = course.first_step
-    if not course.trains and course.first_work is not None:
-        first = course.first_work
-    early = _times(part for part in parts if part.number is not None and part.number <= first)
-    once = sum(times.get(phase, 0.0) for phase in ONCE) + sum(early.get(phase, 0.0) for phase in FIRST)
-    return once + min(times.get(Phase.TRACING, 0.0), tracings_ms)
-
-
-COMMAND = 60  # Characters of a process's command beside the reason
-
-
 def _others(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
     """Yield the other Python processes of the run, with the reason for which each is not reported on."""
     for process in manifest.processes if manifest else ():
@@ -165,13 +200,11 @@ def _others(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
 def _notes(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
     times = manifest.times if manifest else None
     slept = times.suspended_ns / 1e6 if times else 0.0
-    jumped = times.clock_jump_ns / 1e6 if times else 0.0
+    jumped = abs(times.clock_jump_ns / 1e6) if times else 0.0
     if slept >= WORTH_SAYING_MS:
         yield f"The machine slept for {milliseconds(slept)} meanwhile, which the account leaves out."
-    if abs(jumped) >= WORTH_SAYING_MS:
-        yield (
-            f"The wall clock was set by {milliseconds(abs(jumped))} meanwhile; the account uses "
-            "a clock that cannot be set."
-        )
+    if jumped >= WORTH_SAYING_MS:
+        set_by = f"The wall clock was set by {milliseconds(jumped)} meanwhile"
+        yield f"{set_by}; the account uses a clock that cannot be set."
     if log.dropped:
         yield f"{counted(log.dropped, 'call')} of the run were counted, but not recorded one by one."

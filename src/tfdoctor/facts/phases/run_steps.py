@@ -1,34 +1,143 @@
-"""The training steps of the whole run: how long each took, and which of them the traced window is like."""
+"""The training steps of the whole run: how long each took, the long ones, and which the traced window is like."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from itertools import pairwise
+from statistics import median
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.long_steps import LongSteps, long_steps
-from tfdoctor.facts.phases.run_clock import whole_run
-from tfdoctor.facts.phases.run_long_lines import RunLongLines
-from tfdoctor.facts.phases.step_times import MIDDLE, StepDurations, main_loop, main_steps, of_loop
+from tfdoctor.facts.phases.run_course import MIDDLE, StepDurations, main_loop, main_steps, sampled, whole_run
+from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import DISTORTED, FASTEST
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.run_log import RunLog
-from tfdoctor.terms.kinds import StepSource
+from tfdoctor.recording.run_log import BucketSteps, LongStep
+from tfdoctor.terms.kinds import RunCall, RunWork, StepSource
 from tfdoctor.terms.verdict import Location, Stage
 
-__all__ = ["LongSteps", "RunSteps"]
-
+# Long steps from which a period can be told from chance, and the share of their distances that must equal it. Of
+# all choices of three steps among 20, 8 % are equally far apart, of four 1 %; five of 20 are no outliers.
+OCCASIONS, REGULAR = 4, 0.8
+WITHIN = 1  # Steps by which a distance may differ: a checkpoint that is due in a step may run after the next one
+# The calls that a step is in, at whose lines the stack of every step is.
+TRAINING = (RunCall.FIT, RunCall.EPOCH, RunCall.STEP)
 # Times the usual traced step within which a step is like it; from 1.5 on the recorder tells it as a long one.
 LIKE = (0.67, 1.5)
 # Buckets on either side of the traced ones whose untraced steps say what a step takes without the profiler.
 AROUND = 2
 MOST = 0.5  # Share of the samples in long steps from which they are like the traced ones where these wait
 ENOUGH_STEPS = 5  # Steps from which a median is one (see Steps.too_few)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongSteps:
+    """Steps that took more than 1.5 times the usual one: their number, all their time, and what is beyond usual.
+
+    ``first_median_ms`` is the median of what first steps take beyond usual: one slow first epoch does not move it.
+    """
+
+    count: int
+    ms: float
+    beyond_ms: float
+    first: int = 0  # of these, first steps of an epoch or of a pass over the data
+    first_beyond_ms: float = 0.0
+    first_median_ms: float = 0.0
+    every: int | None = None  # their period in steps, where they have one
+
+
+def long_steps(steps: Sequence[LongStep]) -> LongSteps | None:
+    """Add up long steps; None where there is none."""
+    if not steps:
+        return None
+    beyond = [max(0.0, step.ms - step.usual_ms) for step in steps]
+    first = [ms for step, ms in zip(steps, beyond, strict=True) if step.first]
+    numbers, every = sorted({step.number for step in steps if not step.first}), None
+    if len(numbers) >= OCCASIONS:
+        gaps = [after - before for before, after in pairwise(numbers)]
+        usual = round(median(gaps))
+        regular = sum(abs(gap - usual) <= WITHIN for gap in gaps) >= REGULAR * len(gaps)
+        every = usual if usual > WITHIN + 1 and regular else None
+    return LongSteps(
+        count=len(steps), ms=sum(step.ms for step in steps), beyond_ms=sum(beyond), every=every,
+        first=len(first), first_beyond_ms=sum(first), first_median_ms=median(first) if first else 0.0,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongLine:
+    """A line of the user's in long steps, what it calls of a library and what that does; time in ms of the run.
+
+    ``trains`` says that it is the call that trains, which each step is in: it names no cause.
+    """
+
+    at: Location | None
+    ms: float
+    samples: int
+    calls: str = ""
+    work: RunWork = RunWork.OTHER
+    trains: bool = False
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether the stack is often where a step waits for input: at the call that trains, or in the input."""
+        return self.samples >= ENOUGH and (self.trains or self.work is RunWork.INPUT)
+
+    @property
+    def sure(self) -> bool:
+        """Whether there are enough samples to name it as the cause."""
+        return self.at is not None and self.samples >= ENOUGH and not self.trains
+
+
+@dataclass(frozen=True, slots=True)
+class RunLongLines:
+    """The lines of long steps, those with most time first; their time begins at 1.5 times the usual step."""
+
+    lines: tuple[LongLine, ...]
+
+    @classmethod
+    def measure(cls, recording: Recording) -> Self:
+        """Add up the samples of each line.
+
+        Raises:
+            Unavailable: the run was not recorded, or no long step was sampled.
+        """
+        log, place = recording.run, Places.of(recording)
+        if log is None:
+            raise Unavailable("the run outside of the traced steps was not recorded")
+        times: dict[tuple[Location | None, str, RunWork], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for seen, ms, samples in sampled(log):
+            if seen.long:
+                total = times[place(seen.at), seen.calls or "", seen.work]
+                total[:] = total[0] + ms, total[1] + samples
+        training = {place(call.at) for call in log.calls.values() if call.call in TRAINING}
+        lines = [
+            LongLine(
+                at=at, ms=ms, samples=int(samples), calls=calls, work=work,
+                trains=at in training and work in (RunWork.OTHER, RunWork.MODEL),
+            )
+            for (at, calls, work), (ms, samples) in times.items()
+            if ms
+        ]  # fmt: skip
+        if not lines:
+            raise Unavailable("no step that takes long was sampled")
+        return cls(tuple(sorted(lines, key=lambda line: -line.ms)))
+
+    @property
+    def ms(self) -> float:
+        """The time of all lines."""
+        return sum(line.ms for line in self.lines)
+
+    @property
+    def waiting(self) -> float:
+        """The share of the time in lines where steps wait for input, 0 to 1: there no other line is the cause."""
+        return sum(line.ms for line in self.lines if line.may_wait) / self.ms if self.ms else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +166,6 @@ class RunSteps:
     wait_longer: bool = False
 
     @classmethod
-    def of(cls, at: Location, count: int, each_ms: float, long: LongSteps | None = None) -> Self:
-        """Build steps of the same time, for examples and tests."""
-        whole_ms = count * each_ms
-        each: dict[str, Any] = dict.fromkeys(("mean_ms", "median_ms", "p10_ms", "p90_ms"), each_ms)
-        return cls(at=at, source="keras-fit", count=count, total_ms=whole_ms, long=long, **each)
-
-    @classmethod
     def measure(
         cls, recording: Recording, in_trace: Steps | None, breakdown: Breakdown | None, seen: RunLongLines | None
     ) -> Self:
@@ -77,13 +179,13 @@ class RunSteps:
         source, at = main_loop(log)
         if source == StepSource.GRAPH_LOOP:
             raise Unavailable("a loop inside a tf.function runs the steps, so they are not seen")
-        steps = list(main_steps(log))
-        times = StepDurations.of(log)
-        count, total = sum(one.steps for one in steps), sum(one.ms for one in steps)
+        steps = main_steps(log)
+        times = StepDurations.of(*steps)
+        count, total = sum(one.steps for _, one in steps), sum(one.ms for _, one in steps)
         if not count or not times.count:
             raise Unavailable("no training step was seen in the run")
         bursts = in_trace.steps if in_trace and in_trace.in_bursts else ()
-        traced, share = _window(log, times, recording.manifest, in_bursts=bool(bursts))
+        traced, share = _window(steps, times, recording.manifest, in_bursts=bool(bursts))
         slowest = max((step.total_ms for step in bursts), default=0.0)
         long = long_steps([step for step in log.long_steps if step.ms > LIKE[1] * slowest])
         parts = breakdown.median if breakdown and breakdown.waits_for_input else {}
@@ -113,7 +215,7 @@ class RunSteps:
 
 
 def _window(
-    log: RunLog, times: StepDurations, manifest: Manifest | None, *, in_bursts: bool
+    steps: Sequence[tuple[int, BucketSteps]], times: StepDurations, manifest: Manifest | None, *, in_bursts: bool
 ) -> tuple[float | None, float | None]:
     """Return the median traced step, and the share of all time that is in steps like it; None without a window.
 
@@ -121,10 +223,7 @@ def _window(
     what they take; but where the fastest quarter of the traced ones is not, slow and fast steps are mixed, and a
     step is like them that is like any of them.
     """
-    loop = main_loop(log)
-    traced = [
-        number for number, bucket in enumerate(log.buckets) if any(steps.traced for steps in of_loop(bucket, loop))
-    ]
+    traced = sorted({number for number, one in steps if one.traced})
     inside = times.where(np.isin(times.bucket, traced))
     if not traced or not inside.count:
         return None, None
@@ -134,18 +233,13 @@ def _window(
     known = manifest.steps.untraced if manifest else None
     told = known.traced_ms if known is not None and known.of == "steps" else None
     median = told or inside.quantile(MIDDLE)
-    untraced, own = others.quantile(MIDDLE), StepDurations.of(log, traced=True)
+    untraced, own = others.quantile(MIDDLE), StepDurations.of(*(own for own in steps if own[1].traced))
     mixed = DISTORTED * untraced < median and own.quantile(FASTEST) <= untraced
-    if in_bursts or mixed:
-        return median, _share_like(times, np.unique(own.ms))
-    usual = min(median, untraced)
-    return median, _share_like(times, np.array([usual])) if usual else None
-
-
-def _share_like(times: StepDurations, usual: npt.NDArray[np.float64]) -> float:
-    """Return which share of the time of all steps is in those like one of the usual ones."""
-    low, high = LIKE
-    each = times.ms[:, np.newaxis]
+    usual = np.unique(own.ms) if in_bursts or mixed else np.array([min(median, untraced)])
+    if not usual.any():
+        return median, None
+    # The share of the time of all steps that is in those like one of the usual ones.
+    each, (low, high) = times.ms[:, np.newaxis], LIKE
     like = ((each >= low * usual) & (each <= high * usual)).any(axis=1)
     weights = times.ms * times.calls
-    return float(weights[like].sum() / weights.sum())
+    return median, float(weights[like].sum() / weights.sum())

@@ -45,12 +45,12 @@ class Framework:
     @classmethod
     def measure(cls, trace: Trace, recording: Recording, xla_programs: XlaPrograms) -> Self:
         """Read what the profiler wrote of itself, else the events that only one framework emits."""
-        kinds = trace.host.types if trace.host else ()
+        names = [kind.name for kind in (trace.host.types if trace.host else ())]
         other = recording.run.other_framework if recording.run else None
         by_keras = xla_programs.by_keras or bool(other and other.keras)
-        name, version, evidence = _identified(trace, recording)
-        tf_data = any(kind.name.startswith(ITERATOR) for kind in kinds)
-        return cls(name, version, evidence, name == JAX and by_keras, tf_data)
+        known = _identified(trace, names, recording)
+        tf_data = any(name.startswith(ITERATOR) for name in names)
+        return cls(*known, keras=known[0] == JAX and by_keras, tf_data=tf_data)
 
     @property
     def foreign(self) -> bool:
@@ -84,15 +84,14 @@ class Framework:
         )
 
 
-def _identified(trace: Trace, recording: Recording) -> tuple[str, str, str]:
+def _identified(trace: Trace, names: list[str], recording: Recording) -> tuple[str, str, str]:
     """Return the framework, its version and the evidence; "" for each that is unknown."""
     for plane in trace.planes:
         if version := str(plane.stats.get("jax_version") or ""):
             return JAX, version, f"the profiler recorded JAX {version}"
     for framework, sign in SIGNS:
-        for kind in trace.host.types if trace.host else ():
-            if sign.fullmatch(kind.name):
-                return framework, "", f"the trace contains the event {kind.name}"
+        if name := next(filter(sign.fullmatch, names), ""):
+            return framework, "", f"the trace contains the event {name}"
     other = recording.run.other_framework if recording.run else None
     if other is not None and other.name == "jax":
         return JAX, other.version, "the script imported JAX"

@@ -1,14 +1,13 @@
 """Which loops of the graph pass nothing from one iteration to the next, by the graphs of their bodies."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import groupby
 
 from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Operation, Program
 
 PLACEHOLDER, IDENTITY, ADD = "Placeholder", "Identity", "AddV2"
-
 # Operations that put an element into the list that is their first input, and change no other element.
 WRITES = frozenset({"TensorListSetItem", "TensorListPushBack"})
 # Operations by which iterations can depend on each other without an edge: writes of variables, and Python. Random
@@ -52,8 +51,12 @@ def _passes_nothing(operations: tuple[Operation, ...]) -> bool | None:
         made: Operation | None = new
         while made is not None and made.type == IDENTITY:  # it only passes a value on
             made = by_name.get(made.sources[0]) if made.sources else None
-        if not _repeats(old, made, by_name):
-            state.add(old.name)
+        same = made is old
+        if made is not None and made.type == ADD and old.outputs[0][1] == ():
+            added = [by_name.get(name) for name in made.sources]  # a counter is itself and constants
+            steps = [one for one in added if one is not old]
+            same = len(added) == len(steps) + 1 and all(one and one.type == "Const" for one in steps)
+        state |= set() if same else {old.name}
         while made is not None and made.type in WRITES:  # of a list, what is written into it and where
             ahead += made.sources[1:]
             made = by_name.get(made.sources[0]) if made.sources else None
@@ -64,12 +67,3 @@ def _passes_nothing(operations: tuple[Operation, ...]) -> bool | None:
             seen.add(name)
             ahead += by_name[name].sources
     return state.isdisjoint(seen)
-
-
-def _repeats(old: Operation, made: Operation | None, by_name: Mapping[str, Operation]) -> bool:
-    """Say whether a variable stays the same, or counts."""
-    if made is None or made.type != ADD or old.outputs[0][1] != ():
-        return made is old
-    added = [by_name.get(name) for name in made.sources]
-    steps = [one for one in added if one is not old]
-    return len(added) == len(steps) + 1 and all(one and one.type == "Const" for one in steps)

@@ -29,7 +29,6 @@ CONSTANT = frozenset(["Const", "HostConst"])  # Operations without inputs whose 
 SHAPES = frozenset(["Shape", "ShapeN", "Rank", "Size"])  # Operations that use only the shape of their input
 # Operations that pass on the values of their first input, at most in another shape or type.
 PASSING = frozenset(["Identity", "Reshape", "Cast", "ExpandDims", "Squeeze", "StopGradient"])
-
 REPEATS = frozenset(["Tile", "BroadcastTo"])
 
 # Operations that compute each value of one of each operand's, and broadcast these.

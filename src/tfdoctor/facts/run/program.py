@@ -3,7 +3,8 @@
 Rules may not see the recording: they get, and build in cases, lines as reports show them and operations by name.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -40,6 +41,20 @@ Tensor = TensorType
 Layer = recorded.AnyLayer[Location]
 Metric = recorded.AnyMetric[Location]
 
+MOST_DATASETS = 200  # Stages of a pipeline that are read: a long one has 20
+# Bytes of one element.
+WIDTHS = {
+    "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
+    "float32": 4, "int32": 4, "uint32": 4,
+    "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2,
+    "int8": 1, "uint8": 1, "bool": 1,
+}  # fmt: skip
+FOREVER = -1  # tf.data's cardinality of an infinite dataset
+# Kinds that yield at most as many elements as they take.
+NON_EXPANDING = frozenset(
+    ("Map", "ParallelMap", "Shuffle", "Prefetch", "Cache", "Options", "Filter", "Take", "Shard", "Skip")
+)  # fmt: skip
+
 
 class KerasPart(Record):
     """A part of Keras that is no layer: a metric, a loss, an optimizer, a regularizer, gradient clipping."""
@@ -69,24 +84,6 @@ class Dataset(recorded.AnyDataset[Location]):
     types: frozenset[str] | None = None  # of its function's operations; None: not recorded
     stateful: frozenset[str] | None = None  # those of them whose result may change each time
     element: str = ""  # its element_spec
-
-    @classmethod
-    def of(cls, kind: str, **more: Any) -> Self:  # noqa: ANN401 - its fields
-        """Build the dataset of a stage, for examples and tests."""
-        parts: dict[str, Any] = {"id": 0, "kind": f"_{kind}Dataset"}
-        return cls(**(parts | more))
-
-
-def chained(*stages: Dataset, line: int = 20) -> tuple[Dataset, ...]:
-    """Number stages in the order of their code, each made of the one before on a line below; the last first.
-
-    For examples and tests.
-    """
-    made = (
-        replace(stage, id=at, inputs=(at - 1,) if at else (), at=stage.at or Location("train.py", line + at))
-        for at, stage in enumerate(stages)
-    )
-    return tuple(made)[::-1]
 
 
 class Program(Record, eq=False, dict=True):
@@ -121,7 +118,13 @@ class Program(Record, eq=False, dict=True):
             why = "the trace does not contain the program (shapes, layers, lines)"
             raise Unavailable(why + "; record with `tfdoctor profile`")
         training, place = _training(record), Places.of(recording)
-        datasets = tuple(_dataset(dataset, place) for dataset in record.datasets)
+        datasets = []
+        for one in record.datasets:
+            same, function = _shown(one, place), one.function or recorded.RecordedFunction()
+            same |= {"function": function.name, "function_at": place(function.at), "python": function.python}
+            for name, kinds in (("types", function.types), ("stateful", function.stateful)):
+                same[name] = None if kinds is None else frozenset(kinds)
+            datasets.append(Dataset(element=same.pop("element_spec"), **same))
         circular = False  # as in a damaged record
         try:
             TopologicalSorter({dataset.id: dataset.inputs for dataset in datasets}).prepare()
@@ -133,17 +136,15 @@ class Program(Record, eq=False, dict=True):
             key=lambda graph: (not _has_gradients(graph), graph.name not in training),
         )
         return cls(
-            tuple(_operations(graphs, place, record.run.fit_at)),
-            tuple(Layer(**_shown(layer, place)) for layer in record.layers or ()),
-            tuple(replace(one, inputs=()) for one in datasets) if circular else datasets,
-            record.feeds,
-            record.input_kind,
-            any(graph.zeros is not None for graph in record.graphs),
-            record.run,
-            tuple(Metric(**_shown(metric, place)) for metric in record.metrics),
-            sum(len(graph.operations) for graph in graphs if graph.name in training),
-            place(record.run.batches_at),
-        )
+            operations=tuple(_operations(graphs, place, record.run.fit_at)),
+            layers=tuple(Layer(**_shown(layer, place)) for layer in record.layers or ()),
+            datasets=tuple(replace(one, inputs=()) if circular else one for one in datasets),
+            metrics=tuple(Metric(**_shown(metric, place)) for metric in record.metrics),
+            feeds=record.feeds, input_kind=record.input_kind, settings=record.run,
+            zeros_recorded=any(graph.zeros is not None for graph in record.graphs),
+            trains=sum(len(graph.operations) for graph in graphs if graph.name in training),
+            batches_at=place(record.run.batches_at),
+        )  # fmt: skip
 
     @property
     def training(self) -> tuple[Operation, ...]:
@@ -222,17 +223,6 @@ class Program(Record, eq=False, dict=True):
         return None if shape is None or width is None else prod(shape) * width
 
 
-MOST_DATASETS = 200  # Stages of a pipeline that are read: a long one has 20
-
-# Bytes of one element.
-WIDTHS = {
-    "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "complex128": 16,
-    "float32": 4, "int32": 4, "uint32": 4,
-    "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2,
-    "int8": 1, "uint8": 1, "bool": 1,
-}  # fmt: skip
-
-
 def _training(record: recorded.ProgramRecord) -> frozenset[str]:
     """Return the names of the graphs that compute gradients, and of those around and inside them."""
     outer = {graph.name: graph.outer for graph in record.graphs if graph.outer != graph.name}
@@ -296,8 +286,29 @@ def _operations(
             yield Operation(graph=number, captured=one.name in graph.captured, **same)
 
 
-def _dataset(record: recorded.RecordedDataset, place: Places) -> Dataset:
-    same, function = _shown(record, place), record.function or recorded.RecordedFunction()
-    same |= {"function": function.name, "function_at": place(function.at), "python": function.python}
-    types, stateful = (None if names is None else frozenset(names) for names in (function.types, function.stateful))
-    return Dataset(types=types, stateful=stateful, element=same.pop("element_spec"), **same)
+def kind_of(dataset: Dataset) -> str:
+    """Return what a dataset does, whatever TensorFlow's version calls its class: "ParallelMap"."""
+    return re.sub(r"^_|Dataset(V\d)?$", "", dataset.kind)
+
+
+def line_of(chain: Sequence[Dataset], end: Dataset | None = None) -> tuple[Dataset, ...]:
+    """Return the datasets from the trainer, or ``end``, to the source, or to where several sources meet."""
+    by_id = {dataset.id: dataset for dataset in chain}
+    line = [end] if end is not None else list(chain[:1])
+    while line and len(line[-1].inputs) == 1 and line[-1].inputs[0] in by_id:
+        line.append(by_id[line[-1].inputs[0]])
+    return tuple(line)
+
+
+def batches_of(line: Sequence[Dataset]) -> float | None:
+    """Return the batches of one pass over what is repeated, or over all where nothing is; None is unknown."""
+    repeats = [at for at, stage in enumerate(line) if kind_of(stage) == "Repeat"]
+    begin, size = (repeats[-1] + 1 if repeats else 0), 1.0
+    for at, stage in enumerate(line):
+        if at >= begin and stage.cardinality not in {None, FOREVER}:
+            return max(1.0, (stage.cardinality or 0) / size)
+        if kind_of(stage).endswith("Batch"):
+            size *= stage.parameters.batch_size or 1
+        elif kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
+            return None
+    return None

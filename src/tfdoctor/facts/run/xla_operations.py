@@ -50,28 +50,22 @@ def operation(program: HloProgram, instruction: Instruction, shapes: Mapping[str
     inner = list(program.inside(instruction))
     named = instruction.op_name or next((one.op_name for one in inner if one.op_name), "")
     at = instruction.at or next((one.at for one in inner if one.at), None)
-    kind, inputs, outputs = _tensors(instruction, inner, shapes, named)
-    name = f"{named}/{instruction.name}" if named else instruction.name
-    return Operation(name, kind, inputs, outputs, at=Location(*at) if at else None, compiled=True)
-
-
-def _tensors(
-    instruction: Instruction, inner: list[Instruction], shapes: Mapping[str, tuple[Shape, ...]], named: str
-) -> tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]:
+    kind = named.rpartition("/")[2] or instruction.opcode
+    kind = f"{kind} (fused)" if instruction.opcode == "fusion" else kind
+    read = [shape for operand in instruction.operands for shape in shapes.get(operand, ())]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    inputs, outputs = (
+        tuple((TYPES.get(shape.dtype, shape.dtype), shape.dims) for shape in of)
+        for of in (read, instruction.shapes)
+    )
     matmuls = [one.matmul for one in inner if one.matmul]
     if len(matmuls) == 1:
-        return _multiplying(matmuls[0], instruction.shapes[0])
-    kind = named.rpartition("/")[2] or instruction.opcode
-    if instruction.opcode == "fusion":
-        kind = f"{kind} (fused)"
-    if PARTIAL & {one.opcode for one in inner}:
-        return kind, (("float32", None),), ()
-    read = [shape for operand in instruction.operands for shape in shapes.get(operand, ())]
-    return kind, _named(read), _named(instruction.shapes)
-
-
-def _named(shapes: list[Shape] | tuple[Shape, ...]) -> tuple[Tensor, ...]:
-    return tuple((TYPES.get(shape.dtype, shape.dtype), shape.dims) for shape in shapes)
+        kind, inputs, outputs = _multiplying(matmuls[0], instruction.shapes[0])
+    elif PARTIAL & {one.opcode for one in inner}:
+        inputs, outputs = (("float32", None),), ()
+    name = f"{named}/{instruction.name}" if named else instruction.name
+    return Operation(name, kind, inputs, outputs, at=Location(*at) if at else None, compiled=True)
 
 
 def _multiplying(matmul: HloMatmul, result: Shape) -> tuple[str, tuple[Tensor, ...], tuple[Tensor, ...]]:

@@ -1,20 +1,21 @@
 """The parts of the run that a trial can take out without an edit, and the time of each."""
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.phases.run_clock import whole_run
+from tfdoctor.facts.phases.run_course import sampled, whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.run_work.callback_times import CallbackTimes
 from tfdoctor.facts.savings.operation_groups import OperationGroups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SourceLine
+from tfdoctor.recording.run_log import RunLog, SeenStack
 from tfdoctor.terms.kinds import Part, Phase, RunCall
 from tfdoctor.terms.verdict import Location, Stage
 
@@ -24,8 +25,13 @@ OFTEN = 0.1
 CALLED = {RunCall.SAVE: Part.SAVING, RunCall.EVALUATE: Part.EVALUATION, RunCall.PREDICT: Part.PREDICTION}
 # Beginning and part of the names of what writes summaries; `keras.Model.summary` prints the layers of a model.
 TENSORFLOW, SUMMARY = "tensorflow.", "summary"
-
 FLUSHES = ("flush_summary_writer", "SummaryWriter")
+# A method that Keras calls, by its qualified name. Earlier recordings name the user's function only.
+METHOD = re.compile(r"\b(\w+)\.(on_(?:epoch|batch|train|test|predict)\w*)$")
+OF_BATCHES = re.compile(r"on_(?:train_)?batch_")
+# Callbacks that Keras itself adds, and reads from.
+KERAS_OWN = frozenset({"History", "ProgbarLogger", "BaseLogger"})
+HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,33 +52,6 @@ class RunPart:
 
 
 @dataclass(frozen=True, slots=True)
-class TracedParts:
-    """Shares of the traced steps: the exposed wait for input, and operations that only metrics use."""
-
-    input: float
-    metrics: float
-    metrics_at: Location | None
-
-    @classmethod
-    def measure(cls, breakdown: Breakdown, groups: OperationGroups | None) -> Self:
-        """Take the shares from the breakdown and from the operations.
-
-        Raises:
-            Unavailable: the traced steps take no time.
-        """
-        step_ms = breakdown.step_ms
-        if not step_ms:
-            raise Unavailable("the traced steps take no time")
-        every = groups.groups if groups else ()
-        own = [group for group in every if group.metrics or group.only_metrics]
-        return cls(
-            input=breakdown[Stage.INPUT] / step_ms,
-            metrics=min(1.0, sum(group.ms for group in own) / step_ms),
-            metrics_at=next((group.at for group in own if group.at), None),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class RunParts:
     """The parts that take time, the largest first; ``recurring_ms`` is what a longer run has more of."""
 
@@ -86,8 +65,8 @@ class RunParts:
         phases: RunPhases,
         calls: RunCalls,
         steps: RunSteps,
-        callbacks: CallbackTimes | None,
-        traced: TracedParts | None,
+        breakdown: Breakdown | None,
+        groups: OperationGroups | None,
     ) -> Self:
         """Take the parts from the phases, the calls, the stack samples and the traced steps.
 
@@ -97,24 +76,35 @@ class RunParts:
         log, place = whole_run(recording), Places.of(recording)
         own = {one.at for one in log.calls.values() if one.at} | {one.at for one in log.stacks.values() if one.at}
         own |= {steps.at for bucket in log.buckets for steps in bucket.steps if steps.at}
-        lines = {place(line): line for line in own}
+        lines: Mapping[Location | None, SourceLine] = {place(line): line for line in own}
         fits = {one.at for one in log.calls.values() if one.call is RunCall.FIT and one.at}
-        shown = [one for one in (callbacks.callbacks if callbacks else ()) if one.samples >= ENOUGH]
-        called = [
-            RunPart(
-                part=Part.CALLBACK, name=one.name, ms=one.ms, at=place(one.at), line=one.at,
-                in_step=None if one.in_step and one.long else one.in_step,
-            )
-            for one in shown
-        ]  # fmt: skip
-        # What a callback saves at fit's line is the callback's.
-        of_callbacks = fits if callbacks is not None else set()
-        found = [
-            *(_traced(traced, phases.of(Phase.STEPS), calls, steps, lines) if traced else ()),
-            *called,
-            *_calls(calls, steps, lines, of_callbacks),
-            *_sampled_saves(phases, calls, {at: line for at, line in lines.items() if line not in fits}),
-        ]
+        callbacks = [*_callbacks(log, place)]
+        found = [part for part, samples in callbacks if samples >= ENOUGH]
+        if breakdown and breakdown.step_ms:  # by shares of the traced steps
+            length = -(-steps.count // calls.epochs) if calls.epochs else None
+            metrics = [one for one in (groups.groups if groups else ()) if one.metrics or one.only_metrics]
+            shares = breakdown[Stage.INPUT] / breakdown.step_ms, sum(one.ms for one in metrics) / breakdown.step_ms
+            input_ms, metrics_ms = (min(1.0, share) * phases.of(Phase.STEPS) for share in shares)
+            line, at = lines.get(steps.at), next((one.at for one in metrics if one.at), None)
+            found[:0] = [
+                RunPart(part=Part.INPUT, name="input", ms=input_ms, at=steps.at, line=line, length=length),
+                RunPart(part=Part.METRICS, name="metrics", ms=metrics_ms, at=at),
+            ]
+        for call in calls.of(*CALLED):  # those between training steps or epochs, more than once
+            line, recurs = lines.get(call.at), call.count > 1 and not (call.before_training or call.after_training)
+            # What a callback saves at fit's line is the callback's.
+            of_callback = callbacks and call.call is RunCall.SAVE and line in fits
+            if line is not None and recurs and not of_callback:
+                part, ms, often = CALLED[call.call], call.ms + call.nested_ms, call.count >= OFTEN * steps.count
+                found.append(RunPart(part=part, name=call.name, ms=ms, at=call.at, line=line, in_step=often))
+        timed = {call.at for call in calls.of(RunCall.SAVE)}
+        for saving in phases.at(Phase.SAVING):  # at lines whose calls were not timed: those of a CheckpointManager
+            line = lines.get(saving.at)
+            if line and line not in fits and saving.at not in timed and saving.sure and not _writes(saving):
+                name = ".".join(saving.calls.split(".")[-2:]) or "saving"
+                found.append(
+                    RunPart(part=Part.SAVING, name=name, ms=saving.ms, at=saving.at, line=line, in_step=None)
+                )
         if writing := [line for line in phases.lines if _writes(line)]:
             time_ms, at = sum(line.ms for line in writing), writing[0].at
             found.append(RunPart(part=Part.SUMMARIES, name="tf.summary", ms=time_ms, at=at, in_step=None))
@@ -125,40 +115,24 @@ class RunParts:
         return min(1.0, part.ms / self.recurring_ms) if self.recurring_ms > 0 else 0.0
 
 
-Lines = Mapping[Location | None, SourceLine]  # The recorded lines, by what is shown of them
-
-
-def _traced(
-    traced: TracedParts, stepping_ms: float, calls: RunCalls, steps: RunSteps, lines: Lines
-) -> Iterator[RunPart]:
-    """Yield the wait for input and the metrics of compile, by their shares of the traced steps."""
-    length = -(-steps.count // calls.epochs) if calls.epochs else None
-    input_ms, line = traced.input * stepping_ms, lines.get(steps.at)
-    yield RunPart(part=Part.INPUT, name="input", ms=input_ms, at=steps.at, line=line, length=length)
-    yield RunPart(part=Part.METRICS, name="metrics", ms=traced.metrics * stepping_ms, at=traced.metrics_at)
-
-
-def _calls(
-    calls: RunCalls, steps: RunSteps, lines: Lines, of_callbacks: Collection[SourceLine]
-) -> Iterator[RunPart]:
-    """Yield the calls that are made between training steps or epochs, more than once."""
-    for call in calls.of(*CALLED):
-        line, recurs = lines.get(call.at), call.count > 1 and not call.before_training and not call.after_training
-        if line is not None and recurs and not (call.call is RunCall.SAVE and line in of_callbacks):
-            yield RunPart(
-                part=CALLED[call.call], name=call.name, ms=call.ms + call.nested_ms, at=call.at, line=line,
-                in_step=call.count >= OFTEN * steps.count,
-            )  # fmt: skip
-
-
-def _sampled_saves(phases: RunPhases, calls: RunCalls, lines: Lines) -> Iterator[RunPart]:
-    """Yield what saves at lines whose calls were not timed, such as those of a CheckpointManager."""
-    timed = {call.at for call in calls.of(RunCall.SAVE)}
-    for line in phases.at(Phase.SAVING):
-        known = lines.get(line.at)
-        if known is not None and line.at not in timed and line.sure and not _writes(line):
-            name = ".".join(line.calls.split(".")[-2:]) or "saving"
-            yield RunPart(part=Part.SAVING, name=name, ms=line.ms, at=line.at, line=known, in_step=None)
+def _callbacks(log: RunLog, place: Places) -> Iterator[tuple[RunPart, float]]:
+    """Yield the classes of Keras callbacks, with all that they call, and the number of samples of each."""
+    seen = defaultdict[str, list[tuple[SeenStack, str, float, float]]](list)
+    for stack, ms, samples in sampled(log):
+        found = METHOD.search(stack.callback or stack.function)
+        if found and found[1] not in KERAS_OWN:
+            seen[found[1]].append((stack, found[2], ms, samples))
+    for name, stacks in seen.items():
+        total_ms, lines = sum(ms for _, _, ms, _ in stacks), defaultdict[SourceLine | None, float](float)
+        for stack, _, ms, _ in stacks:
+            lines[stack.at] += ms
+        line = max(lines, key=lambda line: lines[line])  # which may be the one that calls fit
+        at_batches = sum(ms for _, of, ms, _ in stacks if OF_BATCHES.match(of)) > HALF * total_ms
+        # In steps of more than 1.5 times the usual one, after that time: not in each.
+        long = sum(ms for stack, _, ms, _ in stacks if stack.long) > HALF * total_ms
+        in_step = None if at_batches and long else at_batches
+        part = RunPart(part=Part.CALLBACK, name=name, ms=total_ms, at=place(line), line=line, in_step=in_step)
+        yield part, round(sum(samples for *_, samples in stacks))
 
 
 def _writes(line: RunLine) -> bool:

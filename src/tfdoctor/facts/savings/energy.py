@@ -14,8 +14,8 @@ import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import window_of
-from tfdoctor.facts.phases.run_clock import NS, RunClock
 from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_pieces import NS, begin_and_end
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import MachineSample
@@ -74,7 +74,7 @@ class Energy:
         log, window = recording.run, window_of(recording)
         training: tuple[Span, ...] = () if window is None else ((window[0] / NS, window[1] / NS),)
         if log is not None and phases is not None and phases.whole and log.process.started_unix_ns:
-            zero = log.process.started_unix_ns / NS + RunClock.of(log, recording.manifest).begin
+            zero = log.process.started_unix_ns / NS + begin_and_end(log, recording.manifest)[0]
             steps = [span for span in phases.spans if span.phase is Phase.STEPS]
             training = tuple((zero + span.start_s, zero + span.end_s) for span in steps)
         sources = ([one for one in counters if one.source is source] for source in EnergySource)

@@ -11,8 +11,7 @@ from tfdoctor.facts.operations.dataflow import Dataflow, Source
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import CONSTANT, READS, UPDATES
-from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.facts.run.program import Operation, Program, kind_of
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import EAGER_OPERATION
 

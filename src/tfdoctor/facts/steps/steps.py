@@ -22,8 +22,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.passes import batches_of, line_of
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import Program, batches_of, line_of
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.graph_cycles import graph_calls
 from tfdoctor.facts.steps.known_steps import find_steps

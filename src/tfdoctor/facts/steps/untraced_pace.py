@@ -8,8 +8,7 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.passes import batches_of, line_of
-from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.run.program import Program, batches_of, line_of
 from tfdoctor.facts.steps.steps import OCCASIONS, PS_PER_MS, Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import MOST_TOLD, UntracedSteps

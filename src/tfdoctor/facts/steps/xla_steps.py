@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.run.xla_programs import XlaPrograms, changes_weights, takes_gradients
-from tfdoctor.facts.run.xla_runs import ProgramRuns, module_runs
+from tfdoctor.facts.run.xla_programs import ProgramRuns, XlaPrograms, changes_weights, module_runs, takes_gradients
 from tfdoctor.facts.steps.step import Step, chain, steps_between
 from tfdoctor.facts.timeline.trainer import present
 from tfdoctor.terms.humanize import counted

@@ -10,7 +10,7 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.xla_runs import module_runs
+from tfdoctor.facts.run.xla_programs import module_runs
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace

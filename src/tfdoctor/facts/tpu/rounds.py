@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms
-from tfdoctor.facts.run.xla_runs import module_runs
+from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms, module_runs
 from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_modules
 from tfdoctor.facts.timeline.host_events import leaves

@@ -9,8 +9,7 @@ from typing import Self
 from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import BACKPROP, Operations
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import AMX, SixteenBit
+from tfdoctor.facts.run.hardware import AMX, Hardware, SixteenBit
 from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Effect

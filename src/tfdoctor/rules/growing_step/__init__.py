@@ -3,9 +3,8 @@ from collections import defaultdict
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts, makes_operations, named
 from tfdoctor.facts.machine.gpu_clocks import GpuClocks
-from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend, mean_growth
 from tfdoctor.facts.phases.run_phases import ENOUGH
-from tfdoctor.facts.phases.trend_line import mean_growth
 from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
 from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
 from tfdoctor.terms.humanize import time_span

@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from tfdoctor.facts.phases.run_clock import whole_run
-from tfdoctor.facts.phases.trend_line import TrendLine, mean_growth
+from tfdoctor.facts.phases.run_course import whole_run
+from tfdoctor.facts.phases.run_growth import Trend, mean_growth
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Line, RunLog
@@ -54,7 +54,7 @@ class SlowingCalls:
         """
         place, found = Places.of(recording), []
         for (name, line), (number, points) in _made(whole_run(recording)).items():
-            trend, at = TrendLine.through(*np.array(points, np.float64).T), place(line)
+            trend, at = Trend.through(*np.array(points, np.float64).T), place(line)
             if at and trend and trend.low > 0 and trend.steady:
                 first_ms, last_ms = trend.first, trend.last
                 found.append(SlowingCall(name=name, at=at, calls=number, first_ms=first_ms, last_ms=last_ms))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_clock import whole_run
+from tfdoctor.facts.phases.run_course import whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording

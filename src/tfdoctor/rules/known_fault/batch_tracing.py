@@ -1,7 +1,13 @@
 """The versions of the run, and the calls of train_on_batch that traced Keras' own function again."""
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.phases.run_traces import RunTraces
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.phases.run_calls import RunTraces
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
-from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, kind_of
 
 # Kinds that pass on each element as one, so that a buffer may move past them.
 ONE_TO_ONE = frozenset(

@@ -6,8 +6,7 @@ from typing import Self
 
 from tfdoctor.facts.input.function_graphs import FunctionGraphs
 from tfdoctor.facts.run.operation_types import SHAPES
-from tfdoctor.facts.run.passes import kind_of
-from tfdoctor.facts.run.program import Dataset
+from tfdoctor.facts.run.program import Dataset, kind_of
 from tfdoctor.recording.program import RecordedOperation, TensorType
 
 # Kinds of datasets between two maps that pass on the elements, alone or stacked.

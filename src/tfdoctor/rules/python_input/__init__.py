@@ -4,7 +4,7 @@ from tfdoctor.facts.input.input_pipeline import GENERATOR
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import summed
-from tfdoctor.rules.python_input.input_lines import MOST_LINES, OTHERS, InputLine, InputLines
+from tfdoctor.rules.python_input.input_lines import MOST_LINES, OTHERS, InputLines
 from tfdoctor.terms import text
 from tfdoctor.terms.kinds import InputKind
 

@@ -1,7 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.sequence_padding import bucketing, few_lengths
-from tfdoctor.facts.phases.run_calls import RunCalls
-from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
+from tfdoctor.facts.phases.run_calls import RunCalls, RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.rules.retracing.over_run import RepeatedTracing, remade

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces, TracedDefinition
 from tfdoctor.facts.phases.run_phases import RunPhases
-from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.units import ms

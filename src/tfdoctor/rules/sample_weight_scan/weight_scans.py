@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.phases import run_clock
-from tfdoctor.facts.phases.phase_lines import ENOUGH
+from tfdoctor.facts.phases import run_course
+from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import RunWork
@@ -32,7 +32,7 @@ class WeightScans:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        log, place = run_clock.whole_run(recording), Places.of(recording)
+        log, place = run_course.whole_run(recording), Places.of(recording)
         times: dict[Location | None, float] = defaultdict(float)
         samples: dict[Location | None, int] = defaultdict(int)
         for number, stack in log.stacks.items():

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.run_work.called_work import package_and_name
+from tfdoctor.facts.run_work.line_groups import package_and_name
 from tfdoctor.rules.slow_start.start_load import StartLoad
 from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 

@@ -8,7 +8,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.facts.machine.samples import BUSY_CORES
-from tfdoctor.facts.phases.run_clock import whole_run
+from tfdoctor.facts.phases.run_course import whole_run
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.recording import Recording

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.phases.run_traces import RunTraces
+from tfdoctor.facts.phases.run_calls import RunTraces
 from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Program
 from tfdoctor.terms.verdict import Location

@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Self
 
-from tfdoctor.facts.phases.long_steps import OCCASIONS
+from tfdoctor.facts.phases.run_steps import OCCASIONS
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import counted, milliseconds, percent

@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.roofline import HALVES
-from tfdoctor.facts.run.matrix_units import Tile
+from tfdoctor.facts.run.hardware import Tile
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.rules.unaligned_dimension.padded_widths import (
     Padded,

@@ -8,8 +8,7 @@ from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import BACKPROP, Operations
 from tfdoctor.facts.operations.roofline import HALVES
-from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.facts.run.matrix_units import Tile
+from tfdoctor.facts.run.hardware import Hardware, Tile
 from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.terms.kinds import DeviceKind
