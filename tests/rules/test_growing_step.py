@@ -9,7 +9,7 @@ import pytest
 from tests.rules.applied import applied
 from tests.rules.cases.growing_step import example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
+from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.facts.phases.long_steps import LongSteps
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases

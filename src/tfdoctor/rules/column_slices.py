@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import WIDTHS
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends, about_span
-from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
+from tfdoctor.facts.growth.memory_trends import FillingMemory, MemoryTrends, about_span
+from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tfdoctor.facts.growth.growing_counts import LEAST, clause, counts_table, growing_counts
+from tfdoctor.facts.growth.memory_trends import LEAST, clause, counts_table, growing_counts
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 
 GRAPH = Trend(

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import recording
 from tests.run_logs import FOLDER, Run
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
+from tfdoctor.facts.growth.memory_trends import KeptResult, KeptResults, kept_table
 from tfdoctor.recording.notes import Notes
 from tfdoctor.recording.run_file import run_log
 from tfdoctor.recording.run_log import KeptStatement

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.source_files import PATHS, SourceFiles
+from tfdoctor.facts.input.feeding_datasets import PATHS, SourceFiles
 from tfdoctor.facts.run.program import Dataset, FileList, Program
 
 

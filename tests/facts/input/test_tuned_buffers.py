@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import program_of
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.tuned_buffers import TunedBuffers
+from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 
 IMAGES = "TensorSpec(shape=(None, 224, 224, 3), dtype=tf.float32, name=None)"
 
@@ -27,8 +27,8 @@ def test_a_prefetch_of_autotune_holds_batches() -> None:
     found = buffers(buffer_size=-1)
     assert [one.id for one in found.stages] == [2]
     assert found.largest_bytes == 64 * 224 * 224 * 3 * 4
-    assert found.at is not None
-    assert found.at.line == 22
+    assert found.remedy.at is not None
+    assert found.remedy.at.line == 22
 
 
 def test_sizes_that_the_program_chose_are_its_own() -> None:

@@ -4,8 +4,7 @@ import pytest
 
 from tests.builders import chart, executor, line, manifest, marker, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.tracing_cost import MOST_MS, TracingCost

@@ -1,6 +1,6 @@
 """The cases of driver-start: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
+from tfdoctor.facts.machine.samples import Board, GpuBoards
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.rules.driver_start import check
 from tfdoctor.terms.verdict import Verdict

@@ -1,10 +1,9 @@
 """The cases of python-input: what its tests judge, and the examples of its page."""
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.conversions import Conversions
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.training_inputs import Conversions
+from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import LoopBody

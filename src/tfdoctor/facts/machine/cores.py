@@ -1,14 +1,101 @@
-"""How many cores the run kept busy, and how many were free: input and compute share them on a CPU."""
+"""Cores and threads."""
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
-from tfdoctor.facts.machine.threads import Threads
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
+from tfdoctor.facts.run.operation_types import base_type
+from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select
+from tfdoctor.facts.timeline.trainer import spans_of
+from tfdoctor.terms.humanize import milliseconds, number
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Effect, Stage
+from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
+
+NO_TASKS = (
+    "the trace contains no task of the intra-op pool: the pool has a single thread, or this version of "
+    "TensorFlow does not record its tasks"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Means over the traced steps, in threads.
+
+    ``at_work`` counts the threads that computed or made input. It is a lower bound: the trace does not show
+    Python, nor the pool's threads in versions of TensorFlow that do not record them. ``by_type`` has the
+    threads at work while operations of a type ran, including those of the intra-op pool, which operations
+    that ran at the same time share. ``why_unknown`` says why it is empty.
+    """
+
+    at_work: float
+    by_type: Mapping[str, float]
+    why_unknown: str = ""
+
+    @classmethod
+    def measure(cls, trace: Trace, activity: Activity, device: Device, steps: Steps) -> Self:
+        """Count the threads at work from the first traced step to the last."""
+        if trace.host is None:
+            raise Unavailable("the trace contains no threads of the host; trace the host too")
+        window = StepSpans.of(steps)
+        start, end = window.starts_ps[0], steps.steps[-1].end_ps
+        tasks = np.concatenate([np.zeros((0, 2), np.int64), *(line.tasks_ps for line in trace.host.lines)])
+        pool = Pool(*np.sort(tasks, axis=0).T)
+        busy = sum(_at_work(line).within(start, end).total for line in trace.host.lines)
+        at_work = float((busy + pool.until(end) - pool.until(start)) / max(1, end - start))
+        if device.kind != DeviceKind.CPU:
+            return cls(at_work, {}, "operations run on the device, not on the host's threads")
+        if not len(tasks):
+            return cls(at_work, {}, NO_TASKS)
+        work = activity.stages[Stage.DEVICE]
+        size, kinds = len(work.labels), [base_type(kind) for _, kind, _ in work.labels]
+        own = np.bincount(work.label, work.end_ps - work.start_ps, size)
+        shared = np.bincount(work.label, pool.until(work.end_ps) - pool.until(work.start_ps), size)
+        times: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for label in np.unique(work.label).tolist():
+            times[kinds[label]][0] += float(own[label])
+            times[kinds[label]][1] += float(shared[label])
+        order = sorted(times, key=lambda kind: -times[kind][0])
+        return cls(at_work, {kind: 1.0 + times[kind][1] / times[kind][0] for kind in order if times[kind][0]})
+
+
+class Pool(NamedTuple):
+    """The intra-op pool's work as a running total: when its tasks began and ended, each in order."""
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def until(self, times: NDArray[np.int64] | int) -> NDArray[np.int64]:
+        """Return (n,) the thread-ps worked before each time."""
+        begun, done = np.searchsorted(self.starts, times), np.searchsorted(self.ends, times)
+        sum_starts, sum_ends = (np.concatenate(([0], np.cumsum(edges))) for edges in self)
+        total: NDArray[np.int64] = (begun - done) * np.asarray(times) - sum_starts[begun] + sum_ends[done]
+        return total
+
+
+def _at_work(line: Line) -> Intervals:
+    """Return when a thread computed: its operations, or on tf.data's threads all that they execute."""
+    if line.name.startswith(INPUT_THREAD):
+        starts, ends, _ = executors(line, EXECUTOR)
+        done, done_ends, _ = executors(line, EXECUTOR_DONE)
+        return Intervals.merged(np.append(starts, done), np.append(ends, done_ends))
+    chosen = select(line, line.table.passing(operation_label)[line.kind])
+    return spans_of(chosen, leaves(chosen))
+
 
 # Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples of a
 # short window also cover the time around it.
@@ -73,3 +160,67 @@ class Cores:
     def share(self) -> float:
         """The share of its usable cores that the run kept busy, 0 to 1."""
         return min(1.0, self.busy / self.usable)
+
+
+# Share of the compute that is left in any case where it no longer shares the cores: the scheduler gives as many
+# threads of the input no more than the compute's.
+SHARED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CpuContention:
+    """Whether the input's threads keep the step's own from the cores; times in ms per step."""
+
+    crowded: bool | None  # None is unknown
+    cores: float = 1.0  # usable by the run
+    compute_ms: float = 0.0
+    beside: float = 1.0  # the share of the step in which the trainer does not wait for input
+    others: float = 0.0  # cores that other programs used while none was free; 0.0 where one was
+
+    @classmethod
+    def measure(cls, device: Device, cores: Cores | None, breakdown: Breakdown) -> Self:
+        """Read the sampled cores; an accelerator computes without them."""
+        others = cores.others if cores and cores.contended else 0.0
+        if device.kind != DeviceKind.CPU:
+            return cls(crowded=False, others=others)
+        if cores is None or not cores.sampled:
+            return cls(crowded=None)
+        return cls(
+            crowded=cores.crowded,
+            cores=cores.usable,
+            compute_ms=breakdown["device"],
+            beside=1.0 - breakdown["input"] / breakdown.step_ms,
+            others=others,
+        )
+
+    @property
+    def disturbance(self) -> str:
+        """What other programs did to the run, as a clause; "" where a core was free for it."""
+        if not self.others:
+            return ""
+        return f"other programs used {number(self.others)} cores while none was free; record on an idle machine"
+
+    def taken_ms(self, work_ms: float) -> float:
+        """Return by how much at most this much of the input's work slows the compute, in ms.
+
+        A ceiling, because it assumes that the compute can use all cores that the input leaves free.
+        """
+        if not self.crowded:
+            return 0.0
+        return min(work_ms * self.beside / self.cores, self.compute_ms)
+
+    def crowds_out(self, work_ms: float, step_ms: float, least: float) -> bool:
+        """Whether this much of the input's work slows the compute by at least a share of the step, 0 to 1.
+
+        Then less of this work may shorten a step that never waits for its input.
+        """
+        return self.taken_ms(work_ms) >= least * step_ms > 0.0
+
+    def relief(self, work_ms: float) -> tuple[Effect, ...]:
+        """Return the compute's gain when this much of the input's work is gone: a ceiling."""
+        taken = self.taken_ms(work_ms)
+        if not taken:
+            return ()
+        left = max(SHARED, 1.0 - taken / self.compute_ms)
+        why = f"it shares {number(self.cores)} cores with {milliseconds(work_ms)} of this input work per step"
+        return (Effect(Stage.DEVICE, left, of=ms(self.compute_ms), bound=Bound.AT_MOST, why=why),)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
+from tfdoctor.facts.input.map_functions import FunctionGraphs
 from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.sequence_padding import SequencePadding
+from tfdoctor.facts.input.training_inputs import SequencePadding
 from tfdoctor.facts.operations.loop_work import LoopWork
 
 # Smallest number of calls per position of the sequence from which an operation belongs to a loop over time:

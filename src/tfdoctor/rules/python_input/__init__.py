@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.input.input_pipeline import GENERATOR
+from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.python_overhead import PythonOverhead
 from tfdoctor.facts.step_time.stack_samples import StackSamples

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.input.conversions import Conversions
+from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.facts.step_time.loop_body import LoopBody
 from tfdoctor.facts.step_time.stack_samples import StackSamples
 from tfdoctor.terms.units import ms

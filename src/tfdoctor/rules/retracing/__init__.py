@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.sequence_padding import bucketing, few_lengths
+from tfdoctor.facts.input.training_inputs import bucketing, few_lengths
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.retracing import Retraced, Retracing

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.iterator_functions import READING
+from tfdoctor.facts.input.iterators import READING
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
 

@@ -1,7 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.repeated_work import RepeatedWork
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.input.cacheable import Cacheable, RepeatedWork
+from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.steps.pass_starts import PassStarts
 from tfdoctor.rules.uncached_preprocessing.caches import Caches
 from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefixes

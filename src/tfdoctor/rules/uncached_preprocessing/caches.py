@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tfdoctor.facts.input.cacheable import CacheablePart
+from tfdoctor.facts.input.cacheable import CacheablePart, RepeatedWork
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.repeated_work import RepeatedWork
+from tfdoctor.facts.input.input_pipeline import StageTime
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.rules.uncached_preprocessing.repeatable_prefix import RepeatablePrefix

@@ -6,9 +6,8 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
-from tfdoctor.facts.input.function_graphs import CONTROL, FunctionGraphs, tensor_bytes
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import CONTROL, FunctionGraphs, tensor_bytes
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.recording.program import RecordedOperation

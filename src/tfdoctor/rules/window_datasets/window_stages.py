@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties, spec_bytes
-from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime, feeds
 from tfdoctor.facts.input.map_functions import BETWEEN, NOT_VECTORIZABLE
-from tfdoctor.facts.input.pipeline_stages import StageTime, feeds
 from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 
