@@ -7,7 +7,7 @@ import pytest
 from tests.rules.applied import applied
 from tests.rules.cases.host_sync import example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.gpu.idle_gaps import HostSyncs
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.builders import Row, Thread, chart, line, marker, trace, v100
-from tfdoctor.facts.gpu.idle_gaps import HostSyncs
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
 
 STEPS = 6
 

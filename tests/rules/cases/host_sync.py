@@ -1,6 +1,6 @@
 """The cases of host-sync: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.gpu.idle_gaps import HostSyncs
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.compile_time import CompileTime

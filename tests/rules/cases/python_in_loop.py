@@ -1,6 +1,6 @@
 """The cases of python-in-loop: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.gpu.idle_gaps import HostSyncs
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.loop_body import SingleOperations
 from tfdoctor.facts.step_time.timed_line import TimedLine

@@ -1,8 +1,14 @@
-"""What each GPU did."""
+"""When each GPU ran kernels, copies and collectives: unions over its streams.
+
+A copy is not a kernel, though xprof counts it as one and ROCm records it as one. Clearing memory counts
+as a copy, as in Breakdown.
+"""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Self
 
 import numpy as np
@@ -10,28 +16,15 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device, work_lines
-from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steady_steps import RoundUnit, SteadySteps
+from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.step import PS_PER_MS
-from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.host_operations import captured_executions
-from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers, waits_before
+from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trace import Intervals, Plane, Trace
-from tfdoctor.trace.intervals import pairs_of
-from tfdoctor.trace.names import (
-    COLLECTIVE,
-    COPY,
-    EXECUTOR,
-    FUNCTION_RUNS,
-    INPUT_THREAD,
-    LAUNCH,
-    PYTHON_CALL,
-    SYNC,
-    TRAINING_CALLS,
-)
+from tfdoctor.trace import Event, Intervals, Plane, Trace
+from tfdoctor.trace.names import COLLECTIVE, COPY, COPY_DIRECTION
 
-NEVER = np.iinfo(np.int64).max  # The launch time of work whose launching call is not in the trace
+# The operation in the names of NCCL's and RCCL's kernels: ncclDevKernel_AllReduce_Sum_f32_RING_LL, ...
+KIND = re.compile(r"(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|AllToAll|SendRecv)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,21 +43,6 @@ class GpuActivity:
         """When any of its streams worked."""
         return self.kernels | self.copies | self.collectives
 
-    @classmethod
-    def of(cls, plane: Plane) -> Self:
-        """Sort one GPU's events into kernels, copies and collectives."""
-        kinds: tuple[list[Intervals], ...] = ([], [], [])
-        starts = [np.zeros(0, np.int64)]
-        for line in work_lines(plane):
-            copy = is_named(line, COPY.match)
-            collective = is_named(line, COLLECTIVE.match) & ~copy
-            kernel = ~(copy | collective)
-            for spans, mask in zip(kinds, (kernel, copy, collective), strict=True):
-                spans.append(spans_of(line, mask))
-            starts.append(line.start_ps[kernel])
-        kernels, copies, collectives = map(Intervals.any_of, kinds)
-        return cls(plane.name, kernels, copies, collectives, np.concatenate(starts), plane)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GpuActivities:
@@ -79,137 +57,25 @@ class GpuActivities:
             raise Unavailable(str(device.missing))
         if device.kind != DeviceKind.GPU:
             raise Unavailable("the run used no GPU, so it has no kernels, copies or launch gaps")
-        gpus = map(GpuActivity.of, trace.devices(DeviceKind.GPU))
+        gpus = []
+        for plane in trace.devices(DeviceKind.GPU):
+            kinds: tuple[list[Intervals], ...] = ([], [], [])
+            starts = [np.zeros(0, np.int64)]
+            for line in work_lines(plane):
+                copy = is_named(line, COPY.match)
+                collective = is_named(line, COLLECTIVE.match) & ~copy
+                kernel = ~(copy | collective)
+                for spans, mask in zip(kinds, (kernel, copy, collective), strict=True):
+                    spans.append(spans_of(line, mask))
+                starts.append(line.start_ps[kernel])
+            kernels, copies, collectives = map(Intervals.any_of, kinds)
+            gpus.append(GpuActivity(plane.name, kernels, copies, collectives, np.concatenate(starts), plane))
         return cls(tuple(sorted(gpus, key=lambda gpu: -gpu.busy.total)))
 
     @property
     def busiest(self) -> GpuActivity:
         """The GPU whose steps are examined."""
         return self.gpus[0]
-
-
-def launches(trace: Trace, plane: Plane) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (n,) when a GPU's work started, in order, and (n,) when the host's call that launched it ended.
-
-    Call and work have the same correlation id.
-    """
-    ended: dict[int, int] = {}
-    for line in trace.host_lines:
-        events, ids = line.stats.ids("correlation_id")
-        ends = line.start_ps[events] + line.duration_ps[events]
-        ended |= dict(zip(ids.tolist(), ends.tolist(), strict=True))
-    rows: list[tuple[int, int]] = []
-    for line in work_lines(plane):
-        calls = line.stats.ids_of("correlation_id", np.arange(len(line))).tolist()
-        rows += zip(line.start_ps.tolist(), (ended.get(call, NEVER) for call in calls), strict=True)
-    starts, launched = pairs_of(sorted(rows)).T
-    return starts, launched
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HostWork:
-    """When the threads that serve the training do each kind of work; the four may overlap."""
-
-    waits: Intervals  # for the next batch
-    launches: Intervals  # executors run, or the driver is called
-    syncs: Intervals  # a call of the driver, or Python, blocks until the device is done
-    python: Intervals | None  # Python runs, without TensorFlow inside it; None is unknown
-
-    @classmethod
-    def measure(cls, trace: Trace, activity: Activity) -> Self:
-        """Sort the host's events thread by thread."""
-        lines = [line for line in trace.host_lines if len(line)]
-        captured = np.array(sorted(captured_executions(trace)), np.uint64)
-        launches, syncs = Intervals(), Intervals()
-        for line in lines:
-            blocked = matching(line, SYNC)
-            syncs |= blocked
-            if line.name.startswith(INPUT_THREAD):
-                continue
-            launching = is_named(line, LAUNCH.fullmatch)
-            launching[line.stats.having("correlation_id")] = True
-            executes = np.flatnonzero(is_named(line, EXECUTOR.__eq__))
-            of_input = np.isin(line.stats.ids_of("id", executes), captured)
-            launching[executes[~of_input]] = True
-            launches |= spans_of(line, launching) - blocked
-        alone = None  # when the trainer's threads are in Python's frames and in no other event
-        for line in trainers(lines):
-            outer = np.zeros(len(line), bool)
-            for stat in ("_r", "step_num", "tf_function_call"):  # around a step or a tf.function
-                outer[line.stats.having(stat)] = True
-            outer &= ~is_named(line, FUNCTION_RUNS.__contains__)
-            outer |= is_named(line, TRAINING_CALLS.__contains__)
-            outer |= is_named(line, PYTHON_CALL.fullmatch)
-            alone = (alone or Intervals()) | (spans_of(line, outer) - spans_of(line, ~outer))
-        return cls(activity.wait, launches | activity.dispatch - syncs, syncs, alone)
-
-
-@dataclass(frozen=True, slots=True)
-class GpuShare:
-    """One GPU's round: milliseconds, each a union over its streams, and numbers of kernels."""
-
-    name: str
-    kernel_ms: float  # without collectives and copies
-    copy_ms: float
-    collective_ms: float
-    busy_ms: float  # any of the three
-    kernels: float
-    traced_ms: float  # its kernels in the whole trace, steps or not
-
-
-@dataclass(frozen=True, slots=True)
-class GpuUtilization:
-    """All GPUs of the host, the busiest first, and how long the trainer waits for batches.
-
-    ``unit`` says what a round is: a training step, or the trace where it has no steps. ``wait_ms`` is the
-    whole wait, hidden or not; ``wait_before_ms`` the part before the GPU's first work, where its step
-    begins. None is unknown.
-    """
-
-    unit: RoundUnit
-    round_ms: float
-    gpus: tuple[GpuShare, ...]
-    wait_ms: float | None
-    exposed_wait_ms: float | None  # while the busiest GPU idles between its first and its last work
-    wait_before_ms: float = 0.0
-
-    @classmethod
-    def measure(
-        cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork, framework: Framework
-    ) -> Self:
-        """Sum up every GPU's work."""
-        before = 0.0  # the first step's batch, before that step begins
-        if steady.unit is RoundUnit.STEP:
-            before = steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
-        unseen = framework.no_pipeline and not host.waits
-        return cls(
-            steady.unit,
-            steady.round_ms,
-            tuple(
-                GpuShare(
-                    gpu.name,
-                    steady.ms(gpu.kernels),
-                    steady.ms(gpu.copies),
-                    steady.ms(gpu.collectives),
-                    steady.ms(gpu.busy),
-                    int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
-                    gpu.kernels.total / PS_PER_MS,
-                )
-                for gpu in activities.gpus
-            ),
-            None if unseen else steady.ms(host.waits) + before,
-            None if unseen else steady.ms(host.waits - activities.busiest.busy),
-            before,
-        )
-
-    @property
-    def busiest(self) -> GpuShare:
-        """The GPU whose steps are examined."""
-        return self.gpus[0]
-
-
-# The operation in the names of NCCL's and RCCL's kernels: ncclDevKernel_AllReduce_Sum_f32_RING_LL, …
-KIND = re.compile(r"(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|AllToAll|SendRecv)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,3 +101,124 @@ class Collectives:
                 calls[named[1] if named else "other"] += int(number)
         per_step = tuple((name, number / steady.rounds) for name, number in calls.most_common())
         return cls(steady.ms(gpu.collectives), steady.ms(gpu.collectives - gpu.kernels), per_step)
+
+
+class CopyDirection(StrEnum):
+    """Where a copy goes.
+
+    ``D2D`` stays on one device with CUPTI; ROCm uses the same word for copies to another device.
+    """
+
+    H2D = "host to device"
+    D2H = "device to host"
+    D2D = "device to device"
+    PEER = "to another device"
+    CLEAR = "clearing"
+    OTHER = "in an unknown direction"
+
+
+class HostMemoryKind(StrEnum):
+    """The host's side of a copy.
+
+    The driver copies pageable memory through a buffer of its own: this is slower, and kernels that are
+    launched later on the stream wait for it.
+    """
+
+    PAGEABLE = "pageable"
+    PINNED = "pinned"
+    UNKNOWN = "unknown"
+
+
+H2D, D2H, D2D, PEER, CLEAR, OTHER = CopyDirection
+PAGEABLE, PINNED, UNKNOWN = HostMemoryKind
+
+# 'kind_src:pinned kind_dst:device size:4096 dest:0 async:1' (CUPTI since TensorFlow 2.6), 'size:4096 dest:0
+# async:1' (2.3, 2.4), 'kind:Unknown size:0 dest:512 async:1' (ROCm, which does not know the size).
+DETAIL = re.compile(r"\b(\w+):(\S+)")
+
+LETTERS = {"HD": H2D, "DH": D2H, "DD": D2D, "PP": PEER}
+HOST_SIDE = {H2D: "kind_src", D2H: "kind_dst"}
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """The copies of one direction; ms, bytes and numbers per training step, or of the whole trace.
+
+    ``nbytes`` and ``rate`` (bytes per second during the copies) are None where the trace does not contain
+    sizes. ``memory`` has the bytes by kind of host memory; it is empty for copies without the host.
+    """
+
+    direction: CopyDirection
+    count: float
+    ms: float  # union over streams
+    exposed_ms: float  # while the GPU runs no kernel and no collective
+    nbytes: float | None
+    rate: float | None
+    memory: Mapping[HostMemoryKind, float]
+
+    @property
+    def host_memory(self) -> HostMemoryKind:
+        """The kind of host memory that most bytes come from or go to."""
+        return max(self.memory, key=self.memory.__getitem__) if self.memory else UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """The busiest GPU's copies that occur, in the order of ``CopyDirection``."""
+
+    directions: tuple[Transfer, ...]
+
+    @classmethod
+    def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps) -> Self:
+        """Read every copy's direction, size and memory."""
+        gpu, calls = activities.busiest, dict[int, str]()  # calls of the host by correlation id: ROCm's copies
+        if any(
+            kind.name.startswith("__amd_rocclr_copy") for kind in gpu.plane.types
+        ):  # do not hold their direction
+            for line in trace.host_lines:
+                events, ids = line.stats.ids("correlation_id")
+                named = is_named(line, COPY_DIRECTION.search)[events]
+                names = [line.types[kind].name for kind in line.kind[events[named]].tolist()]
+                calls |= dict(zip(ids[named].tolist(), names, strict=True))
+        copies: dict[CopyDirection, list[Event]] = defaultdict(list)
+        for line in work_lines(gpu.plane):
+            steady_copies = is_named(line, COPY.match) & steady.holds(line.start_ps)
+            for event in map(line.event, np.flatnonzero(steady_copies).tolist()):
+                tells = bool(COPY_DIRECTION.search(event.name))
+                call = event.name if tells else calls.get(int(event.stats.get("correlation_id", 0)), "")
+                copies[CLEAR if "memset" in event.name.lower() else direction_of(call)].append(event)
+        working = gpu.kernels | gpu.collectives
+        return cls(tuple(_transfer(way, copies[way], working, steady) for way in CopyDirection if way in copies))
+
+    def __getitem__(self, direction: CopyDirection) -> Transfer:
+        return next(
+            (transfer for transfer in self.directions if transfer.direction == direction),
+            Transfer(direction, 0.0, 0.0, 0.0, 0.0, None, {}),
+        )
+
+
+def direction_of(name: str) -> CopyDirection:
+    """Return where a copy goes, by its name or that of the call that launched it."""
+    letters = COPY_DIRECTION.search(name)
+    return LETTERS.get("".join(letters.groups()).upper(), OTHER) if letters else OTHER
+
+
+def _transfer(direction: CopyDirection, copies: list[Event], working: Intervals, steady: SteadySteps) -> Transfer:
+    spans = Intervals.union((copy.start_ps, copy.end_ps) for copy in copies)
+    memory, total = dict.fromkeys(HostMemoryKind, 0.0), 0
+    for copy in copies:
+        named = dict(DETAIL.findall(str(copy.stats.get("memcpy_details", ""))))
+        size, kind = named.get("size", ""), named.get(HOST_SIDE.get(direction, ""), "").lower()
+        nbytes = int(size) if size.isascii() and size.isdigit() else 0
+        memory[HostMemoryKind(kind) if kind in memory else UNKNOWN] += nbytes / steady.rounds
+        total += nbytes
+    lasted = spans.total / PS_PER_MS / 1e3
+    return Transfer(
+        direction,
+        len(copies) / steady.rounds,
+        steady.ms(spans),
+        steady.ms(spans - working),
+        total / steady.rounds if total else None,
+        total / lasted if total and lasted else None,
+        memory if total and direction in HOST_SIDE else {},
+    )

@@ -1,4 +1,8 @@
-"""The time in which no stream of the GPU works."""
+"""How busy the GPUs were, and what the host did while no stream of one worked.
+
+Each instant of idle time has one cause, the first of ``IdleCause`` that applies; so the causes sum to the idle
+time, and together with the time in which the GPU works to the step.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,13 +10,145 @@ from enum import StrEnum
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tfdoctor.facts.gpu.activity import NEVER, GpuActivities, HostWork, launches
-from tfdoctor.facts.gpu.transfers import D2H, Detours, direction_of
+from tfdoctor.facts.gpu.activity import GpuActivities
 from tfdoctor.facts.run.device import work_lines
-from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.trace import Intervals, Trace
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.steps.steady_steps import RoundUnit, SteadySteps
+from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.facts.timeline.host_operations import captured_executions
+from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers, waits_before
+from tfdoctor.trace import Intervals, Plane, Trace
 from tfdoctor.trace.intervals import pairs_of
+from tfdoctor.trace.names import EXECUTOR, FUNCTION_RUNS, INPUT_THREAD, LAUNCH, PYTHON_CALL, SYNC, TRAINING_CALLS
+
+NEVER = np.iinfo(np.int64).max  # The launch time of work whose launching call is not in the trace
+
+
+def launches(trace: Trace, plane: Plane) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (n,) when a GPU's work started, in order, and (n,) when the host's call that launched it ended.
+
+    Call and work have the same correlation id.
+    """
+    ended: dict[int, int] = {}
+    for line in trace.host_lines:
+        events, ids = line.stats.ids("correlation_id")
+        ends = line.start_ps[events] + line.duration_ps[events]
+        ended |= dict(zip(ids.tolist(), ends.tolist(), strict=True))
+    rows: list[tuple[int, int]] = []
+    for line in work_lines(plane):
+        calls = line.stats.ids_of("correlation_id", np.arange(len(line))).tolist()
+        rows += zip(line.start_ps.tolist(), (ended.get(call, NEVER) for call in calls), strict=True)
+    starts, launched = pairs_of(sorted(rows)).T
+    return starts, launched
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostWork:
+    """When the threads that serve the training do each kind of work; the four may overlap.
+
+    Only the trainer's threads count: another Python thread that fetches batches does not delay the training,
+    and `IteratorGetNext/_3:_Send` is the copy of a batch, not a wait for it.
+    """
+
+    waits: Intervals  # for the next batch
+    launches: Intervals  # executors run, or the driver is called
+    syncs: Intervals  # a call of the driver, or Python, blocks until the device is done
+    python: Intervals | None  # Python runs, without TensorFlow inside it; None is unknown
+
+    @classmethod
+    def measure(cls, trace: Trace, activity: Activity) -> Self:
+        """Sort the host's events thread by thread."""
+        lines = [line for line in trace.host_lines if len(line)]
+        captured = np.array(sorted(captured_executions(trace)), np.uint64)
+        launches, syncs = Intervals(), Intervals()
+        for line in lines:
+            blocked = matching(line, SYNC)
+            syncs |= blocked
+            if line.name.startswith(INPUT_THREAD):
+                continue
+            launching = is_named(line, LAUNCH.fullmatch)
+            launching[line.stats.having("correlation_id")] = True
+            executes = np.flatnonzero(is_named(line, EXECUTOR.__eq__))
+            of_input = np.isin(line.stats.ids_of("id", executes), captured)
+            launching[executes[~of_input]] = True
+            launches |= spans_of(line, launching) - blocked
+        alone = None  # when the trainer's threads are in Python's frames and in no other event
+        for line in trainers(lines):
+            outer = np.zeros(len(line), bool)
+            for stat in ("_r", "step_num", "tf_function_call"):  # around a step or a tf.function
+                outer[line.stats.having(stat)] = True
+            outer &= ~is_named(line, FUNCTION_RUNS.__contains__)
+            outer |= is_named(line, TRAINING_CALLS.__contains__)
+            outer |= is_named(line, PYTHON_CALL.fullmatch)
+            alone = (alone or Intervals()) | (spans_of(line, outer) - spans_of(line, ~outer))
+        return cls(activity.wait, launches | activity.dispatch - syncs, syncs, alone)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuShare:
+    """One GPU's round: milliseconds, each a union over its streams, and numbers of kernels."""
+
+    name: str
+    kernel_ms: float  # without collectives and copies
+    copy_ms: float
+    collective_ms: float
+    busy_ms: float  # any of the three
+    kernels: float
+    traced_ms: float  # its kernels in the whole trace, steps or not
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUtilization:
+    """All GPUs of the host, the busiest first, and how long the trainer waits for batches.
+
+    ``unit`` says what a round is: a training step, or the trace where it has no steps. ``wait_ms`` is the
+    whole wait, hidden or not; ``wait_before_ms`` the part before the GPU's first work, where its step
+    begins. None is unknown.
+    """
+
+    unit: RoundUnit
+    round_ms: float
+    gpus: tuple[GpuShare, ...]
+    wait_ms: float | None
+    exposed_wait_ms: float | None  # while the busiest GPU idles between its first and its last work
+    wait_before_ms: float = 0.0
+
+    @classmethod
+    def measure(
+        cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork, framework: Framework
+    ) -> Self:
+        """Sum up every GPU's work."""
+        before = 0.0  # the first step's batch, before that step begins
+        if steady.unit is RoundUnit.STEP:
+            before = steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
+        unseen = framework.no_pipeline and not host.waits
+        return cls(
+            steady.unit,
+            steady.round_ms,
+            tuple(
+                GpuShare(
+                    gpu.name,
+                    steady.ms(gpu.kernels),
+                    steady.ms(gpu.copies),
+                    steady.ms(gpu.collectives),
+                    steady.ms(gpu.busy),
+                    int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
+                    gpu.kernels.total / PS_PER_MS,
+                )
+                for gpu in activities.gpus
+            ),
+            None if unseen else steady.ms(host.waits) + before,
+            None if unseen else steady.ms(host.waits - activities.busiest.busy),
+            before,
+        )
+
+    @property
+    def busiest(self) -> GpuShare:
+        """The GPU whose steps are examined."""
+        return self.gpus[0]
 
 
 class IdleCause(StrEnum):
@@ -100,49 +236,3 @@ class IdleGaps:
     def launching_ms(self) -> float:
         """The idle time in gaps below a millisecond while the host launches work, in ms."""
         return sum(ms for size, ms in self.dispatching.items() if size is not GapSize.LARGE)
-
-
-# 2 µs: a gap that begins this soon after the copy begins with it; streams' clocks differ by less.
-SETTLING_PS = 2_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class HostSyncs:
-    """The busiest GPU; numbers and ms per training step.
-
-    ``host_ms`` and ``between_ms`` are the GPU's idle time after such copies, inside and outside of the
-    call that is a step, less the waits for batches.
-    """
-
-    reads: float  # copies from device to host that are read there
-    syncs: float  # after which the GPU ran out of work
-    host_ms: float = 0.0
-    between_ms: float = 0.0
-
-    @classmethod
-    def measure(
-        cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork, detours: Detours | None
-    ) -> Self:
-        """Find the idle stretches that begin with the end of a copy back, but for those of device-placement.
-
-        An operation on the host takes that copy, and Python does not read it.
-        """
-        gpu, (first, last) = activities.busiest, (steady.stretches[0][0], steady.stretches[-1][1])
-        back = np.array([direction_of(kind.name) is D2H for kind in gpu.plane.types], bool)
-        ends = [(line.start_ps + line.duration_ps)[back[line.kind]] for line in work_lines(gpu.plane)]
-        copied = np.setdiff1d(np.concatenate([np.zeros(0, np.int64), *ends]), detours.there_ps if detours else ())
-        settling = Intervals.merged(copied, copied + SETTLING_PS + 1)
-        starts, launched = launches(trace, gpu.plane)
-        idle = Intervals(((first, last),)) - gpu.busy.within(first, last)
-        launched = np.append(launched, np.iinfo(np.int64).min)[starts.searchsorted(idle.ends_ps)]
-        began = idle.starts_ps
-        # The work that ends a gap after a copy was launched after the gap began. Outliers are left out.
-        synced = steady.holds(began) & settling.holds(began) & (launched > began)
-        drained = Intervals.merged(began[synced], idle.ends_ps[synced]) - host.waits
-        inside = steady.ms(drained & steady.calls)
-        return cls(
-            int(steady.holds(copied).sum()) / steady.rounds,
-            int(synced.sum()) / steady.rounds,
-            inside,
-            steady.ms(drained) - inside,
-        )

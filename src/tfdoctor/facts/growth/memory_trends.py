@@ -1,4 +1,4 @@
-"""Growth."""
+"""Memory that grows until it is full, counts that tell why, and statements that keep what they are given."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,6 +21,17 @@ from tfdoctor.terms.verdict import Cell, Location, Severity, Table
 HOUR_S = 3600.0  # Seconds until memory is full from which on downwards it is critical: most trainings take longer
 # Seconds until memory is full from which on downwards it is a warning: long trainings take days.
 DAY_S = 24 * HOUR_S
+# Growth in the whole run from which on a count is named: a summary or a saver adds a few operations late;
+# TensorFlow itself warns of five traces of a function; callbacks and Keras' History keep some hundred objects, and
+# 10,000 of Python's blocks are about 1 MB.
+LEAST = {Grows.GRAPH: 20.0, Grows.FUNCTIONS: 5.0, Grows.OBJECTS: 500.0, Grows.FILES: 20.0, Grows.BLOCKS: 10_000.0}
+# The growth relative to the first value from which on a count is named: less is no cause of what grows by more.
+LEAST_SHARE = 0.1
+# Python's memory blocks more for each step from which on steps keep objects: a list of losses adds one.
+LEAST_BLOCKS_A_STEP = 0.5
+# Modules whose types tell less than others: lists and dictionaries are parts of all objects.
+PLAIN = ("builtins.", "collections.", "typing.", "weakref.")
+MOST_LISTED = 3  # Statements that a table lists: a loop that keeps more is read faster in the source
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +50,7 @@ class FillingMemory:
     @property
     def fills_reserved(self) -> bool:
         """Whether it mostly became resident where it was reserved before, as an array that fills: that ends."""
-        reserved = self.reserved
-        return reserved is not None and reserved.last - reserved.first < self.grown / 2
+        return self.reserved is not None and self.reserved.last - self.reserved.first < self.grown / 2
 
     @property
     def name(self) -> str:
@@ -72,10 +82,9 @@ class FillingMemory:
         """When it is full, as a clause; "" is unknown."""
         if self.ran_out:
             return "and ran out"
-        left, limit = self.left_s, self.limit
-        if left is None or limit is None:
+        if self.limit is None or self.left_s is None:
             return ""
-        return f"which fills {quantity(nbytes(limit))} in about {about_span(left)}"
+        return f"which fills {quantity(nbytes(self.limit))} in about {about_span(self.left_s)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,59 +114,40 @@ class MemoryTrends:
         planned_s = 0.0
         if calls and calls.planned_epochs and calls.epochs:
             planned_s = growth.seconds / calls.epochs * max(0, calls.planned_epochs - calls.epochs)
-        reserved = {Grows.RESIDENT: growth.of(Grows.RESERVED)}
-        return cls(
-            tuple(
-                FillingMemory(one, limits[one.what], planned_s, one.what is ran_out, reserved.get(one.what))
-                for one in trends
-            )
-        )
-
-
-_DAYS = 2  # From so many days on a span is told in days
+        reserved, memories = {Grows.RESIDENT: growth.of(Grows.RESERVED)}, []
+        for one in trends:
+            fills = FillingMemory(one, limits[one.what], planned_s, one.what is ran_out, reserved.get(one.what))
+            memories.append(fills)
+        return cls(tuple(memories))
 
 
 def about_span(seconds: float) -> str:
     """Return a long time to one or two digits: ``40 min``, ``3 h``, ``5 days``."""
-    if seconds >= _DAYS * DAY_S:
+    if seconds >= 2 * DAY_S:  # in hours it would be hard to read
         return f"{seconds / DAY_S:,.0f} days"
     if seconds >= 1.5 * HOUR_S:
         return f"{seconds / HOUR_S:.0f} h"
     return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else milliseconds(1000 * round(seconds))
 
 
-LEAST = {Grows.GRAPH: 20.0, Grows.FUNCTIONS: 5.0, Grows.OBJECTS: 500.0, Grows.FILES: 20.0, Grows.BLOCKS: 10_000.0}
-"""The growth in the whole run from which on a count is named.
-
-A summary or a saver adds a few operations late; TensorFlow itself warns of five traces of a function; callbacks and
-Keras' History keep some hundred objects, and 10,000 of Python's blocks are about 1 MB.
-"""
-
-# The growth relative to the first value from which on a count is named: less is no cause of what grows by more.
-LEAST_SHARE = 0.1
-# Python's memory blocks more for each step from which on steps keep objects: a list of losses adds one.
-LEAST_BLOCKS_A_STEP = 0.5
-# Modules whose types tell less than others: lists and dictionaries are parts of all objects.
-PLAIN = ("builtins.", "collections.", "typing.", "weakref.")
-
-
 def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:
-    """Return the counts that certainly grow, in the order in which they explain time and memory."""
+    """Return the counts that certainly grow, in the order in which they explain time and memory.
+
+    They grow enough also beside what there was, most of which imports and models made.
+    """
     if growth is None:
         return ()
     trends = [trend for trend in growth.trends if trend.what in LEAST and trend.what is not Grows.OBJECTS]
     trends += sorted(growth.objects, key=lambda trend: trend.name.startswith(PLAIN))
-    order = list(LEAST)
-    return tuple(sorted(filter(_is_named, trends), key=lambda trend: order.index(trend.what)))
-
-
-def _is_named(trend: Trend) -> bool:
-    """Whether a count grows enough: also beside what there was, most of which imports and models made."""
-    relative = LEAST_SHARE * abs(trend.first)
-    if trend.what is Grows.BLOCKS and trend.over_steps:
-        relative = LEAST_BLOCKS_A_STEP * trend.over_steps
-    enough = trend.last - trend.first >= max(LEAST[trend.what], relative)
-    return enough and (trend.grows or (trend.what in ONLY_ADDED and trend.steady))
+    named_trends = []
+    for trend in trends:
+        relative = LEAST_SHARE * abs(trend.first)
+        if trend.what is Grows.BLOCKS and trend.over_steps:
+            relative = LEAST_BLOCKS_A_STEP * trend.over_steps
+        enough = trend.last - trend.first >= max(LEAST[trend.what], relative)
+        if enough and (trend.grows or (trend.what in ONLY_ADDED and trend.steady)):
+            named_trends.append(trend)
+    return tuple(sorted(named_trends, key=lambda trend: list(LEAST).index(trend.what)))
 
 
 def makes_operations(counts: tuple[Trend, ...], phases: RunPhases) -> Location | None:
@@ -202,9 +192,6 @@ def counts_table(trends: Iterable[Trend]) -> tuple[Table, ...]:
     return (table,) if table.rows else ()
 
 
-MOST_LISTED = 3  # Statements that a table lists: a loop that keeps more is read faster in the source
-
-
 @dataclass(frozen=True, slots=True)
 class KeptResult:
     """A statement in the loop around a call that trains that adds ``value`` to ``container``, as source text.
@@ -241,12 +228,11 @@ class KeptResults:
         Raises:
             Unavailable: the run as a whole was not recorded.
         """
-        place = Places.of(recording)
-        kept = sorted(whole_run(recording).kept, key=lambda one: one.at)
-        found = ((Location(place.shown(one.at[0]), one.at[1]), one) for one in kept)
-        return cls(
-            tuple(KeptResult(at, one.container, one.value, one.what, one.fits, one.each) for at, one in found)
-        )
+        place, statements = Places.of(recording), []
+        for one in sorted(whole_run(recording).kept, key=lambda one: one.at):
+            at = Location(place.shown(one.at[0]), one.at[1])
+            statements.append(KeptResult(at, one.container, one.value, one.what, one.fits, one.each))
+        return cls(tuple(statements))
 
     @property
     def of_steps(self) -> KeptResult | None:

@@ -130,9 +130,8 @@ class Conversions:
             raise Unavailable("the trace does not show how the arguments' arrays are converted")
         casts, arrays = _casts(dataflow, operations) if held else {}, []
         for one, when in zip(held, spans, strict=True):
-            converting, cast = Intervals.union(when) - device, casts.get(((one.dtype, one.shape),))
-            inside = steady.ms(converting & steady.calls)
-            outside = steady.ms(converting) - inside
+            inside, outside = steady.split_ms(Intervals.union(when) - device)
+            cast = casts.get(((one.dtype, one.shape),))
             made = cast.operation.outputs[:1] if cast and cast.operation else ()
             cast_to = made[0][0] if made else ""
             arrays.append(ConvertedArray(one.dtype, one.shape, inside, outside, one.same, cast, cast_to, one.place))

@@ -1,9 +1,13 @@
-"""Cores and threads."""
+"""How many of the host's cores and threads were at work in the traced steps, and whether input and compute compete.
+
+An operation of oneDNN or Eigen divides its work among the threads of the *intra-op* pool. Its event
+lies on the thread that called it; the pool's threads show their part as tasks on their own lines.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +30,12 @@ from tfdoctor.terms.verdict import Bound, Effect, Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
 
+# Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples of a
+# short window also cover the time around it.
+CROWDED = 0.75
+# Share of the compute that is left in any case where it no longer shares the cores: the scheduler gives as many
+# threads of the input no more than the compute's.
+SHARED = 0.5
 NO_TASKS = (
     "the trace contains no task of the intra-op pool: the pool has a single thread, or this version of "
     "TensorFlow does not record its tasks"
@@ -54,9 +64,17 @@ class Threads:
         window = StepSpans.of(steps)
         start, end = window.starts_ps[0], steps.steps[-1].end_ps
         tasks = np.concatenate([np.zeros((0, 2), np.int64), *(line.tasks_ps for line in trace.host.lines)])
-        pool = Pool(*np.sort(tasks, axis=0).T)
+        begins, ends = np.sort(tasks, axis=0).T
+        before, done_before = (np.concatenate(([0], np.cumsum(edges))) for edges in (begins, ends))
+
+        def pool(times: NDArray[np.int64] | int) -> NDArray[np.int64]:
+            """Return (n,) the thread-ps that the intra-op pool worked before each time."""
+            begun, done = begins.searchsorted(times), ends.searchsorted(times)
+            total: NDArray[np.int64] = (begun - done) * np.asarray(times) - before[begun] + done_before[done]
+            return total
+
         busy = sum(_at_work(line).within(start, end).total for line in trace.host.lines)
-        at_work = float((busy + pool.until(end) - pool.until(start)) / max(1, end - start))
+        at_work = float((busy + pool(end) - pool(start)) / max(1, end - start))
         if device.kind != DeviceKind.CPU:
             return cls(at_work, {}, "operations run on the device, not on the host's threads")
         if not len(tasks):
@@ -64,27 +82,13 @@ class Threads:
         work = activity.stages[Stage.DEVICE]
         size, kinds = len(work.labels), [base_type(kind) for _, kind, _ in work.labels]
         own = np.bincount(work.label, work.end_ps - work.start_ps, size)
-        shared = np.bincount(work.label, pool.until(work.end_ps) - pool.until(work.start_ps), size)
+        shared = np.bincount(work.label, pool(work.end_ps) - pool(work.start_ps), size)
         times: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for label in np.unique(work.label).tolist():
             times[kinds[label]][0] += float(own[label])
             times[kinds[label]][1] += float(shared[label])
         order = sorted(times, key=lambda kind: -times[kind][0])
         return cls(at_work, {kind: 1.0 + times[kind][1] / times[kind][0] for kind in order if times[kind][0]})
-
-
-class Pool(NamedTuple):
-    """The intra-op pool's work as a running total: when its tasks began and ended, each in order."""
-
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-
-    def until(self, times: NDArray[np.int64] | int) -> NDArray[np.int64]:
-        """Return (n,) the thread-ps worked before each time."""
-        begun, done = np.searchsorted(self.starts, times), np.searchsorted(self.ends, times)
-        sum_starts, sum_ends = (np.concatenate(([0], np.cumsum(edges))) for edges in self)
-        total: NDArray[np.int64] = (begun - done) * np.asarray(times) - sum_starts[begun] + sum_ends[done]
-        return total
 
 
 def _at_work(line: Line) -> Intervals:
@@ -97,14 +101,9 @@ def _at_work(line: Line) -> Intervals:
     return spans_of(chosen, leaves(chosen))
 
 
-# Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples of a
-# short window also cover the time around it.
-CROWDED = 0.75
-
-
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """Means over the traced steps, in logical CPUs.
+    """Means over the traced steps, in logical CPUs: input and compute share them on a CPU.
 
     ``sampled`` says that the operating system counted; otherwise ``busy`` is what the trace shows of
     the run's threads, a lower bound.
@@ -160,11 +159,6 @@ class Cores:
     def share(self) -> float:
         """The share of its usable cores that the run kept busy, 0 to 1."""
         return min(1.0, self.busy / self.usable)
-
-
-# Share of the compute that is left in any case where it no longer shares the cores: the scheduler gives as many
-# threads of the input no more than the compute's.
-SHARED = 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
-"""Memory."""
+"""Memory: of accelerators, of the host, and what TensorFlow, XLA and numpy say where it does not suffice."""
 
-import operator
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Self
@@ -18,14 +16,32 @@ from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace
-from tfdoctor.trace.stats import Value
 
 EVENTS = ("MemoryAllocation", "MemoryDeallocation")
-
 # Allocators of a device's memory; "gpu_host_bfc" and "cpu" are the host's. (Traces of TensorFlow 2.4 on Windows
 # have lost the first letter.)
 ON_DEVICE = re.compile(r"G?PU_\d+_bfc|gpu_async_\d+|TPU_?\d*.*")
 PARTS = ("bytes_available", "bytes_allocated", "bytes_reserved")  # Statistics that sum to the allocator's limit
+NS_PER_US = 1000
+
+# Classes of exceptions that mean that memory did not suffice.
+ERRORS = frozenset({"MemoryError", "_ArrayMemoryError", "ResourceExhaustedError"})
+STATUS = re.compile(r"\bRESOURCE_EXHAUSTED\b")  # The status code of such an error, where its class is a general one
+OF_STATUS = frozenset({"InternalError", "XlaRuntimeError", "JaxRuntimeError", "UnknownError"})
+# TensorFlow, core/framework/op_kernel.cc.
+TENSOR = re.compile(
+    r"OOM when allocating tensor with shape\[(?P<shape>[\d,]*)\] and type (?P<dtype>\w+) "
+    r"on \S+ by allocator (?P<allocator>\w+)"
+)
+# numpy, _core/_exceptions.py.
+ARRAY = re.compile(
+    r"Unable to allocate (?P<amount>[\d.]+) (?P<unit>\w+) for an array "
+    r"with shape \((?P<shape>[\d, ]*)\) and data type (?P<dtype>\w+)"
+)
+# XLA, stream_executor and its allocators.
+BYTES = re.compile(r"[Oo]ut of memory (?:while )?trying to allocate (?P<amount>\d+) ?bytes")
+DTYPES = {"float": "float32", "double": "float64", "half": "float16"}  # TensorFlow's C++ names, as numpy has them
+UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +52,6 @@ class Allocator:
     limit: float  # what it may hand out
     used: float  # the most in use during the trace
     peak: float = 0.0  # the most since the program began, cuDNN's search for algorithms included
-
-    @classmethod
-    def of(cls, name: str, allocations: Sequence[Mapping[str, Value]]) -> Self:
-        """Take the maxima of the allocator's own statistics over all allocations."""
-        limits = [sum(float(stats[part]) for part in PARTS) for stats in allocations]
-        free = [float(stats["bytes_available"]) for stats in allocations]
-        used = max(map(operator.sub, limits, free))
-        peak = max(float(stats.get("peak_bytes_in_use", 0)) for stats in allocations)
-        return cls(name, max(1.0, *limits), used, peak)
 
     @property
     def share(self) -> float:
@@ -66,28 +73,28 @@ class DeviceMemory:
         """Read the allocators' own statistics."""
         if device.kind == DeviceKind.CPU:
             raise Unavailable("the run used no accelerator")
-        by_name: dict[str, list[Mapping[str, Value]]] = defaultdict(list)
+        by_name: dict[str, list[tuple[float, float, float]]] = defaultdict(list)  # limit, use and peak
         for line in trace.host_lines:
             for at in np.flatnonzero(is_named(line, EVENTS.__contains__)).tolist():
                 stats = line.stats.of(at)
                 name = str(stats.get("allocator_name") or "")
                 if ON_DEVICE.fullmatch(name) and all(part in stats for part in PARTS):
-                    by_name[name].append(stats)
+                    limit = sum(float(stats[part]) for part in PARTS)
+                    used, peak = limit - float(stats["bytes_available"]), float(stats.get("peak_bytes_in_use", 0))
+                    by_name[name].append((limit, used, peak))
         if not by_name:
             raise Unavailable(
                 "the trace does not show the memory use of the device: it holds no allocation in the traced "
                 "steps, or the profiler did not record them"
             )
-        allocators = (Allocator.of(name, allocations) for name, allocations in by_name.items())
+        most = ((name, *map(max, zip(*rows, strict=True))) for name, rows in by_name.items())
+        allocators = [Allocator(name, max(1.0, limit), used, peak) for name, limit, used, peak in most]
         return cls(tuple(sorted(allocators, key=lambda one: -one.share)))
 
     @property
     def fullest(self) -> Allocator:
         """The one nearest to its limit."""
         return self.allocators[0]
-
-
-NS_PER_US = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,31 +128,6 @@ class HostMemory:
     def share(self) -> float:
         """The highest share of the memory in use, 0 to 1."""
         return self.used / self.total
-
-
-# Classes of exceptions that mean it.
-ERRORS = frozenset({"MemoryError", "_ArrayMemoryError", "ResourceExhaustedError"})
-STATUS = re.compile(r"\bRESOURCE_EXHAUSTED\b")  # The status code of such an error, where its class is a general one
-
-OF_STATUS = frozenset({"InternalError", "XlaRuntimeError", "JaxRuntimeError", "UnknownError"})
-
-# TensorFlow, core/framework/op_kernel.cc.
-TENSOR = re.compile(
-    r"OOM when allocating tensor with shape\[(?P<shape>[\d,]*)\] and type (?P<dtype>\w+) "
-    r"on \S+ by allocator (?P<allocator>\w+)"
-)
-
-# numpy, _core/_exceptions.py.
-ARRAY = re.compile(
-    r"Unable to allocate (?P<amount>[\d.]+) (?P<unit>\w+) for an array "
-    r"with shape \((?P<shape>[\d, ]*)\) and data type (?P<dtype>\w+)"
-)
-
-# XLA, stream_executor and its allocators.
-BYTES = re.compile(r"[Oo]ut of memory (?:while )?trying to allocate (?P<amount>\d+) ?bytes")
-DTYPES = {"float": "float32", "double": "float64", "half": "float16"}  # TensorFlow's C++ names, as numpy has them
-
-UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,19 @@
-"""Hosts."""
+"""The steps of several hosts: which belong together, how far apart they are, and which host is a straggler.
+
+In synchronous training all hosts' steps are equally long: the slow hosts work while the others wait for them
+in a collective. So each host's *own work* is compared, step by step: everything but collectives.
+
+A host lags when its own work exceeds the median of the others' by more than chance and by more than the
+steps differ among themselves:
+
+- The median excess is tested with the sign test (Conover, Practical Nonparametric Statistics, 3rd ed., 3.4;
+  the order statistics give the interval), which assumes no distribution, at the level ALPHA over all hosts
+  together (Bonferroni). It assumes that steps are independent of each other.
+- The excess must be larger than its own quartile deviation (half the interquartile range), and than MATTERS of
+  the step.
+
+It is a *straggler* when the others also spend that time in collectives.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,11 +44,26 @@ COUNTED = frozenset(
 
 # A host's own stages: in a collective it may be waiting for the others.
 OWN = tuple(stage for stage in Stage if stage is not Stage.COLLECTIVE)
+NS_PER_MS = 1_000_000
 # Shift between wall clock and monotonic clock from which the wall clock was set: Linux slews both together
 # (clock_gettime(2)), and reading one after the other takes microseconds, or a few ms on a busy machine.
 STEPPED_MS = 5.0
+NEAR = 0.5  # Share of the median step: starts further apart may belong to different steps
+# Share of the median step: ends of one step further apart mean that clocks disagree, or that hosts do not train
+# synchronously.
+DISAGREE = 0.5
+ONE_CLOCK = "all hosts ran on one machine and share its clock"
+NTP = (
+    "this assumes that the machines' clocks agree, as NTP ensures, usually within a millisecond on a local "
+    "network; the recording cannot verify this"
+)
+ALPHA = 0.01  # The highest probability of a false straggler in a job of equal hosts
+MATTERS = 0.05  # Share of the step below which a lag is not worth reporting; from there on a saving is a warning
+# Share of the lag that the others must spend in collectives at least: they may spend the rest elsewhere, in a
+# barrier or in Python.
+WAITED = 0.5
 
-NS_PER_MS = 1_000_000
+Times = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,20 +123,6 @@ class HostSteps:
         return sum(self.parts[UNKNOWN]) <= sum(self.total_ms) / 10
 
 
-NEAR = 0.5  # Share of the median step: starts further apart may belong to different steps
-
-ONE_CLOCK = "all hosts ran on one machine and share its clock"
-
-NTP = (
-    "this assumes that the machines' clocks agree, as NTP ensures, usually within a millisecond on a local "
-    "network; the recording cannot verify this"
-)
-
-# Share of the median step: ends of one step further apart mean that clocks disagree, or that hosts do not train
-# synchronously.
-DISAGREE = 0.5
-
-
 class MatchedBy(StrEnum):
     """How the steps of several hosts were matched."""
 
@@ -134,41 +150,28 @@ class Matching:
 
 def match(hosts: Mapping[str, HostSteps]) -> Matching:
     """Match by number where the numbers are the run's, else by the clock, else in their order."""
-    if all(host.counted for host in hosts.values()) and (matching := _by_number(hosts)).count:
-        return matching
-    if all(host.starts_ns for host in hosts.values()) and (matching := _by_clock(hosts)).count:
-        return matching
+    if all(host.counted for host in hosts.values()):
+        common = sorted(set.intersection(*(set(host.numbers) for host in hosts.values())))
+        numbered = {name: dict(zip(host.numbers, count(), strict=False)) for name, host in hosts.items()}
+        if common:
+            places = {name: tuple(own[one] for one in common) for name, own in numbered.items()}
+            return Matching(MatchedBy.NUMBER, places)
+    if all(host.starts_ns for host in hosts.values()):
+        # Each step of one host with the nearest of the others, unless that is ambiguous. It is the first by name of
+        # those with the fewest steps, so that the order of the hosts does not matter.
+        first = min(hosts, key=lambda name: (len(hosts[name].numbers), name))
+        starts, rows = np.array(hosts[first].starts_ns, np.int64), []
+        for host in hosts.values():
+            own, reach = np.array(host.starts_ns, np.int64), NEAR * float(np.median(host.total_ms)) * NS_PER_MS
+            distance = np.abs(own[None, :] - starts[:, None])
+            nearest, near = distance.argmin(axis=1), distance.min(axis=1) < reach
+            alone = np.bincount(nearest[near], minlength=len(own)) == 1  # near to a single start
+            rows.append(np.where(near & alone[nearest], nearest, -1))
+        kept = np.stack(rows)[:, (np.stack(rows) >= 0).all(axis=0)].tolist()
+        if kept[0]:
+            return Matching(MatchedBy.CLOCK, dict(zip(hosts, map(tuple, kept), strict=True)))
     shortest = min(len(host.numbers) for host in hosts.values())
     return Matching(MatchedBy.ORDER, dict.fromkeys(hosts, tuple(range(shortest))))
-
-
-def _by_number(hosts: Mapping[str, HostSteps]) -> Matching:
-    common = sorted(set.intersection(*(set(host.numbers) for host in hosts.values())))
-    places = {name: dict(zip(host.numbers, count(), strict=False)) for name, host in hosts.items()}
-    return Matching(MatchedBy.NUMBER, {name: tuple(own[one] for one in common) for name, own in places.items()})
-
-
-def _by_clock(hosts: Mapping[str, HostSteps]) -> Matching:
-    """Match each step of one host with the nearest of the others, unless that is ambiguous.
-
-    That host is the first by name of those with the fewest steps, so that the order of the hosts does not
-    matter.
-    """
-    first = min(hosts, key=lambda name: (len(hosts[name].numbers), name))
-    starts = np.array(hosts[first].starts_ns, np.int64)
-    nearest = np.stack([_nearest(starts, host) for host in hosts.values()])
-    kept = nearest[:, (nearest >= 0).all(axis=0)]
-    return Matching(MatchedBy.CLOCK, dict(zip(hosts, map(tuple, kept.tolist()), strict=True)))
-
-
-def _nearest(starts: NDArray[np.int64], host: HostSteps) -> NDArray[np.int64]:
-    """Return (n,) the place of the host's nearest step; -1 where none is near, or it is near to several starts."""
-    host_starts = np.array(host.starts_ns, np.int64)
-    reach = NEAR * float(np.median(host.total_ms)) * NS_PER_MS
-    distance = np.abs(host_starts[None, :] - starts[:, None])
-    nearest, near = distance.argmin(axis=1), distance.min(axis=1) < reach
-    alone = np.bincount(nearest[near], minlength=len(host_starts)) == 1
-    return np.where(near & alone[nearest], nearest, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +198,12 @@ def clock_skew(hosts: Mapping[str, HostSteps], matching: Matching) -> ClockSkew:
             raise Unavailable(f"{name}: {host.clock_missing}")
     if matching.by is MatchedBy.ORDER:
         raise Unavailable("neither step numbers nor clocks show which steps belong together")
-    moments = ({name: getattr(host, edges) for name, host in hosts.items()} for edges in ("starts_ns", "ends_ns"))
-    starts, ends = (_late(matching.table(edges)) for edges in moments)
+    late = []  # (hosts, steps) ms after the median host
+    for edges in ("starts_ns", "ends_ns"):
+        table = matching.table({name: getattr(host, edges) for name, host in hosts.items()})
+        times = (table - table.min()).astype(float) / NS_PER_MS  # of differences, which are exact in float64
+        late.append(times - np.median(times, axis=0))
+    starts, ends = late
     apart = float(np.median(ends.max(axis=0) - ends.min(axis=0)))
     if apart > DISAGREE * float(np.median([np.median(host.total_ms) for host in hosts.values()])):
         raise Unavailable(
@@ -213,22 +220,6 @@ def clock_skew(hosts: Mapping[str, HostSteps], matching: Matching) -> ClockSkew:
         late_ms={name: float(np.median(row)) for name, row in zip(sorted(hosts), starts, strict=True)},
         basis=ONE_CLOCK if alone and max(boots) - min(boots) <= STEPPED_MS * NS_PER_MS else NTP,
     )
-
-
-def _late(table: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return (hosts, steps) ms after the median host; of differences, which are exact in float64."""
-    times = (table - table.min()).astype(float) / NS_PER_MS
-    late: NDArray[np.float64] = times - np.median(times, axis=0)
-    return late
-
-
-ALPHA = 0.01  # The highest probability of a false straggler in a job of equal hosts
-MATTERS = 0.05  # Share of the step below which a lag is not worth reporting; from there on a saving is a warning
-# Share of the lag that the others must spend in collectives at least: they may spend the rest elsewhere, in a
-# barrier or in Python.
-WAITED = 0.5
-
-Times = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

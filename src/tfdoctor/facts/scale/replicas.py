@@ -1,4 +1,4 @@
-"""Replicas."""
+"""How many replicas share a batch, how many processes train, and by how much the slowest device is behind."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from statistics import median
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.gpu.activity import GpuUtilization
+from tfdoctor.facts.gpu.idle_gaps import GpuUtilization
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.steps.steady_steps import RoundUnit
@@ -17,8 +17,8 @@ from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
-
 ONE_PROCESS = "MirroredStrategy"  # The strategy whose replicas are all in this process
+WORKS = 0.01  # Share of the busiest device's computing time below which a device is idle, not fast
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,6 @@ class Replicas:
     def share_a_device(self) -> bool:
         """Whether one device computes for several replicas."""
         return (self.sharing or 0) > 1
-
-
-WORKS = 0.01  # Share of the busiest device's computing time below which a device is idle, not fast
 
 
 @dataclass(frozen=True, slots=True)

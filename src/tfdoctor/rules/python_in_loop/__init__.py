@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.gpu.idle_gaps import HostSyncs
+from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.loop_body import SingleOperations
 from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
 
