@@ -93,9 +93,8 @@ class Collectives:
     def measure(cls, activities: GpuActivities, steady: SteadySteps) -> Self:
         """Separate the collectives' time by whether other kernels run meanwhile."""
         gpu, calls = activities.busiest, Counter[str]()
-        of_type = np.array([COLLECTIVE.match(kind.name) is not None for kind in gpu.plane.types], bool)
         for line in work_lines(gpu.plane):
-            kinds = line.kind[of_type[line.kind] & steady.holds(line.start_ps)]
+            kinds = line.kind[is_named(line, COLLECTIVE.match) & steady.holds(line.start_ps)]
             for kind, number in zip(*np.unique(kinds, return_counts=True), strict=True):
                 named = KIND.search(gpu.plane.types[kind].name)
                 calls[named[1] if named else "other"] += int(number)
@@ -171,15 +170,13 @@ class Transfers:
     @classmethod
     def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps) -> Self:
         """Read every copy's direction, size and memory."""
-        gpu, calls = activities.busiest, dict[int, str]()  # calls of the host by correlation id: ROCm's copies
-        if any(
-            kind.name.startswith("__amd_rocclr_copy") for kind in gpu.plane.types
-        ):  # do not hold their direction
-            for line in trace.host_lines:
-                events, ids = line.stats.ids("correlation_id")
-                named = is_named(line, COPY_DIRECTION.search)[events]
-                names = [line.types[kind].name for kind in line.kind[events[named]].tolist()]
-                calls |= dict(zip(ids[named].tolist(), names, strict=True))
+        gpu, calls = activities.busiest, dict[int, str]()
+        rocm = any(kind.name.startswith("__amd_rocclr_copy") for kind in gpu.plane.types)
+        for line in trace.host_lines if rocm else ():  # where only the host's call has the direction
+            events, ids = line.stats.ids("correlation_id")
+            named = is_named(line, COPY_DIRECTION.search)[events]
+            names = [line.types[kind].name for kind in line.kind[events[named]].tolist()]
+            calls |= dict(zip(ids[named].tolist(), names, strict=True))
         copies: dict[CopyDirection, list[Event]] = defaultdict(list)
         for line in work_lines(gpu.plane):
             steady_copies = is_named(line, COPY.match) & steady.holds(line.start_ps)
@@ -187,8 +184,21 @@ class Transfers:
                 tells = bool(COPY_DIRECTION.search(event.name))
                 call = event.name if tells else calls.get(int(event.stats.get("correlation_id", 0)), "")
                 copies[CLEAR if "memset" in event.name.lower() else direction_of(call)].append(event)
-        working = gpu.kernels | gpu.collectives
-        return cls(tuple(_transfer(way, copies[way], working, steady) for way in CopyDirection if way in copies))
+        directions = []
+        for way in (way for way in CopyDirection if way in copies):
+            memory, total = dict.fromkeys(HostMemoryKind, 0.0), 0
+            for copy in copies[way]:
+                told = dict(DETAIL.findall(str(copy.stats.get("memcpy_details", ""))))
+                size, kind = told.get("size", ""), told.get(HOST_SIDE.get(way, ""), "").lower()
+                nbytes = int(size) if size.isascii() and size.isdigit() else 0
+                memory[HostMemoryKind(kind) if kind in memory else UNKNOWN] += nbytes / steady.rounds
+                total += nbytes
+            spans = Intervals.union((copy.start_ps, copy.end_ps) for copy in copies[way])
+            times = steady.ms(spans), steady.ms(spans - gpu.kernels - gpu.collectives)
+            lasted, each = spans.total / PS_PER_MS / 1e3, total / steady.rounds if total else None
+            rate, sides = total / lasted if total and lasted else None, memory if total and way in HOST_SIDE else {}
+            directions.append(Transfer(way, len(copies[way]) / steady.rounds, *times, each, rate, sides))
+        return cls(tuple(directions))
 
     def __getitem__(self, direction: CopyDirection) -> Transfer:
         return next(
@@ -201,24 +211,3 @@ def direction_of(name: str) -> CopyDirection:
     """Return where a copy goes, by its name or that of the call that launched it."""
     letters = COPY_DIRECTION.search(name)
     return LETTERS.get("".join(letters.groups()).upper(), OTHER) if letters else OTHER
-
-
-def _transfer(direction: CopyDirection, copies: list[Event], working: Intervals, steady: SteadySteps) -> Transfer:
-    spans = Intervals.union((copy.start_ps, copy.end_ps) for copy in copies)
-    memory, total = dict.fromkeys(HostMemoryKind, 0.0), 0
-    for copy in copies:
-        named = dict(DETAIL.findall(str(copy.stats.get("memcpy_details", ""))))
-        size, kind = named.get("size", ""), named.get(HOST_SIDE.get(direction, ""), "").lower()
-        nbytes = int(size) if size.isascii() and size.isdigit() else 0
-        memory[HostMemoryKind(kind) if kind in memory else UNKNOWN] += nbytes / steady.rounds
-        total += nbytes
-    lasted = spans.total / PS_PER_MS / 1e3
-    return Transfer(
-        direction,
-        len(copies) / steady.rounds,
-        steady.ms(spans),
-        steady.ms(spans - working),
-        total / steady.rounds if total else None,
-        total / lasted if total and lasted else None,
-        memory if total and direction in HOST_SIDE else {},
-    )

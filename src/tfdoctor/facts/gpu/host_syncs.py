@@ -92,16 +92,9 @@ class Detours:
             copied = Intervals.union((event.start_ps, event.end_ps) for pair in pairs for event in pair) - kernels
             whole = Intervals.union((there.start_ps, back.end_ps) for there, back in pairs) - kernels
             operation = program.by_name.get(name) if program else None
-            rows.append(
-                Detour(
-                    name,
-                    ran[name][0].name.rpartition(":")[2],
-                    len(pairs) / steady.rounds,
-                    steady.ms(copied),
-                    steady.ms(whole - copied),
-                    program.line_of(operation) if program and operation else None,
-                )
-            )
+            at, kind = program.line_of(operation) if program else None, ran[name][0].name.rpartition(":")[2]
+            times = steady.ms(copied), steady.ms(whole - copied)
+            rows.append(Detour(name, kind, len(pairs) / steady.rounds, *times, at))
         rows.sort(key=lambda row: -row.ms)
         return cls(tuple(rows), tuple(there.end_ps for pairs in found.values() for there, _ in pairs))
 

@@ -124,26 +124,16 @@ class GpuUtilization:
         before = 0.0  # the first step's batch, before that step begins
         if steady.unit is RoundUnit.STEP:
             before = steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
-        unseen = framework.no_pipeline and not host.waits
-        return cls(
-            steady.unit,
-            steady.round_ms,
-            tuple(
-                GpuShare(
-                    gpu.name,
-                    steady.ms(gpu.kernels),
-                    steady.ms(gpu.copies),
-                    steady.ms(gpu.collectives),
-                    steady.ms(gpu.busy),
-                    int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
-                    gpu.kernels.total / PS_PER_MS,
-                )
-                for gpu in activities.gpus
-            ),
-            None if unseen else steady.ms(host.waits) + before,
-            None if unseen else steady.ms(host.waits - activities.busiest.busy),
-            before,
-        )
+        gpus = []
+        for gpu in activities.gpus:
+            kinds, traced_ms = (gpu.kernels, gpu.copies, gpu.collectives, gpu.busy), gpu.kernels.total / PS_PER_MS
+            kernel_ms, copy_ms, exchange_ms, busy_ms = map(steady.ms, kinds)
+            kernels = int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds
+            gpus.append(GpuShare(gpu.name, kernel_ms, copy_ms, exchange_ms, busy_ms, kernels, traced_ms))
+        wait, exposed = steady.ms(host.waits) + before, steady.ms(host.waits - activities.busiest.busy)
+        if framework.no_pipeline and not host.waits:
+            return cls(steady.unit, steady.round_ms, tuple(gpus), None, None, before)
+        return cls(steady.unit, steady.round_ms, tuple(gpus), wait, exposed, before)
 
     @property
     def busiest(self) -> GpuShare:
@@ -168,10 +158,7 @@ class IdleCause(StrEnum):
 
 
 class GapSize(StrEnum):
-    """The length of a whole gap between two pieces of the GPU's work, or to the end of the step.
-
-    The shortest are the cost of a launch; the longest are no launches.
-    """
+    """The length of a whole gap: the shortest are the cost of a launch; the longest are no launches."""
 
     TINY = "below 10 µs"
     SMALL = "10 to 100 µs"

@@ -208,7 +208,7 @@ def _add_operations(
     line: Line, stages: Sequence[Node], starts: NDArray[np.int64], ends: NDArray[np.int64], node: NDArray[np.int64]
 ) -> None:
     """Add the operations within executors of functions, whose stages are given, -1 for those of others."""
-    chosen = np.flatnonzero(line.table.passing(_works)[line.kind])
+    chosen = np.flatnonzero(line.table.passing(_work)[line.kind])
     at = np.searchsorted(starts, line.start_ps[chosen], side="right") - 1
     owner = np.where((at >= 0) & (line.start_ps[chosen] < ends[at]), node[at], -1)
     events, owned = chosen[owner >= 0], owner[owner >= 0]
@@ -221,7 +221,10 @@ def _add_operations(
     columns = (keys[order].tolist(), times[order].tolist(), counts[order].tolist())
     for place, time, count in zip(*columns, strict=True):
         at_node, kind = divmod(place, len(line.types))
-        stage, (name, python, reading, images) = stages[at_node], _work(line.types[kind])
+        stage, (name, python, reading, images) = (
+            stages[at_node],
+            _work(line.types[kind]) or ("", False, False, False),
+        )
         if name:
             stage.operations[name] = stage.operations.get(name, 0) + time
         stage.python_ps += time * python
@@ -230,14 +233,10 @@ def _add_operations(
         stage.image_ps += time * images
 
 
-def _work(kind: EventType) -> tuple[str, bool, bool, bool]:
+def _work(kind: EventType) -> tuple[str, bool, bool, bool] | None:
     """Return the name of a function's operation, and whether it runs Python, reads a file, and makes an image."""
     label = operation_label(kind)
     python, reading, images = (
         types.fullmatch(kind.display_name) is not None for types in (PYTHON, READING, IMAGES)
     )
-    return label[0] if label else "", python, reading, images
-
-
-def _works(kind: EventType) -> bool:
-    return any(_work(kind))
+    return (label[0] if label else "", python, reading, images) if label or python or reading or images else None

@@ -1,7 +1,7 @@
 """What training is given in Python: arrays that each call converts, and padded sequences."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Self
@@ -118,7 +118,7 @@ class Conversions:
         steady, device = SteadySteps.of(steps), activity.of(Stage.DEVICE)
         lines = trainers(line for line in trace.host_lines if len(line))
         if record is not None and record.feeds is not None:
-            return cls(_fed(record.feeds, steady.ms(_feeding(lines, steps) - device)), locate(record.feeds.at))
+            return cls(tuple(_fed(record.feeds, lines, steps, device)), locate(record.feeds.at))
         if record is not None and record.fed is None:
             raise Unavailable(NOT_CALLED)
         fed = record.fed if record else None
@@ -138,8 +138,11 @@ class Conversions:
         return cls(tuple(arrays), locate(fed.at))
 
 
-def _feeding(lines: Iterable[Line], steps: Steps) -> Intervals:
-    """Return the time from the beginning of each step's Session.run until it starts the graph."""
+def _fed(feeds: FedCall, lines: Iterable[Line], steps: Steps, device: Intervals) -> Iterator[ConvertedArray]:
+    """Yield what Session.run is fed, prepared from the beginning of each step's call until that starts the graph.
+
+    The time, all within the step's call, is divided by the bytes that a cast, or a copy, reads and writes for each.
+    """
     named = (line.start_ps[is_named(line, SESSION_RUN.__eq__)] for line in lines)
     starts = np.sort(np.concatenate([np.zeros(0, np.int64), *named]))
     firsts = [(step, int(starts.searchsorted(step.start_ps))) for step in steps.steps]
@@ -147,26 +150,15 @@ def _feeding(lines: Iterable[Line], steps: Steps) -> Intervals:
     spans = [(step.start_ps, start) for step, start in within if start < step.call_end_ps]
     if not spans:
         raise Unavailable("the trace does not show how Session.run converts what it is fed")
-    return Intervals.union(spans)
-
-
-def _fed(feeds: FedCall, feeding_ms: float) -> tuple[ConvertedArray, ...]:
-    """Return what Session.run is fed, which takes so many ms per step to prepare, all within the step's call.
-
-    The time is divided by the bytes that a cast, or a copy, reads and writes for each.
-    """
     if any(array.kind == "python" for array in feeds.arguments):
         raise Unavailable("Session.run is fed lists beside arrays, and the trace does not tell their times apart")
-    moved = []
+    feeding_ms, moved = SteadySteps.of(steps).ms(Intervals.union(spans) - device), []
     for array in feeds.arguments:
         taken, given = (WIDTHS.get(dtype, 0) for dtype in (array.dtype, array.fed_as or array.dtype))
         moved.append(prod(array.shape) * (taken + given) if taken and given else 0)
-    total = sum(moved)
-    parts = [min(feeding_ms * part / total, part / SLOWEST_BYTES_PER_MS) if part else 0.0 for part in moved]
-    return tuple(
-        ConvertedArray(one.dtype, one.shape, part, 0.0, one.same, None, one.fed_as, one.place, fed=True)
-        for one, part in zip(feeds.arguments, parts, strict=True)
-    )
+    for one, part in zip(feeds.arguments, moved, strict=True):
+        own_ms = min(feeding_ms * part / sum(moved), part / SLOWEST_BYTES_PER_MS) if part else 0.0
+        yield ConvertedArray(one.dtype, one.shape, own_ms, 0.0, one.same, None, one.fed_as, one.place, fed=True)
 
 
 def _conversions(lines: Iterable[Line], function: str, count: int) -> list[list[tuple[int, int]]]:
