@@ -102,10 +102,8 @@ class MemoryTrends:
         Raises:
             Unavailable: the memory of the run was not recorded often enough for a trend.
         """
-        limits = {
-            Grows.RESIDENT: ending.limit_bytes if ending else None,
-            Grows.DEVICE: device.fullest.limit if device else None,
-        }
+        host_limit, device_limit = ending.limit_bytes if ending else None, device.fullest.limit if device else None
+        limits = {Grows.RESIDENT: host_limit, Grows.DEVICE: device_limit}
         trends = list(filter(None, map(growth.of, limits)))
         if not trends:
             raise Unavailable("the run was too short for a trend of its memory", "record a longer run")

@@ -50,14 +50,9 @@ class Cacheable:
     random: tuple[CacheablePart, ...] = ()
     unknown: bool = False  # whether ``why`` says what is missing: more might be cacheable
 
-    @property
-    def kept(self) -> tuple[Dataset, ...]:
-        """The stages that a cache could keep."""
-        return tuple(stage for part in self.parts for stage in part.kept)
-
     def holds(self, dataset: Dataset | None) -> bool:
         """Whether a dataset gives the same result in every pass, so that a cache could keep it."""
-        return dataset is not None and any(kept.id == dataset.id for kept in self.kept)
+        return dataset is not None and bool(self.with_any([dataset.id]))
 
     def with_any(self, ids: Collection[int]) -> list[CacheablePart]:
         """Return the parts with any of some datasets."""

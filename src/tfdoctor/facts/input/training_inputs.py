@@ -179,13 +179,14 @@ def _conversions(lines: Iterable[Line], function: str, count: int) -> list[list[
 def _casts(dataflow: Dataflow | None, operations: Operations | None) -> dict[tuple[TensorType, ...], OperationTime]:
     """Return the casts that alone read one of a function's inputs, by the type and shape of that input."""
     casts: dict[tuple[TensorType, ...], OperationTime] = {}
-    rows = {row.name: row for row in operations.rows} if operations else {}
-    for operation in dataflow.program.by_name.values() if dataflow else ():
-        users = dataflow.consumers.get(operation.name, ()) if dataflow else ()
-        if operation.type == "Placeholder" and len(users) == 1 and users[0].type == "Cast":
-            row = rows.get(users[0].name)
-            if row is not None and row.operation is not None:
-                casts.setdefault(operation.outputs[:1], row)
+    if dataflow is None or operations is None:
+        return casts
+    rows = {row.name: row for row in operations.rows}
+    for operation in dataflow.program.by_name.values():
+        users = dataflow.consumers.get(operation.name, ())
+        row = rows.get(users[0].name) if len(users) == 1 and users[0].type == "Cast" else None
+        if operation.type == "Placeholder" and row is not None and row.operation is not None:
+            casts.setdefault(operation.outputs[:1], row)
     return casts
 
 

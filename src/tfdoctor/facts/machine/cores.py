@@ -199,9 +199,7 @@ class CpuContention:
 
         A ceiling, because it assumes that the compute can use all cores that the input leaves free.
         """
-        if not self.crowded:
-            return 0.0
-        return min(work_ms * self.beside / self.cores, self.compute_ms)
+        return min(work_ms * self.beside / self.cores, self.compute_ms) if self.crowded else 0.0
 
     def crowds_out(self, work_ms: float, step_ms: float, least: float) -> bool:
         """Whether this much of the input's work slows the compute by at least a share of the step, 0 to 1.

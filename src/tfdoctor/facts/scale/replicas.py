@@ -45,12 +45,8 @@ class Replicas:
         size = manifest.worker.size if manifest and manifest.worker else None
         trained = sum(process.trained for process in manifest.processes) if manifest else 0
         sharing = max(Counter(settings.replica_devices).values(), default=None)
-        if (
-            sharing is None
-            and strategy == ONE_PROCESS
-            and devices
-            and all(DeviceKind.CPU in one for one in devices)
-        ):
+        on_cpu = bool(devices) and all(DeviceKind.CPU in one for one in devices)
+        if sharing is None and strategy == ONE_PROCESS and on_cpu:
             sharing = settings.replicas  # TensorFlow has one physical CPU, whatever its logical ones
         return cls(
             strategy="" if strategy == "_DefaultDistributionStrategy" else strategy,
