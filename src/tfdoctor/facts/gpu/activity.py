@@ -80,12 +80,9 @@ class GpuActivities:
 
 @dataclass(frozen=True, slots=True)
 class Collectives:
-    """The busiest GPU's kernels of NCCL or RCCL; ms and numbers per training step, or of the trace.
+    """The busiest GPU's kernels of NCCL or RCCL; ms and numbers per training step, or of the trace."""
 
-    A collective kernel runs while it waits for the other GPUs: ``ms`` includes that wait.
-    """
-
-    ms: float
+    ms: float  # with the wait for the other GPUs, in which the kernel runs
     exposed_ms: float  # while no other kernel of the GPU runs
     kinds: tuple[tuple[str, float], ...]  # ("AllReduce", calls), the most frequent first
 
@@ -103,14 +100,11 @@ class Collectives:
 
 
 class CopyDirection(StrEnum):
-    """Where a copy goes.
-
-    ``D2D`` stays on one device with CUPTI; ROCm uses the same word for copies to another device.
-    """
+    """Where a copy goes."""
 
     H2D = "host to device"
     D2H = "device to host"
-    D2D = "device to device"
+    D2D = "device to device"  # on one device with CUPTI; ROCm uses the same word for copies to another device
     PEER = "to another device"
     CLEAR = "clearing"
     OTHER = "in an unknown direction"
@@ -141,19 +135,15 @@ HOST_SIDE = {H2D: "kind_src", D2H: "kind_dst"}
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The copies of one direction; ms, bytes and numbers per training step, or of the whole trace.
-
-    ``nbytes`` and ``rate`` (bytes per second during the copies) are None where the trace does not contain
-    sizes. ``memory`` has the bytes by kind of host memory; it is empty for copies without the host.
-    """
+    """The copies of one direction; ms, bytes and numbers per training step, or of the whole trace."""
 
     direction: CopyDirection
     count: float
     ms: float  # union over streams
     exposed_ms: float  # while the GPU runs no kernel and no collective
-    nbytes: float | None
-    rate: float | None
-    memory: Mapping[HostMemoryKind, float]
+    nbytes: float | None  # None where the trace does not contain sizes
+    rate: float | None  # bytes per second during the copies; same
+    memory: Mapping[HostMemoryKind, float]  # bytes by kind of host memory; empty for copies without the host
 
     @property
     def host_memory(self) -> HostMemoryKind:

@@ -35,16 +35,13 @@ SETTLING_PS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Detour:
-    """An operation on the host between two copies; numbers and ms per training step.
-
-    ``copies_ms`` and ``waiting_ms`` are the time of the copies and between them in which the GPU runs no kernel.
-    """
+    """An operation on the host between two copies; numbers and ms per training step."""
 
     name: str  # of the operation that makes the tensor which is copied back
     type: str
     calls: float
-    copies_ms: float
-    waiting_ms: float
+    copies_ms: float  # of the copies, while the GPU runs no kernel
+    waiting_ms: float  # between them, same
     at: Location | None = None
 
     @property
@@ -55,13 +52,10 @@ class Detour:
 
 @dataclass(frozen=True, slots=True)
 class Detours:
-    """The detours of a step over the host, the longest first.
-
-    ``there_ps`` are the ends of their copies to the host, in picoseconds from the start of the trace.
-    """
+    """The detours of a step over the host, the longest first."""
 
     rows: tuple[Detour, ...]
-    there_ps: tuple[int, ...] = ()
+    there_ps: tuple[int, ...] = ()  # the ends of their copies to the host
 
     @classmethod
     def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, program: Program | None) -> Self:
@@ -118,16 +112,12 @@ def _on_host(trace: Trace) -> Mapping[str, list[Event]]:
 
 @dataclass(frozen=True, slots=True)
 class HostSyncs:
-    """The busiest GPU; numbers and ms per training step.
-
-    ``host_ms`` and ``between_ms`` are the GPU's idle time after such copies, inside and outside of the
-    call that is a step, less the waits for batches.
-    """
+    """The busiest GPU; numbers and ms per training step."""
 
     reads: float  # copies from device to host that are read there
     syncs: float  # after which the GPU ran out of work
-    host_ms: float = 0.0
-    between_ms: float = 0.0
+    host_ms: float = 0.0  # idle time after these, inside of the call that is a step, less the waits for batches
+    between_ms: float = 0.0  # same, outside of the call
 
     @classmethod
     def measure(

@@ -102,19 +102,14 @@ class GpuShare:
 
 @dataclass(frozen=True, slots=True)
 class GpuUtilization:
-    """All GPUs of the host, the busiest first, and how long the trainer waits for batches.
+    """All GPUs of the host, the busiest first, and how long the trainer waits for batches; None is unknown."""
 
-    ``unit`` says what a round is: a training step, or the trace where it has no steps. ``wait_ms`` is the
-    whole wait, hidden or not; ``wait_before_ms`` the part before the GPU's first work, where its step
-    begins. None is unknown.
-    """
-
-    unit: RoundUnit
+    unit: RoundUnit  # of a round: a training step, or the trace where it has no steps
     round_ms: float
     gpus: tuple[GpuShare, ...]
-    wait_ms: float | None
+    wait_ms: float | None  # hidden or not
     exposed_wait_ms: float | None  # while the busiest GPU idles between its first and its last work
-    wait_before_ms: float = 0.0
+    wait_before_ms: float = 0.0  # before the GPU's first work, where its step begins
 
     @classmethod
     def measure(
@@ -142,14 +137,12 @@ class GpuUtilization:
 
 
 class IdleCause(StrEnum):
-    """What the host did while the GPU was idle, by priority.
-
-    ``QUEUED``: the work after the gap had been launched before the gap began, so that no host could
-    shorten it: the GPU itself takes a microsecond or more from one kernel to the next.
-    """
+    """What the host did while the GPU was idle, by priority."""
 
     INPUT = "waiting for input"
     BETWEEN = "between steps"
+    # Before the gap began, so that no host could shorten it: the GPU itself takes a microsecond or more from one
+    # kernel to the next.
     QUEUED = "work already launched"
     DISPATCH = "launching work"
     SYNC = "synchronizing with the GPU"

@@ -36,14 +36,11 @@ MOST_LISTED = 3  # Statements that a table lists: a loop that keeps more is read
 
 @dataclass(frozen=True, slots=True)
 class FillingMemory:
-    """One memory: its trend in bytes, the limit, and the seconds until it is full at this rate; None is unknown.
-
-    ``planned_s`` is how long the run would go on as planned, 0 where it ended or has no plan.
-    """
+    """One memory: its trend in bytes, the limit, and the seconds until it is full at this rate; None is unknown."""
 
     trend: Trend
     limit: float | None = None
-    planned_s: float = 0.0
+    planned_s: float = 0.0  # how long the run would go on as planned; 0 where it ended or has no plan
     ran_out: bool = False
     reserved: Trend | None = None  # of resident memory: all that the program may write
 
@@ -129,17 +126,14 @@ def about_span(seconds: float) -> str:
 
 
 def growing_counts(growth: RunGrowth | None) -> tuple[Trend, ...]:
-    """Return the counts that certainly grow, in the order in which they explain time and memory.
-
-    They grow enough also beside what there was, most of which imports and models made.
-    """
+    """Return the counts that certainly grow, in the order in which they explain time and memory."""
     if growth is None:
         return ()
     trends = [trend for trend in growth.trends if trend.what in LEAST and trend.what is not Grows.OBJECTS]
     trends += sorted(growth.objects, key=lambda trend: trend.name.startswith(PLAIN))
     named_trends = []
     for trend in trends:
-        relative = LEAST_SHARE * abs(trend.first)
+        relative = LEAST_SHARE * abs(trend.first)  # beside what there was, most of which imports and models made
         if trend.what is Grows.BLOCKS and trend.over_steps:
             relative = LEAST_BLOCKS_A_STEP * trend.over_steps
         enough = trend.last - trend.first >= max(LEAST[trend.what], relative)

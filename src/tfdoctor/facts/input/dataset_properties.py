@@ -37,20 +37,17 @@ PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class DatasetProperties:
-    """The feeding datasets, consumers first, and how often the run passes over them.
-
-    ``passes`` counts epochs and ``repeat()``; None is unknown. Where the number of batches is unknown, it is
-    what a ``repeat()`` had completed by the end of the traced steps, if that is more than one pass. ``remade``
-    says that the trace shows several datasets of this form, such as one rebuilt in each epoch. ``fit_at`` is the
-    line of Keras' fit, which adds stages of its own. ``batch_bytes`` are those of a batch as the training function
-    was first traced for it, which may know more than the pipeline; None is unknown.
-    """
+    """The feeding datasets, consumers first, and how often the run passes over them; None is unknown."""
 
     chain: tuple[Dataset, ...]
+    # Epochs and ``repeat()``; where the number of batches is unknown, what a ``repeat()`` had completed by the end
+    # of the traced steps, if that is more than one pass.
     passes: float | None = None
-    remade: bool = False
-    fit_at: Location | None = None
-    batch_bytes: int | None = None
+    remade: bool = False  # the trace shows several datasets of this form, such as one rebuilt in each epoch
+    fit_at: Location | None = None  # the line of Keras' fit, which adds stages of its own
+    batch_bytes: int | None = (
+        None  # as the training function was first traced, which may know more than the pipeline
+    )
 
     @classmethod
     def measure(cls, program: Program, recording: Recording, iterators: Iterators | None) -> Self:

@@ -37,14 +37,11 @@ dataset = dataset.with_options(options)  # or numbers: map(f, num_parallel_calls
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The options by dotted name; ``at`` is the line that applied them to the pipeline.
+    """The options that apply to the whole pipeline."""
 
-    ``by_keras`` says that Keras (2 and 3) built the pipeline from arrays, so no option is the user's.
-    """
-
-    values: Mapping[str, Setting] = field(default_factory=dict)
-    at: Location | None = None
-    by_keras: bool = False
+    values: Mapping[str, Setting] = field(default_factory=dict)  # by dotted name
+    at: Location | None = None  # the line that applied them
+    by_keras: bool = False  # Keras (2 and 3) built the pipeline from arrays: no option is the user's
 
     @classmethod
     def measure(cls, program: Program) -> Self:

@@ -93,14 +93,10 @@ class StageTime:
 
 @dataclass(frozen=True, slots=True)
 class PipelineSegment:
-    """Stages that work one after the other on one thread, or one stage's function on several threads.
+    """Stages that work one after the other on one thread, or one stage's function on several threads."""
 
-    ``stages`` has the ms per training step of each stage, by path. The trainer's own segment is not
-    ``overlapped``: it works while the trainer waits.
-    """
-
-    stages: Mapping[str, float]
-    overlapped: bool
+    stages: Mapping[str, float]  # ms per training step of each, by path
+    overlapped: bool  # not the trainer's own segment, which works while the trainer waits
 
     @property
     def ms(self) -> float:

@@ -97,17 +97,12 @@ def tensor_bytes(dtype: str, shape: Sequence[int | None] | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class MapFunction:
-    """One function: the types of its operations, and the bytes that they write for each element.
-
-    ``nbytes`` is None where a shape is open. ``batch`` is how many of its results the next batch
-    takes; 0 where none follows. ``fixed`` says that all its input elements have the same shape, as far as the
-    record tells.
-    """
+    """One function: the types of its operations, and the bytes that they write for each element."""
 
     types: frozenset[str]
-    nbytes: int | None
-    batch: int = 0
-    fixed: bool = True
+    nbytes: int | None  # None where a shape is open
+    batch: int = 0  # how many of its results the next batch takes; 0 where none follows
+    fixed: bool = True  # all its input elements have the same shape, as far as the record tells
 
     @property
     def single(self) -> tuple[str, ...]:
@@ -151,17 +146,13 @@ class MapFunctions:
 
 @dataclass(frozen=True, slots=True)
 class DecodedImage:
-    """One decoding, and the resizing of its result in the same function.
-
-    ``decoded`` is the size after JPEG's own division by ``ratio``, ``used`` that after the resizing. ``share``,
-    0 to 1, is that of both operations in the time of all operations of the ``stage``'s function.
-    """
+    """One decoding, and the resizing of its result in the same function."""
 
     stage: StageTime
     type: str  # "DecodeJpeg"
-    decoded: Size
-    used: Size
-    share: float
+    decoded: Size  # after JPEG's own division by ``ratio``
+    used: Size  # after the resizing
+    share: float  # of both operations in the time of all operations of the stage's function, 0 to 1
     ratio: int = 1
     at: Location | None = None
 

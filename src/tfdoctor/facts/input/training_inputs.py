@@ -58,19 +58,14 @@ QUARTERS = 4
 
 @dataclass(frozen=True, slots=True)
 class ConvertedArray:
-    """An argument that is converted at every call; ms per training step.
-
-    ``host_ms`` lies within the part of a step that is marked as the call, ``between_ms`` outside of it. ``same``
-    says that two calls got the same values, as far as compared; None is unknown. ``cast`` is the operation that
-    changes its type and is the only one that reads it; it changes it to ``cast_to``.
-    """
+    """An argument that is converted at every call; ms per training step."""
 
     dtype: str
     shape: tuple[int, ...]
-    host_ms: float
-    between_ms: float
-    same: bool | None = None
-    cast: OperationTime | None = None
+    host_ms: float  # within the part of a step that is marked as the call
+    between_ms: float  # outside of it
+    same: bool | None = None  # two calls got the same values, as far as compared; None is unknown
+    cast: OperationTime | None = None  # which changes its type, and is the only one that reads it
     cast_to: str = ""
     place: str = ""  # its position or name among the arguments, see FedArgument
     fed: bool = False  # to a placeholder of that name, which has the type ``cast_to``
@@ -192,19 +187,14 @@ def _casts(dataflow: Dataflow | None, operations: Operations | None) -> dict[tup
 
 @dataclass(frozen=True, slots=True)
 class PaddedInput:
-    """One input of sequences: ``steps`` positions, of which each row uses ``lengths``, batch by batch.
+    """One input of sequences."""
 
-    ``batches`` says whether whole batches were seen; else one list is a sample of all data. ``sizes`` are the
-    positions of each batch, if they were recorded; ``steps`` are those of the longest. ``leading`` says
-    that the padding is at the beginning, ``pad`` which number it is.
-    """
-
-    steps: int
-    lengths: tuple[tuple[int, ...], ...]
-    batches: bool = False
-    leading: bool = False
-    sizes: tuple[int, ...] = ()
-    pad: int = 0
+    steps: int  # positions of the longest batch
+    lengths: tuple[tuple[int, ...], ...]  # how many of them each row uses, batch by batch
+    batches: bool = False  # whole batches were seen; else one list is a sample of all data
+    leading: bool = False  # the padding is at the beginning
+    sizes: tuple[int, ...] = ()  # positions of each batch, if they were recorded
+    pad: int = 0  # the number that is padding
     features: bool = False  # vectors of floats at each position, instead of whole numbers
 
     @property

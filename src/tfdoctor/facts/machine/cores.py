@@ -46,15 +46,15 @@ NO_TASKS = (
 class Threads:
     """Means over the traced steps, in threads.
 
-    ``at_work`` counts the threads that computed or made input. It is a lower bound: the trace does not show
-    Python, nor the pool's threads in versions of TensorFlow that do not record them. ``by_type`` has the
-    threads at work while operations of a type ran, including those of the intra-op pool, which operations
-    that ran at the same time share. ``why_unknown`` says why it is empty.
+    They are lower bounds: the trace does not show Python, nor the pool's threads in versions of TensorFlow that do
+    not record them.
     """
 
-    at_work: float
-    by_type: Mapping[str, float]
-    why_unknown: str = ""
+    at_work: float  # that computed or made input
+    by_type: Mapping[
+        str, float
+    ]  # while operations of a type ran, with the pool's, shared by those of the same time
+    why_unknown: str = ""  # why ``by_type`` is empty
 
     @classmethod
     def measure(cls, trace: Trace, activity: Activity, device: Device, steps: Steps) -> Self:
@@ -103,16 +103,12 @@ def _at_work(line: Line) -> Intervals:
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """Means over the traced steps, in logical CPUs: input and compute share them on a CPU.
-
-    ``sampled`` says that the operating system counted; otherwise ``busy`` is what the trace shows of
-    the run's threads, a lower bound.
-    """
+    """Means over the traced steps, in logical CPUs: input and compute share them on a CPU."""
 
     usable: float  # by the run
     busy: float  # with the run's work
     others: float = 0.0  # busy with other programs' work
-    sampled: bool = True
+    sampled: bool = True  # by the operating system; else ``busy`` is what the trace shows of threads, a lower bound
 
     @classmethod
     def measure(

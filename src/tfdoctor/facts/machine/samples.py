@@ -116,14 +116,11 @@ class Board(GpuBoard):
 
 @dataclass(frozen=True, slots=True)
 class GpuBoards:
-    """All boards that the run may use, and their driver.
-
-    ``opened_ms`` is how long it took to open all boards of the machine when the run began.
-    """
+    """All boards that the run may use, and their driver."""
 
     boards: tuple[Board, ...]
     version: str = ""
-    opened_ms: float | None = None
+    opened_ms: float | None = None  # how long it took to open all boards of the machine when the run began
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:

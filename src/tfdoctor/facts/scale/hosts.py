@@ -68,21 +68,16 @@ Times = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSteps:
-    """The n steps of one host; times in ms per training step, moments in ns since 1970.
-
-    ``parts`` has (n,) ms for each part of Breakdown. ``starts_ns`` and ``ends_ns`` are (n,) when the
-    training call began and returned; empty where ``clock_missing`` says why they are not known.
-    ``boot_ns`` is when the machine's monotonic clock began, None where that was not recorded.
-    """
+    """The n steps of one host; times in ms per training step, moments in ns since 1970."""
 
     numbers: tuple[int, ...]
     counted: bool  # the numbers are those of the run
-    parts: Mapping[str, tuple[float, ...]]
-    starts_ns: tuple[int, ...] = ()
-    ends_ns: tuple[int, ...] = ()
-    clock_missing: str = ""
+    parts: Mapping[str, tuple[float, ...]]  # (n,) for each part of Breakdown
+    starts_ns: tuple[int, ...] = ()  # (n,) when the training call began; () where that is not known
+    ends_ns: tuple[int, ...] = ()  # (n,) when it returned; same
+    clock_missing: str = ""  # why these are not known
     machine: str = ""
-    boot_ns: int | None = None
+    boot_ns: int | None = None  # when the machine's monotonic clock began; None where that was not recorded
 
     @classmethod
     def measure(cls, trace: Trace, recording: Recording, steps: Steps, breakdown: Breakdown) -> Self:
@@ -176,14 +171,11 @@ def match(hosts: Mapping[str, HostSteps]) -> Matching:
 
 @dataclass(frozen=True, slots=True)
 class ClockSkew:
-    """Medians over the matched steps, in ms: the slowest host minus the median host.
-
-    ``late_ms`` is by how much each host starts after the median host (negative: before it).
-    """
+    """Medians over the matched steps, in ms: the slowest host minus the median host."""
 
     start_ms: float
     end_ms: float
-    late_ms: Mapping[str, float]
+    late_ms: Mapping[str, float]  # by how much each host starts after the median host (negative: before it)
     basis: str  # what is assumed of the clocks
 
 

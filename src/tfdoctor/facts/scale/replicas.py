@@ -74,15 +74,11 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSkew:
-    """The working devices of one host; ms of computing (no collectives, no copies) per training step.
+    """The working devices of one host; ms per training step, by device."""
 
-    ``exchanging_ms`` is the time in collectives by device, where the fast ones wait. ``shown`` is the
-    device whose stages are in Breakdown.
-    """
-
-    computing_ms: dict[str, float]
-    exchanging_ms: dict[str, float]
-    shown: str = ""
+    computing_ms: dict[str, float]  # no collectives, no copies
+    exchanging_ms: dict[str, float]  # in collectives, where the fast ones wait
+    shown: str = ""  # the device whose stages are in Breakdown
 
     @classmethod
     def measure(cls, device: Device, gpus: GpuUtilization | Unavailable, tpus: TpuTime | Unavailable) -> Self:
