@@ -197,7 +197,7 @@ class IdleGaps:
         for cause, claimed in claims.items():
             parts[cause] = left & claimed
             left -= claimed
-        parts[IdleCause.UNKNOWN] = left
+        parts[IdleCause.UNKNOWN], dispatch = left, parts[IdleCause.DISPATCH]
         size = np.searchsorted(_EDGES_PS, gaps[:, 1] - gaps[:, 0], side="right")
         by_size = {name: gaps[size == place] for place, name in enumerate(GapSize)}
         times = {name: Intervals.merged(*sized.T) for name, sized in by_size.items()}
@@ -206,9 +206,7 @@ class IdleGaps:
             causes={cause: steady.scaled(part.total) for cause, part in parts.items()},
             sizes={name: steady.scaled(time.total) for name, time in times.items()},
             gaps={name: len(sized) / steady.rounds for name, sized in by_size.items()},
-            dispatching={
-                name: steady.scaled((time & parts[IdleCause.DISPATCH]).total) for name, time in times.items()
-            },
+            dispatching={one: steady.scaled((time & dispatch).total) for one, time in times.items()},
             kernels=int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
         )
 

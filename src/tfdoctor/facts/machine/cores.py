@@ -175,13 +175,8 @@ class CpuContention:
             return cls(crowded=False, others=others)
         if cores is None or not cores.sampled:
             return cls(crowded=None)
-        return cls(
-            crowded=cores.crowded,
-            cores=cores.usable,
-            compute_ms=breakdown["device"],
-            beside=1.0 - breakdown["input"] / breakdown.step_ms,
-            others=others,
-        )
+        beside = 1.0 - breakdown["input"] / breakdown.step_ms
+        return cls(cores.crowded, cores.usable, breakdown["device"], beside, others)
 
     @property
     def disturbance(self) -> str:

@@ -104,8 +104,7 @@ class HostSteps:
     @property
     def own_ms(self) -> tuple[float, ...]:
         """(n,) the time of the host's own work: all but collectives and unknown time."""
-        own_parts = [self.parts[part] for part in OWN]
-        return tuple(map(sum, zip(*own_parts, strict=True)))
+        return tuple(map(sum, zip(*(self.parts[part] for part in OWN), strict=True)))
 
     @property
     def total_ms(self) -> tuple[float, ...]:
@@ -261,9 +260,7 @@ def compare(hosts: Mapping[str, HostSteps], matching: Matching) -> Comparison:
         return Comparison(matching.count, needed, 0.0, 0.0, 0.0, ())
     own = matching.table({name: host.own_ms for name, host in hosts.items()})
     step_ms = _middle(matching.table({name: host.total_ms for name, host in hosts.items()}))
-    parts = {
-        str(stage): matching.table({name: host.parts[stage] for name, host in hosts.items()}) for stage in Stage
-    }
+    parts = {str(one): matching.table({name: host.parts[one] for name, host in hosts.items()}) for one in Stage}
     alpha, excesses, lags = ALPHA / len(names), [_excess(own, at) for at in range(len(names))], []
     for at, excess in enumerate(excesses):
         lower = lower_bound(excess, alpha)
