@@ -61,11 +61,8 @@ class Detours:
     def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, program: Program | None) -> Self:
         """Pair each copy to the host with the next one back, where the GPU starts no kernel before it."""
         gpu = activities.busiest
-        copies = (
-            event
-            for line in work_lines(gpu.plane)
-            for event in map(line.event, np.flatnonzero(is_named(line, COPY.match)).tolist())
-        )
+        places = [(line, np.flatnonzero(is_named(line, COPY.match)).tolist()) for line in work_lines(gpu.plane)]
+        copies = (line.event(at) for line, events in places for at in events)
         edges = sorted((copy for copy in copies if _source(copy)), key=lambda copy: copy.start_ps)
         if not edges:
             raise Unavailable("the trace does not name the tensors that are copied to the GPU")

@@ -174,7 +174,8 @@ class RepeatedWork:
     @classmethod
     def measure(cls, cacheable: Cacheable, properties: DatasetProperties, pipeline: InputPipeline) -> Self:
         """Find the stages of each part with a function behind which the user's code can add a cache."""
-        own = [part for part in cacheable.parts if any(one.function and properties.own(one) for one in part.kept)]
-        ids = {stage.id for part in own for stage in part.kept}
+        made = {None, properties.fit_at}  # not by the user's code, which cannot add a stage behind it then
+        own = {one.id for one in properties.chain if one.function and (one.function_at or one.at not in made)}
+        ids = {stage.id for part in cacheable.with_any(own) for stage in part.kept}
         working = (stage for stage in pipeline.stages if stage.work_ms)
         return cls(tuple(stage for stage in working if stage.dataset and stage.dataset.id in ids))

@@ -93,10 +93,6 @@ class DatasetProperties:
         by_id = {source.id: source for source in self.chain}
         return tuple(by_id[number] for number in dataset.inputs if number in by_id)
 
-    def own(self, dataset: Dataset) -> bool:
-        """Whether the user's code holds a dataset, or what contains it, so that it can add a stage behind it."""
-        return dataset.function_at is not None or dataset.at not in {None, self.fit_at}
-
     def upstream(self, dataset: Dataset) -> Iterator[Dataset]:
         """Yield all datasets upstream, nearest first."""
         by_id = {source.id: source for source in self.chain}

@@ -210,14 +210,12 @@ class PaddedInput:
     @property
     def used(self) -> float:
         """The share of the positions that is not padding."""
-        return sum(map(sum, self.lengths)) / self._positions(self._sizes)
+        return sum(map(sum, self.lengths)) / self._positions()
 
     @property
     def trimmed(self) -> float | None:
         """The share that remains when each batch is cut to its own longest row; None without whole batches."""
-        if not self.batches:
-            return None
-        return self._positions(map(max, self.lengths)) / self._positions(self._sizes)
+        return self._positions([*map(max, self.lengths)]) / self._positions() if self.batches else None
 
     def cut(self, batch_size: int | None) -> float | None:
         """Return the share that remains when each batch is cut to its own longest row; None is unknown.
@@ -236,15 +234,12 @@ class PaddedInput:
     def fits_batches(self) -> bool:
         """Whether batches differ in their positions, and each is about as long as its own longest row."""
         trimmed = self.trimmed
-        return len(set(self._sizes)) > 1 and trimmed is not None and trimmed >= FITTING
+        return len(set(self.sizes)) > 1 and trimmed is not None and trimmed >= FITTING
 
-    @property
-    def _sizes(self) -> tuple[int, ...]:
-        return self.sizes or (self.steps,) * len(self.lengths)
-
-    def _positions(self, sizes: Iterable[int]) -> int:
-        """Return the positions of all rows, where each batch has as many as given."""
-        return sum(len(batch) * size for batch, size in zip(self.lengths, sizes, strict=True))
+    def _positions(self, sizes: Sequence[int] = ()) -> int:
+        """Return the positions of all rows, where each batch has as many as given, else as it had."""
+        each = sizes or self.sizes or (self.steps,) * len(self.lengths)
+        return sum(len(batch) * size for batch, size in zip(self.lengths, each, strict=True))
 
 
 def few_lengths(lengths: Iterable[int]) -> tuple[int, ...]:
