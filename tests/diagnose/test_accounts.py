@@ -12,8 +12,7 @@ from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnosis import Account, AccountState, Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import PipelineSegment, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained

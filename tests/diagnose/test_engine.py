@@ -13,7 +13,7 @@ from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnosis import Result, Takes, Together
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained

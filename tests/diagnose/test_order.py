@@ -12,7 +12,7 @@ from tfdoctor.diagnose.order import in_order, order
 from tfdoctor.diagnosis import Order, Relationship
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.report.order import sentences
 from tfdoctor.terms.kinds import DeviceKind

@@ -9,8 +9,7 @@ from tfdoctor.diagnose.summary.profile import LEAST, SHOWN, profile
 from tfdoctor.diagnose.summary.seen import FEW
 from tfdoctor.diagnosis import Profile, ProfileRow, WorkKind
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel

@@ -23,8 +23,7 @@ from tests.builders import (
 from tfdoctor.diagnose.summary import machine, run
 from tfdoctor.diagnosis import PARTS
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown

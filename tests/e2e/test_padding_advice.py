@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.capture.running import environment
-from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
+from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import padding_waste
 from tfdoctor.rules.padding_waste import LengthWork

@@ -15,7 +15,7 @@ from tfdoctor.diagnose.order import order
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.recording import Recording

@@ -4,8 +4,7 @@ import pytest
 
 from tests.rules.cases.column_slices import example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.machine.cores import Cores, CpuContention
 from tfdoctor.rules.column_slices import GATHER_MS
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 

@@ -5,7 +5,7 @@ import pytest
 from tests.builders import chart, recording, trace
 from tests.rules.cases.contended_gpu import example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.facts.machine.gpu_boards import GpuBoards
+from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Stage
 

@@ -7,8 +7,8 @@ import pytest
 from tests.rules.cases.disabled_autotune import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.feeding_datasets import DataOptions
+from tfdoctor.facts.input.input_pipeline import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, Program

@@ -9,7 +9,7 @@ from tests.rules.applied import applied
 from tests.rules.cases.driver_start import example
 from tests.rules.run_facts import divided_run
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.facts.machine.gpu_boards import GpuBoards
+from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.rules import driver_start
 from tfdoctor.terms.verdict import Finding, Healthy, Severity
 

@@ -9,8 +9,7 @@ import pytest
 from tests.rules.applied import applied
 from tests.rules.cases.growing_memory import example
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
-from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
+from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResult, KeptResults, MemoryTrends
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases

@@ -10,7 +10,7 @@ from tests.rules.applied import applied
 from tests.rules.cases.growing_step import example
 from tests.rules.run_facts import divided_run, run_line
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
+from tfdoctor.facts.machine.samples import GpuClock, GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps

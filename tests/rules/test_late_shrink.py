@@ -8,8 +8,8 @@ from tests.rules.cases.late_shrink import example, order
 from tests.rules.run_facts import dataset_of
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.machine.cores import CpuContention
+from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.rules import late_shrink
 from tfdoctor.rules.late_shrink.buffers import Buffers
 from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork

@@ -9,8 +9,7 @@ from tests.rules.cases import unaligned_dimension as width_cases
 from tests.rules.cases import unfused_batch_norm as norm_cases
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.operations.batch_norm import MOMENTS
 from tfdoctor.facts.operations.operation_time import OperationTime

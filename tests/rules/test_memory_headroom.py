@@ -10,9 +10,8 @@ from tests.rules.cases.memory_headroom import example
 from tests.rules.run_facts import dataset_of
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.tuned_buffers import TunedBuffers
-from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.input.feeding_datasets import TunedBuffers
+from tfdoctor.facts.machine.memory import Allocator, DeviceMemory, HostMemory
 from tfdoctor.rules.memory_headroom import Limits
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 

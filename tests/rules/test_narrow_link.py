@@ -7,7 +7,7 @@ import pytest
 from tests.builders import chart, recording, trace
 from tests.rules.cases.narrow_link import example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.facts.machine.gpu_boards import GpuBoards
+from tfdoctor.facts.machine.samples import GpuBoards
 from tfdoctor.rules.narrow_link import Limits
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage

@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules.cases.new_shapes import example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
+from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown

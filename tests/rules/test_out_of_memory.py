@@ -7,8 +7,8 @@ import pytest
 from tests.rules.cases.out_of_memory import GPU_FULL, example
 from tests.rules.run_facts import dataset_of
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
-from tfdoctor.facts.input.tuned_buffers import TunedBuffers
+from tfdoctor.facts.growth.memory_trends import FillingMemory, MemoryTrends
+from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, Trend

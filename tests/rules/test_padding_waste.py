@@ -13,7 +13,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.capture.agent.process.journal import Journal
 from tfdoctor.capture.agent.program.padding import SequenceLengths
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
+from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations

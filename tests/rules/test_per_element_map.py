@@ -8,11 +8,9 @@ from tests.builders import recording
 from tests.rules.cases.per_element_map import CHEAP, CSV, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.map_functions import MapFunction, MapFunctions
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import FunctionGraphs, MapFunction, MapFunctions
+from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.rules import per_element_map
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable

@@ -9,10 +9,9 @@ import pytest
 from tests.rules.cases.python_input import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
+from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead

@@ -4,7 +4,7 @@ import pytest
 
 from tests.rules.cases.recompilation import example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
+from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
 from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity

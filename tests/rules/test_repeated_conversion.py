@@ -6,7 +6,7 @@ import pytest
 
 from tests.rules.cases.repeated_conversion import AT, example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.input.conversions import ConvertedArray
+from tfdoctor.facts.input.training_inputs import ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage
 

@@ -7,9 +7,8 @@ import pytest
 from tests.rules.applied import applied
 from tests.rules.cases.sequential_map import example
 from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.feeding_datasets import DataOptions
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset, DatasetParameters

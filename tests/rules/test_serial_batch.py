@@ -8,9 +8,8 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose.engine import examine
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.feeding_datasets import DataOptions
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown

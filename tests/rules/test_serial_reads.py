@@ -4,9 +4,8 @@ import pytest
 
 from tests.rules.cases.serial_reads import AHEAD, example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.source_files import SourceFiles
+from tfdoctor.facts.input.feeding_datasets import SourceFiles
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset

@@ -7,7 +7,7 @@ import pytest
 from tests.rules.applied import applied
 from tests.rules.cases.serial_transfer import example
 from tests.rules.verdicts import as_finding
-from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, Transfer, Transfers
+from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps

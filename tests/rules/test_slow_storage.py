@@ -8,8 +8,8 @@ from tests.builders import chart, manifest, recording, trace
 from tests.rules.cases.slow_storage import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.source_files import SourceFiles
+from tfdoctor.facts.input.feeding_datasets import SourceFiles
+from tfdoctor.facts.input.input_pipeline import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.recording.agent import TracedWindow

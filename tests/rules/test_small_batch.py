@@ -16,8 +16,8 @@ from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
-from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
+from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
+from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device

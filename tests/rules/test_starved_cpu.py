@@ -6,11 +6,9 @@ import pytest
 
 from tests.rules.cases.starved_cpu import example
 from tests.rules.verdicts import as_finding, as_not_applicable
-from tfdoctor.facts.input.decoded_images import DecodedImage, DecodedImages
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import DecodedImage, DecodedImages
+from tfdoctor.facts.machine.cores import Cores, CpuContention
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.savings.step_model import StepModel

@@ -12,7 +12,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.machine.gpu_boards import Board
+from tfdoctor.facts.machine.samples import Board
 from tfdoctor.rules import throttled_device
 from tfdoctor.rules.throttled_device import Limits
 from tfdoctor.terms.humanize import quantity

@@ -9,7 +9,7 @@ import pytest
 from tests.rules.applied import applied
 from tests.rules.cases.tuning_loop import example
 from tests.rules.verdicts import as_finding, as_healthy
-from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
+from tfdoctor.facts.growth.memory_trends import KeptResult, KeptResults
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases

@@ -12,11 +12,10 @@ from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import FunctionGraphs
+from tfdoctor.facts.machine.cores import CpuContention
+from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.steps.untraced_pace import PassStarts
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation

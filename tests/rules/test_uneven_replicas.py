@@ -4,7 +4,7 @@ import pytest
 
 from tests.replicas import examine, replica
 from tests.rules.cases.uneven_replicas import example
-from tfdoctor.facts.scale.device_skew import DeviceSkew
+from tfdoctor.facts.scale.replicas import DeviceSkew
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules import uneven_replicas
 from tfdoctor.rules.uneven_replicas import Limits, check

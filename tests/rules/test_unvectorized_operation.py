@@ -10,8 +10,7 @@ from tests.capture.running import profiled
 from tests.rules.cases.unvectorized_operation import IN_STEP, NAME, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown

@@ -10,10 +10,8 @@ from scripts.synthetic.gpu_truth import GpuTruth, gpu_truth
 from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.gpu.idle_gaps import IdleGaps
-from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, PINNED, Transfers
-from tfdoctor.facts.gpu.utilization import GpuUtilization
-from tfdoctor.facts.scale.collectives import Collectives
+from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, PINNED, Collectives, Transfers
+from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleGaps
 from tfdoctor.recording import Recording
 from tfdoctor.trace import xplane, xprof
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from tfdoctor.diagnose.summary.seen import seen_in
 from tfdoctor.diagnosis import Account, AccountState, Result, Seen
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import BUSY_CORES
 from tfdoctor.facts.run.device import Device

@@ -11,7 +11,7 @@ from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Settings
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.price import EnergyPrices, Price
-from tfdoctor.facts.scale.host_steps import HostSteps
+from tfdoctor.facts.scale.hosts import HostSteps
 from tfdoctor.recording import Recording, hosts
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.record import Record

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from tfdoctor.diagnosis.preconditions import Precondition
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.input_pipeline import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown

@@ -1,7 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.scale.collectives import Collectives
-from tfdoctor.facts.scale.device_skew import DeviceSkew
-from tfdoctor.facts.scale.replicas import Replicas
+from tfdoctor.facts.gpu.activity import Collectives
+from tfdoctor.facts.scale.replicas import DeviceSkew, Replicas
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.SCALE, "0.1.0"

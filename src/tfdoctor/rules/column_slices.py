@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.run.program import WIDTHS, kind_of
 
 __doc__, CODE = page(__file__)

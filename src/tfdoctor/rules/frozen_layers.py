@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.frozen_work import FrozenWork
 from tfdoctor.terms.humanize import quantity

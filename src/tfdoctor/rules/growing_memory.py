@@ -1,7 +1,15 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
-from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts, makes_operations
-from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
+from tfdoctor.facts.growth.memory_trends import (
+    FillingMemory,
+    KeptResult,
+    KeptResults,
+    MemoryTrends,
+    clause,
+    counts_table,
+    growing_counts,
+    kept_table,
+    makes_operations,
+)
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.verdict import RunFailure

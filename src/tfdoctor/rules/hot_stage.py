@@ -1,6 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.input_pipeline import GENERATOR
-from tfdoctor.facts.input.pipeline_stages import stage_table
+from tfdoctor.facts.input.input_pipeline import GENERATOR, stage_table
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 
 __doc__, CODE = page(__file__)

@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.pipeline_stages import stage_table
+from tfdoctor.facts.input.input_pipeline import stage_table
 from tfdoctor.facts.step_time.breakdown import INPUT_SHARE, READY_MS, TracingCost
 from tfdoctor.terms import text
 

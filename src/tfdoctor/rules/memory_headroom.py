@@ -1,7 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.tuned_buffers import TunedBuffers
-from tfdoctor.facts.machine.device_memory import DeviceMemory
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.input.feeding_datasets import TunedBuffers
+from tfdoctor.facts.machine.memory import DeviceMemory, HostMemory
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.SCALE, "0.1.0"

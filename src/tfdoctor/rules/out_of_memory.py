@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.growth.filling_memory import MemoryTrends
-from tfdoctor.facts.input.tuned_buffers import TunedBuffers
+from tfdoctor.facts.growth.memory_trends import MemoryTrends
+from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.verdict import RunFailure

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.gpu.transfers import D2H, H2D, PAGEABLE, Transfers
+from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfers
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.terms.units import bandwidth
 

@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.conversions import Conversions
-from tfdoctor.facts.machine.device_memory import DeviceMemory
+from tfdoctor.facts.input.training_inputs import Conversions
+from tfdoctor.facts.machine.memory import DeviceMemory
 from tfdoctor.facts.operations.optimizer_work import is_small
 from tfdoctor.facts.run.framework import JAX, TENSORFLOW
 from tfdoctor.facts.step_time.host_time import PythonOverhead

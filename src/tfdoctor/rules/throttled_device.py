@@ -1,6 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
-from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
+from tfdoctor.facts.machine.samples import Board, GpuBoards, GpuClock, GpuClocks
 from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.units import watts
 

@@ -1,9 +1,8 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart
+from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart, RepeatedWork
 from tfdoctor.facts.input.dataset_properties import repeatable
-from tfdoctor.facts.input.function_graphs import CONTROL, FunctionGraphs, tensor_bytes
-from tfdoctor.facts.input.repeated_work import RepeatedWork
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.input.map_functions import CONTROL, FunctionGraphs, tensor_bytes
+from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.facts.steps.untraced_pace import PassStarts

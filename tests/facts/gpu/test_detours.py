@@ -6,8 +6,7 @@ import pytest
 
 from tests.builders import chart, line, markers, trace, v100
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.gpu.detours import Detours
-from tfdoctor.facts.gpu.host_syncs import HostSyncs
+from tfdoctor.facts.gpu.host_syncs import Detours, HostSyncs
 
 STEPS = 8
 THERE, BACK = "model/dense/Relu/_30:_HostRecv", "model/smooth/EagerPyFunc/_32:_Recv"

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from tests.builders import Row, Thread, chart, device, executor, line, marker, markers, trace, v100, wait
 from tfdoctor.diagnose.summary.gpu import device_time, device_time_missing
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.idle_gaps import IdleCause, IdleGaps
-from tfdoctor.facts.gpu.transfers import (
+from tfdoctor.facts.gpu.activity import (
     CLEAR,
     D2D,
     D2H,
@@ -21,12 +19,13 @@ from tfdoctor.facts.gpu.transfers import (
     PEER,
     PINNED,
     UNKNOWN,
+    Collectives,
+    GpuActivities,
     HostMemoryKind,
     Transfer,
     Transfers,
 )
-from tfdoctor.facts.gpu.utilization import GpuUtilization
-from tfdoctor.facts.scale.collectives import Collectives
+from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
 from tfdoctor.terms.verdict import Stage

@@ -8,10 +8,8 @@ import pytest
 from tests.builders import chart
 from tests.xspaces import TRACES
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.gpu.activity import GpuActivities
-from tfdoctor.facts.gpu.idle_gaps import IdleCause, IdleGaps
-from tfdoctor.facts.gpu.transfers import D2D, H2D, UNKNOWN, Transfers
-from tfdoctor.facts.gpu.utilization import GpuUtilization
+from tfdoctor.facts.gpu.activity import D2D, H2D, UNKNOWN, GpuActivities, Transfers
+from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
 from tfdoctor.facts.steps.steady_steps import STEP
 from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.trace import Intervals, Trace, xplane

@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import Row, chart, executor, line, marker, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.input.conversions import Conversions
+from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.terms.verdict import Location
 
 STEPS = 6

@@ -22,9 +22,8 @@ from tests.builders import (
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.iterators import Iterators
-from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.terms.verdict import Location
 

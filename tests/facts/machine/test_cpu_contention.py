@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.facts.machine.cores import CROWDED, Cores
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.machine.cores import CROWDED, Cores, CpuContention
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.terms.kinds import DeviceKind

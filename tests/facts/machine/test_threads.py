@@ -7,9 +7,8 @@ import pytest
 
 from tests.builders import PS, Thread, chart, executor, line, manifest, markers, recording, trace
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.machine.cores import Cores, Threads
 from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.machine.threads import Threads
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.terms.kinds import DeviceKind

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import manifest, recording
 from tests.run_logs import PID, START_NS, Run
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.memory_errors import MemoryWanted
+from tfdoctor.facts.machine.memory import MemoryWanted
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Ending, HostMachine, RunTimes

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import chart, executor, iterator, line, manifest, markers, recording, trace, v100, wait
-from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.savings.step_model import TRUSTED_RESIDUAL, StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS, TracingCost

@@ -9,9 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.scale.host_matching import NTP, ONE_CLOCK, MatchedBy, clock_skew, match
-from tfdoctor.facts.scale.host_steps import NS_PER_MS, HostSteps
-from tfdoctor.facts.scale.stragglers import Comparison, compare, lower_bound
+from tfdoctor.facts.scale.hosts import (
+    NS_PER_MS,
+    NTP,
+    ONE_CLOCK,
+    Comparison,
+    HostSteps,
+    MatchedBy,
+    clock_skew,
+    compare,
+    lower_bound,
+    match,
+)
 from tfdoctor.facts.step_time.breakdown import PARTS
 
 SEED = np.random.default_rng(7)

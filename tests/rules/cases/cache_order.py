@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 from tests.rules.run_facts import chained, dataset_of
-from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.cacheable import Cacheable, RepeatedWork
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.repeated_work import RepeatedWork
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.cache_order import check

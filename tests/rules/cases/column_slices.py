@@ -2,10 +2,8 @@
 
 from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import Cores, CpuContention
 from tfdoctor.facts.run.program import DatasetParameters
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.column_slices import check

@@ -1,8 +1,7 @@
 """The cases of compressed-records: what its tests judge, and the examples of its page."""
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, FileList
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.compressed_records import check

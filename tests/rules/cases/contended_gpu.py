@@ -1,6 +1,6 @@
 """The cases of contended-gpu: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
+from tfdoctor.facts.machine.samples import Board, GpuBoards
 from tfdoctor.facts.run.device import Device
 from tfdoctor.rules.contended_gpu import check
 from tfdoctor.terms.kinds import DeviceKind

@@ -1,6 +1,6 @@
 """The cases of device-placement: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.gpu.detours import Detour, Detours
+from tfdoctor.facts.gpu.host_syncs import Detour, Detours
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.device_placement import check
 from tfdoctor.terms.verdict import Location, Verdict

@@ -1,8 +1,7 @@
 """The cases of disabled-autotune: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.data_options import DataOptions
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.feeding_datasets import DataOptions
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown

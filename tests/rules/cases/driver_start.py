@@ -1,7 +1,7 @@
 """The cases of driver-start: what its tests judge, and the examples of its page."""
 
 from tests.rules.run_facts import divided_run
-from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
+from tfdoctor.facts.machine.samples import Board, GpuBoards
 from tfdoctor.rules.driver_start import check
 from tfdoctor.terms.verdict import Verdict
 

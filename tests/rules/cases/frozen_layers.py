@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.dispatch import Dispatch

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
-from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults
+from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResult, KeptResults, MemoryTrends
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases

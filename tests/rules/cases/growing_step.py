@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tfdoctor.facts.machine.gpu_clocks import GpuClocks
+from tfdoctor.facts.machine.samples import GpuClocks
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps

@@ -1,7 +1,6 @@
 """The cases of hot-stage: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.hot_stage import check

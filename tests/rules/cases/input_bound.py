@@ -1,8 +1,7 @@
 """The cases of input-bound: what its tests judge, and the examples of its page."""
 
 from tfdoctor.facts.input.cacheable import Cacheable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules.input_bound import check

@@ -1,9 +1,9 @@
 """The cases of late-shrink: what its tests judge, and the examples of its page."""
 
 from tests.rules.run_facts import dataset_of
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.input.input_pipeline import StageTime
+from tfdoctor.facts.machine.cores import CpuContention
+from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
 from tfdoctor.rules.late_shrink import check
 from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers

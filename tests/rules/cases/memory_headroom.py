@@ -1,9 +1,8 @@
 """The cases of memory-headroom: what its tests judge, and the examples of its page."""
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.tuned_buffers import TunedBuffers
-from tfdoctor.facts.machine.device_memory import Allocator, DeviceMemory
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.input.feeding_datasets import TunedBuffers
+from tfdoctor.facts.machine.memory import Allocator, DeviceMemory, HostMemory
 from tfdoctor.rules.memory_headroom import check
 from tfdoctor.terms.verdict import Verdict
 

@@ -1,6 +1,6 @@
 """The cases of narrow-link: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
+from tfdoctor.facts.machine.samples import Board, GpuBoards
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.narrow_link import check

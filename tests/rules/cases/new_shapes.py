@@ -1,6 +1,6 @@
 """The cases of new-shapes: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.sequence_padding import SequencePadding
+from tfdoctor.facts.input.training_inputs import SequencePadding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown

@@ -1,8 +1,8 @@
 """The cases of out-of-memory: what its tests judge, and the examples of its page."""
 
 from tests.rules.run_facts import divided_run
-from tfdoctor.facts.growth.filling_memory import MemoryTrends
-from tfdoctor.facts.input.tuned_buffers import TunedBuffers
+from tfdoctor.facts.growth.memory_trends import MemoryTrends
+from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_phases import RunLine

@@ -1,6 +1,6 @@
 """The cases of padding-waste: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding
+from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations

@@ -2,10 +2,9 @@
 
 from tests.rules.run_facts import dataset_of
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.conversions import Conversions
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.training_inputs import Conversions
+from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.sampled_steps import StackSamples

@@ -1,6 +1,6 @@
 """The cases of recompilation: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.sequence_padding import SequencePadding
+from tfdoctor.facts.input.training_inputs import SequencePadding
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.rules.recompilation import check

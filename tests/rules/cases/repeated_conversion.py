@@ -1,6 +1,6 @@
 """The cases of repeated-conversion: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
+from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.repeated_conversion import WIDE, check

@@ -1,6 +1,6 @@
 """The cases of serial-transfer: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.gpu.transfers import H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
+from tfdoctor.facts.gpu.activity import H2D, PAGEABLE, UNKNOWN, Transfer, Transfers
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.serial_transfer import check

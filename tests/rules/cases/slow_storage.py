@@ -1,9 +1,8 @@
 """The cases of slow-storage: what its tests judge, and the examples of its page."""
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.source_files import SourceFiles
+from tfdoctor.facts.input.feeding_datasets import SourceFiles
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.slow_storage import PRECONDITIONS, check

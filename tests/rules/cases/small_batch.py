@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from tfdoctor.facts.input.conversions import Conversions
-from tfdoctor.facts.machine.device_memory import DeviceMemory
+from tfdoctor.facts.input.training_inputs import Conversions
+from tfdoctor.facts.machine.memory import DeviceMemory
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from tfdoctor.facts.input.decoded_images import DecodedImages
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import DecodedImages
+from tfdoctor.facts.machine.cores import Cores, CpuContention
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.starved_cpu import check

@@ -1,7 +1,6 @@
 """The cases of throttled-device: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
-from tfdoctor.facts.machine.gpu_clocks import GpuClock, GpuClocks
+from tfdoctor.facts.machine.samples import Board, GpuBoards, GpuClock, GpuClocks
 from tfdoctor.rules.throttled_device import POWER_CAP, check
 from tfdoctor.terms.verdict import Verdict
 

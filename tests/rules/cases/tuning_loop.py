@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from tests.rules.run_facts import made_call
-from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
-from tfdoctor.facts.growth.kept_results import KeptResults
+from tfdoctor.facts.growth.memory_trends import FillingMemory, KeptResults, MemoryTrends
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces, TracedDefinition
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases

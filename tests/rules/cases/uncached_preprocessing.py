@@ -4,13 +4,11 @@ from dataclasses import replace
 
 from tests.rules.run_facts import dataset_of
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.cacheable import Cacheable
+from tfdoctor.facts.input.cacheable import Cacheable, RepeatedWork
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.input.repeated_work import RepeatedWork
-from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.machine.cores import CpuContention
+from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.untraced_pace import PassStarts

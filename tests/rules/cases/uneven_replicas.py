@@ -1,6 +1,6 @@
 """The cases of uneven-replicas: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.scale.device_skew import DeviceSkew
+from tfdoctor.facts.scale.replicas import DeviceSkew
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.rules.uneven_replicas import check
 from tfdoctor.terms.verdict import Verdict

@@ -7,11 +7,9 @@ import pytest
 from tests.rules.run_facts import chained, dataset_of
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import FunctionGraphs
+from tfdoctor.facts.machine.cores import Cores, CpuContention
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import FileList, RecordedGraph, RecordedOperation, TensorType

@@ -7,10 +7,8 @@ import numpy as np
 
 from tfdoctor.diagnosis import Conditions
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.machine.device_memory import DeviceMemory
-from tfdoctor.facts.machine.gpu_clocks import GpuClocks
-from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.facts.machine.samples import Samples
+from tfdoctor.facts.machine.memory import DeviceMemory, HostMemory
+from tfdoctor.facts.machine.samples import GpuClocks, Samples
 from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program

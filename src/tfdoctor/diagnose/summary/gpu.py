@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.gpu.idle_gaps import IdleGaps
-from tfdoctor.facts.gpu.transfers import CLEAR, PAGEABLE, PINNED, UNKNOWN, Transfer, Transfers
-from tfdoctor.facts.gpu.utilization import GpuUtilization
+from tfdoctor.facts.gpu.activity import CLEAR, PAGEABLE, PINNED, UNKNOWN, Collectives, Transfer, Transfers
+from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleGaps
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.scale.collectives import Collectives
 from tfdoctor.facts.steps.steady_steps import STEP
 from tfdoctor.facts.tpu.time import TpuTime
 from tfdoctor.terms.kinds import DeviceKind

@@ -7,9 +7,19 @@ from types import MappingProxyType
 
 from tfdoctor.diagnosis import Diagnosis, HostFinding, HostRow, Hosts, Result, Together
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.scale.host_matching import ClockSkew, MatchedBy, Matching, clock_skew, match
-from tfdoctor.facts.scale.host_steps import HostSteps
-from tfdoctor.facts.scale.stragglers import ALPHA, MATTERS, Comparison, Lag, compare
+from tfdoctor.facts.scale.hosts import (
+    ALPHA,
+    MATTERS,
+    ClockSkew,
+    Comparison,
+    HostSteps,
+    Lag,
+    MatchedBy,
+    Matching,
+    clock_skew,
+    compare,
+    match,
+)
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
-from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.machine.threads import Threads
+from tfdoctor.facts.machine.cores import Threads
+from tfdoctor.facts.machine.samples import Board, GpuBoards, Samples
 from tfdoctor.facts.operations.onednn import OneDnn
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework

@@ -1,37 +1,120 @@
-"""How long the GPU is idle after a value was copied to the host, because the host waited for it.
+"""Values that a GPU's step copies to the host: for an operation there, or for Python, which waits for them.
 
 A host that does not wait for the value launches ahead: the work after the copy was launched before it ended.
 """
 
+import re
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 
-from tfdoctor.facts.gpu.activity import GpuActivities, launches
-from tfdoctor.facts.gpu.detours import Detours
-from tfdoctor.facts.gpu.host_work import HostWork
-from tfdoctor.facts.gpu.transfers import D2H, direction_of
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.gpu.activity import D2H, H2D, GpuActivities, direction_of
+from tfdoctor.facts.gpu.idle_gaps import HostWork, launches
+from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.device import work_lines
+from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.trace import Intervals, Trace
+from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.terms.verdict import Location
+from tfdoctor.trace import Event, Intervals, Trace
+from tfdoctor.trace.names import COPY, INPUT_THREAD
 
+# Operations with which TensorFlow copies a tensor to another device, "NAME/_14:_Recv": NAME makes the tensor.
+EDGE = re.compile(r"(.+?)/_\d+:_(?:Host)?(?:Send|Recv)")
+STATS = ("tf_op", "annotation", "level 0")  # Where a copy's event has that name, by TensorFlow's version
+# The names of operations that hand over a batch: its copy to the GPU is no way back.
+BATCH = re.compile(r"(?:^|/)(?:IteratorGetNext|OptionalGetValue|RemoteCall|args?_)")
 # 2 µs: a gap that begins this soon after the copy begins with it; streams' clocks differ by less.
 SETTLING_PS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class HostSyncs:
-    """The busiest GPU; numbers and ms per training step.
+class Detour:
+    """An operation on the host between two copies; numbers and ms per training step."""
 
-    ``host_ms`` and ``between_ms`` are the GPU's idle time after such copies, inside and outside of the
-    call that is a step, less the waits for batches.
-    """
+    name: str  # of the operation that makes the tensor which is copied back
+    type: str
+    calls: float
+    copies_ms: float  # of the copies, while the GPU runs no kernel
+    waiting_ms: float  # between them, same
+    at: Location | None = None
+
+    @property
+    def ms(self) -> float:
+        """The time in which the GPU waits for it."""
+        return self.copies_ms + self.waiting_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Detours:
+    """The detours of a step over the host, the longest first."""
+
+    rows: tuple[Detour, ...]
+    there_ps: tuple[int, ...] = ()  # the ends of their copies to the host
+
+    @classmethod
+    def measure(cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, program: Program | None) -> Self:
+        """Pair each copy to the host with the next one back, where the GPU starts no kernel before it."""
+        gpu = activities.busiest
+        places = [(line, np.flatnonzero(is_named(line, COPY.match)).tolist()) for line in work_lines(gpu.plane)]
+        copies = (line.event(at) for line, events in places for at in events)
+        edges = sorted((copy for copy in copies if _source(copy)), key=lambda copy: copy.start_ps)
+        if not edges:
+            raise Unavailable("the trace does not name the tensors that are copied to the GPU")
+        ran = _on_host(trace)
+        starts = np.sort(gpu.kernel_starts_ps)
+        found: dict[str, list[tuple[Event, Event]]] = defaultdict(list)
+        for start, end in steady.stretches:
+            for there, back in pairwise([copy for copy in edges if start <= copy.start_ps < end]):
+                name, span = _source(back), (there.start_ps, back.end_ps)
+                returns = direction_of(there.name) is D2H and direction_of(back.name) is H2D
+                first, last = starts.searchsorted(span, side="left")
+                if not returns or first < last or BATCH.search(name):
+                    continue
+                if any(span[0] <= one.start_ps and one.end_ps <= span[1] for one in ran.get(name, ())):
+                    found[name].append((there, back))
+        kernels, rows = gpu.kernels | gpu.collectives, []
+        for name, pairs in found.items():
+            copied = Intervals.union((event.start_ps, event.end_ps) for pair in pairs for event in pair) - kernels
+            whole = Intervals.union((there.start_ps, back.end_ps) for there, back in pairs) - kernels
+            operation = program.by_name.get(name) if program else None
+            at, kind = program.line_of(operation) if program else None, ran[name][0].name.rpartition(":")[2]
+            times = steady.ms(copied), steady.ms(whole - copied)
+            rows.append(Detour(name, kind, len(pairs) / steady.rounds, *times, at))
+        rows.sort(key=lambda row: -row.ms)
+        return cls(tuple(rows), tuple(there.end_ps for pairs in found.values() for there, _ in pairs))
+
+
+def _source(copy: Event) -> str:
+    """Return the operation whose tensor an event copies; "" where its name does not tell."""
+    edges = (EDGE.match(str(copy.stats.get(stat) or "")) for stat in STATS)
+    return next((CALLED.sub("", edge[1]) for edge in edges if edge), "")
+
+
+def _on_host(trace: Trace) -> Mapping[str, list[Event]]:
+    """Return the operations that the host's threads ran, by name."""
+    ran: dict[str, list[Event]] = defaultdict(list)
+    threads = (line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD))
+    for event in (event for line in threads for event in line.events()):
+        name, _, kind = event.name.rpartition(":")
+        if name and kind.isidentifier():
+            ran[CALLED.sub("", name)].append(event)
+    return ran
+
+
+@dataclass(frozen=True, slots=True)
+class HostSyncs:
+    """The busiest GPU; numbers and ms per training step."""
 
     reads: float  # copies from device to host that are read there
     syncs: float  # after which the GPU ran out of work
-    host_ms: float = 0.0
-    between_ms: float = 0.0
+    host_ms: float = 0.0  # idle time after these, inside of the call that is a step, less the waits for batches
+    between_ms: float = 0.0  # same, outside of the call
 
     @classmethod
     def measure(
@@ -53,10 +136,5 @@ class HostSyncs:
         # The work that ends a gap after a copy was launched after the gap began. Outliers are left out.
         synced = steady.holds(began) & settling.holds(began) & (launched > began)
         drained = Intervals.merged(began[synced], idle.ends_ps[synced]) - host.waits
-        inside = steady.ms(drained & steady.calls)
-        return cls(
-            int(steady.holds(copied).sum()) / steady.rounds,
-            int(synced.sum()) / steady.rounds,
-            inside,
-            steady.ms(drained) - inside,
-        )
+        reads, syncs = (int(one.sum()) / steady.rounds for one in (steady.holds(copied), synced))
+        return cls(reads, syncs, *steady.split_ms(drained))

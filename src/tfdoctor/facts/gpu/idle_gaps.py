@@ -1,7 +1,7 @@
-"""The time in which no stream of the GPU works: its gaps, and what the host did meanwhile.
+"""How busy the GPUs were, and what the host did while no stream of one worked.
 
-Each instant has one cause, the first of ``IdleCause`` that applies; so the causes sum to the idle time,
-and together with the time in which the GPU works to the step.
+Each instant of idle time has one cause, the first of ``IdleCause`` that applies; so the causes sum to the idle
+time, and together with the time in which the GPU works to the step.
 """
 
 from collections.abc import Mapping
@@ -10,23 +10,138 @@ from enum import StrEnum
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tfdoctor.facts.gpu.activity import NEVER, GpuActivities, launches
-from tfdoctor.facts.gpu.host_work import HostWork
-from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.trace import Intervals, Trace
+from tfdoctor.facts.gpu.activity import GpuActivities
+from tfdoctor.facts.run.device import work_lines
+from tfdoctor.facts.run.framework import Framework
+from tfdoctor.facts.steps.steady_steps import RoundUnit, SteadySteps
+from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.timeline.activity import Activity, captured_executions
+from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers, waits_before
+from tfdoctor.trace import Intervals, Plane, Trace
 from tfdoctor.trace.intervals import pairs_of
+from tfdoctor.trace.names import EXECUTOR, FUNCTION_RUNS, INPUT_THREAD, LAUNCH, PYTHON_CALL, SYNC, TRAINING_CALLS
+
+NEVER = np.iinfo(np.int64).max  # The launch time of work whose launching call is not in the trace
+
+
+def launches(trace: Trace, plane: Plane) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (n,) when a GPU's work started, in order, and (n,) when the host's call that launched it ended.
+
+    Call and work have the same correlation id.
+    """
+    ended: dict[int, int] = {}
+    for line in trace.host_lines:
+        events, ids = line.stats.ids("correlation_id")
+        ends = line.start_ps[events] + line.duration_ps[events]
+        ended |= dict(zip(ids.tolist(), ends.tolist(), strict=True))
+    rows: list[tuple[int, int]] = []
+    for line in work_lines(plane):
+        calls = line.stats.ids_of("correlation_id", np.arange(len(line))).tolist()
+        rows += zip(line.start_ps.tolist(), (ended.get(call, NEVER) for call in calls), strict=True)
+    starts, launched = pairs_of(sorted(rows)).T
+    return starts, launched
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostWork:
+    """When the threads that serve the training do each kind of work; the four may overlap.
+
+    Only the trainer's threads count: another Python thread that fetches batches does not delay the training,
+    and `IteratorGetNext/_3:_Send` is the copy of a batch, not a wait for it.
+    """
+
+    waits: Intervals  # for the next batch
+    launches: Intervals  # executors run, or the driver is called
+    syncs: Intervals  # a call of the driver, or Python, blocks until the device is done
+    python: Intervals | None  # Python runs, without TensorFlow inside it; None is unknown
+
+    @classmethod
+    def measure(cls, trace: Trace, activity: Activity) -> Self:
+        """Sort the host's events thread by thread."""
+        lines = [line for line in trace.host_lines if len(line)]
+        captured = np.array(sorted(captured_executions(trace)), np.uint64)
+        launches, syncs = Intervals(), Intervals()
+        for line in lines:
+            blocked = matching(line, SYNC)
+            syncs |= blocked
+            if line.name.startswith(INPUT_THREAD):
+                continue
+            launching = is_named(line, LAUNCH.fullmatch)
+            launching[line.stats.having("correlation_id")] = True
+            executes = np.flatnonzero(is_named(line, EXECUTOR.__eq__))
+            of_input = np.isin(line.stats.ids_of("id", executes), captured)
+            launching[executes[~of_input]] = True
+            launches |= spans_of(line, launching) - blocked
+        alone = None  # when the trainer's threads are in Python's frames and in no other event
+        for line in trainers(lines):
+            outer = np.zeros(len(line), bool)
+            for stat in ("_r", "step_num", "tf_function_call"):  # around a step or a tf.function
+                outer[line.stats.having(stat)] = True
+            outer &= ~is_named(line, FUNCTION_RUNS.__contains__)
+            outer |= is_named(line, TRAINING_CALLS.__contains__)
+            outer |= is_named(line, PYTHON_CALL.fullmatch)
+            alone = (alone or Intervals()) | (spans_of(line, outer) - spans_of(line, ~outer))
+        return cls(activity.wait, launches | activity.dispatch - syncs, syncs, alone)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuShare:
+    """One GPU's round: milliseconds, each a union over its streams, and numbers of kernels."""
+
+    name: str
+    kernel_ms: float  # without collectives and copies
+    copy_ms: float
+    collective_ms: float
+    busy_ms: float  # any of the three
+    kernels: float
+    traced_ms: float  # its kernels in the whole trace, steps or not
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUtilization:
+    """All GPUs of the host, the busiest first, and how long the trainer waits for batches; None is unknown."""
+
+    unit: RoundUnit  # of a round: a training step, or the trace where it has no steps
+    round_ms: float
+    gpus: tuple[GpuShare, ...]
+    wait_ms: float | None  # hidden or not
+    exposed_wait_ms: float | None  # while the busiest GPU idles between its first and its last work
+    wait_before_ms: float = 0.0  # before the GPU's first work, where its step begins
+
+    @classmethod
+    def measure(
+        cls, trace: Trace, activities: GpuActivities, steady: SteadySteps, host: HostWork, framework: Framework
+    ) -> Self:
+        """Sum up every GPU's work."""
+        before = 0.0  # the first step's batch, before that step begins
+        if steady.unit is RoundUnit.STEP:
+            before = steady.scaled(waits_before(trace.host_lines, steady.stretches[0]).total)
+        gpus = []
+        for gpu in activities.gpus:
+            kinds, traced_ms = (gpu.kernels, gpu.copies, gpu.collectives, gpu.busy), gpu.kernels.total / PS_PER_MS
+            kernel_ms, copy_ms, exchange_ms, busy_ms = map(steady.ms, kinds)
+            kernels = int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds
+            gpus.append(GpuShare(gpu.name, kernel_ms, copy_ms, exchange_ms, busy_ms, kernels, traced_ms))
+        wait, exposed = steady.ms(host.waits) + before, steady.ms(host.waits - activities.busiest.busy)
+        if framework.no_pipeline and not host.waits:
+            return cls(steady.unit, steady.round_ms, tuple(gpus), None, None, before)
+        return cls(steady.unit, steady.round_ms, tuple(gpus), wait, exposed, before)
+
+    @property
+    def busiest(self) -> GpuShare:
+        """The GPU whose steps are examined."""
+        return self.gpus[0]
 
 
 class IdleCause(StrEnum):
-    """What the host did while the GPU was idle, by priority.
-
-    ``QUEUED``: the work after the gap had been launched before the gap began, so that no host could
-    shorten it: the GPU itself takes a microsecond or more from one kernel to the next.
-    """
+    """What the host did while the GPU was idle, by priority."""
 
     INPUT = "waiting for input"
     BETWEEN = "between steps"
+    # Before the gap began, so that no host could shorten it: the GPU itself takes a microsecond or more from one
+    # kernel to the next.
     QUEUED = "work already launched"
     DISPATCH = "launching work"
     SYNC = "synchronizing with the GPU"
@@ -35,10 +150,7 @@ class IdleCause(StrEnum):
 
 
 class GapSize(StrEnum):
-    """The length of a whole gap between two pieces of the GPU's work, or to the end of the step.
-
-    The shortest are the cost of a launch; the longest are no launches.
-    """
+    """The length of a whole gap: the shortest are the cost of a launch; the longest are no launches."""
 
     TINY = "below 10 µs"
     SMALL = "10 to 100 µs"
@@ -84,7 +196,7 @@ class IdleGaps:
         for cause, claimed in claims.items():
             parts[cause] = left & claimed
             left -= claimed
-        parts[IdleCause.UNKNOWN] = left
+        parts[IdleCause.UNKNOWN], dispatch = left, parts[IdleCause.DISPATCH]
         size = np.searchsorted(_EDGES_PS, gaps[:, 1] - gaps[:, 0], side="right")
         by_size = {name: gaps[size == place] for place, name in enumerate(GapSize)}
         times = {name: Intervals.merged(*sized.T) for name, sized in by_size.items()}
@@ -93,9 +205,7 @@ class IdleGaps:
             causes={cause: steady.scaled(part.total) for cause, part in parts.items()},
             sizes={name: steady.scaled(time.total) for name, time in times.items()},
             gaps={name: len(sized) / steady.rounds for name, sized in by_size.items()},
-            dispatching={
-                name: steady.scaled((time & parts[IdleCause.DISPATCH]).total) for name, time in times.items()
-            },
+            dispatching={one: steady.scaled((time & dispatch).total) for one, time in times.items()},
             kernels=int(steady.holds(gpu.kernel_starts_ps).sum()) / steady.rounds,
         )
 

@@ -1,11 +1,13 @@
 """The parts of the input that give the same result in every pass, which a cache could keep."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.run.program import FOREVER, Dataset, kind_of
+from tfdoctor.terms.verdict import Effect
 
 MOVABLE = frozenset(("Shuffle", "Repeat"))  # Kinds that may move behind a cache of single elements
 # Kinds whose result changes when a shuffle or a repetition moves past them.
@@ -47,14 +49,9 @@ class Cacheable:
     random: tuple[CacheablePart, ...] = ()
     unknown: bool = False  # whether ``why`` says what is missing: more might be cacheable
 
-    @property
-    def kept(self) -> tuple[Dataset, ...]:
-        """The stages that a cache could keep."""
-        return tuple(stage for part in self.parts for stage in part.kept)
-
     def holds(self, dataset: Dataset | None) -> bool:
         """Whether a dataset gives the same result in every pass, so that a cache could keep it."""
-        return dataset is not None and any(kept.id == dataset.id for kept in self.kept)
+        return dataset is not None and bool(self.with_any([dataset.id]))
 
     def with_any(self, ids: Collection[int]) -> list[CacheablePart]:
         """Return the parts with any of some datasets."""
@@ -71,52 +68,38 @@ class Cacheable:
             why = REMADE if properties.remade else ""
             return cls(why=why, frozen=frozen, never=never, unknown=properties.remade)
         walks = list(_walks(properties, properties.chain[0], never, set()))
-        return cls(
-            tuple(walk.part for walk in walks if walk.part),
-            walks[-1].why,
-            frozen,
-            never,
-            tuple(walk.random for walk in walks if walk.random),
-            any(walk.unknown for walk in walks),
+        parts, random_parts = (
+            tuple(part for walk in walks for part in getattr(walk, of)) for of in ("parts", "random")
         )
+        return cls(parts, walks[-1].why, frozen, never, random_parts, any(walk.unknown for walk in walks))
 
 
 def never_complete(properties: DatasetProperties) -> Dataset | None:
     """Return a cache that is never complete, however long the run takes."""
-    for at, stage in enumerate(properties.chain):
-        if kind_of(stage) != "Cache":
+    for at, cache in enumerate(properties.chain):
+        if kind_of(cache) != "Cache":
             continue
-        repeated = any(kind_of(above) == "Repeat" for above in properties.upstream(stage))
-        endless = repeated and stage.cardinality == FOREVER
-        if endless or _cut_short(properties, properties.chain[:at], stage):
-            return stage
+        repeated = any(kind_of(above) == "Repeat" for above in properties.upstream(cache))
+        if repeated and cache.cardinality == FOREVER:
+            return cache
+        behind = (
+            one for one in properties.chain[:at][::-1] if cache.id in {up.id for up in properties.upstream(one)}
+        )
+        for consumer in behind:  # a take() directly follows, up to a repeat(), and takes less than there is
+            there = [source.cardinality for source in properties.sources(consumer)]
+            if kind_of(consumer) == "Take" and len(there) == 1:
+                taken = consumer.parameters.count
+                if taken is not None and there[0] is not None and 0 <= taken < there[0]:
+                    return cache
+                break
+            if kind_of(consumer) == "Repeat":
+                break
     return None
 
 
-def _cut_short(properties: DatasetProperties, consumers: tuple[Dataset, ...], cache: Dataset) -> bool:
-    """Whether a take() directly follows a cache, up to a repeat(), and takes less than there is."""
-    for consumer in reversed(consumers):
-        if cache.id not in {stage.id for stage in properties.upstream(consumer)}:
-            continue
-        if kind_of(consumer) == "Repeat":
-            return False
-        there = [source.cardinality for source in properties.sources(consumer)]
-        if kind_of(consumer) == "Take" and len(there) == 1:
-            taken = consumer.parameters.count
-            return taken is not None and there[0] is not None and 0 <= taken < there[0]
-    return False
-
-
-class _Walk(NamedTuple):
-    """What one cache could keep on the way from a source to the trainer, and why the repeatable part ends."""
-
-    part: CacheablePart | None = None
-    why: str = ""
-    random: CacheablePart | None = None
-    unknown: bool = False
-
-
-def _walks(properties: DatasetProperties, end: Dataset, never: Dataset | None, walked: set[int]) -> Iterator[_Walk]:
+def _walks(
+    properties: DatasetProperties, end: Dataset, never: Dataset | None, walked: set[int]
+) -> Iterator[Cacheable]:
     """Walk from the sources to a stage; where pipelines differ from pass to pass, through each by itself."""
     line = properties.line(end)
     join, joined = line[-1], list(properties.upstream(line[-1]))
@@ -126,53 +109,72 @@ def _walks(properties: DatasetProperties, end: Dataset, never: Dataset | None, w
             if source.id not in walked:
                 walked.add(source.id)
                 yield from _walks(properties, source, never, walked)
-        yield _Walk(why=COMBINED)
+        yield Cacheable(why=COMBINED)
         return
     caches = [stage for stage in joined if kind_of(stage) == "Cache" and stage is not never]
     stored = {stage.id for cache in caches for stage in (cache, *properties.upstream(cache))}
-    walk = _RepeatableStages()
-    for stage in reversed(joined):
-        if stage.id not in stored:
-            walk.keep(stage)
-    taken = (walk.take(stage) for stage in reversed(line) if stage is not never)
-    ended = next((one for one in taken if one), _Walk())
-    if walk.kept:
-        above = {stage.id for stage in properties.upstream(walk.kept[-1])}
-        moved = tuple(stage for stage in walk.moved if stage.id in above)
-        ended = ended._replace(part=CacheablePart(walk.kept[-1], tuple(walk.kept), moved))
+    before = [stage for stage in reversed(joined) if stage.id not in stored]
+    ended, kept, moved = _followed(before, [stage for stage in reversed(line) if stage is not never])
+    if kept:
+        above = {stage.id for stage in properties.upstream(kept[-1])}
+        within = tuple(stage for stage in moved if stage.id in above)
+        ended = replace(ended, parts=(CacheablePart(kept[-1], tuple(kept), within),))
     yield ended
 
 
-class _RepeatableStages:
-    """The stages from a source on, until one is not repeatable."""
+def _followed(before: list[Dataset], line: list[Dataset]) -> tuple[Cacheable, list[Dataset], list[Dataset]]:
+    """Follow stages behind repeatable ones until one is not: return why, what a cache keeps, and what moves.
 
-    def __init__(self) -> None:
-        self.kept: list[Dataset] = []
-        self.pending: list[Dataset] = []  # readers and sources, kept only with a later function
-        self.moved: list[Dataset] = []
-
-    def take(self, stage: Dataset) -> _Walk | None:
-        """Add a stage, or return why the repeatable part ends."""
+    Readers and sources are kept only with a function behind them.
+    """
+    functions = [at for at, stage in enumerate(before, 1) if stage.function]
+    at = functions[-1] if functions else 0
+    kept, pending = before[:at], before[at:]
+    moved: list[Dataset] = []
+    for stage in line:
         kind, same = kind_of(stage), repeatable(stage)
         name = stage.function or kind
         if kind == "Cache":
-            self.kept, self.pending, self.moved = [], [], []
+            kept, pending, moved = [], [], []
         elif kind in MOVABLE and not (kind == "Shuffle" and same):
-            self.moved.append(stage)
-        elif kind in TIED and self.moved:
-            names = " and ".join(sorted({kind_of(moved).lower() for moved in self.moved}))
-            return _Walk(why=f"{names} precedes {kind.lower()}")
-        elif same:
-            self.keep(stage)
+            moved.append(stage)
+        elif kind in TIED and moved:
+            names = " and ".join(sorted({kind_of(one).lower() for one in moved}))
+            return Cacheable(why=f"{names} precedes {kind.lower()}"), kept, moved
         elif same is None:
-            return _Walk(why=f"it is unknown whether {name} gives the same result in every pass", unknown=True)
+            why = f"it is unknown whether {name} gives the same result in every pass"
+            return Cacheable(why=why, unknown=True), kept, moved
+        elif not same:
+            random = (CacheablePart(stage, (*kept, *pending), tuple(moved)),) if stage.function else ()
+            return Cacheable(why=f"{name} draws random numbers", random=random), kept, moved
         else:
-            part = CacheablePart(stage, (*self.kept, *self.pending), tuple(self.moved)) if stage.function else None
-            return _Walk(why=f"{name} draws random numbers", random=part)
-        return None
+            pending.append(stage)
+            if stage.function:
+                kept, pending = [*kept, *pending], []
+    return Cacheable(), kept, moved
 
-    def keep(self, stage: Dataset) -> None:
-        """Add a stage that gives the same result in every pass."""
-        self.pending.append(stage)
-        if stage.function:
-            self.kept, self.pending = [*self.kept, *self.pending], []
+
+@dataclass(frozen=True, slots=True)
+class RepeatedWork:
+    """The stages of the parts that a cache could keep, where the user can add one."""
+
+    stages: tuple[StageTime, ...] = ()
+
+    @property
+    def ms(self) -> float:
+        """Their own work in ms per training step, summed over threads."""
+        return sum(stage.work_ms for stage in self.stages)
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What is saved when a cache keeps their output."""
+        return tuple(stage.scaled(0.0) for stage in self.stages)
+
+    @classmethod
+    def measure(cls, cacheable: Cacheable, properties: DatasetProperties, pipeline: InputPipeline) -> Self:
+        """Find the stages of each part with a function behind which the user's code can add a cache."""
+        made = {None, properties.fit_at}  # not by the user's code, which cannot add a stage behind it then
+        own = {one.id for one in properties.chain if one.function and (one.function_at or one.at not in made)}
+        ids = {stage.id for part in cacheable.with_any(own) for stage in part.kept}
+        working = (stage for stage in pipeline.stages if stage.work_ms)
+        return cls(tuple(stage for stage in working if stage.dataset and stage.dataset.id in ids))

@@ -16,7 +16,6 @@ from tfdoctor.facts.run.program import (
     Dataset,
     Places,
     Program,
-    RunSettings,
     batches_of,
     kind_of,
     line_of,
@@ -47,36 +46,51 @@ PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class DatasetProperties:
-    """The feeding datasets, consumers first, and how often the run passes over them.
-
-    ``passes`` counts epochs and ``repeat()``; None is unknown. Where the number of batches is unknown, it is
-    what a ``repeat()`` had completed by the end of the traced steps, if that is more than one pass. ``remade``
-    says that the trace shows several datasets of this form, such as one rebuilt in each epoch. ``fit_at`` is the
-    line of Keras' fit, which adds stages of its own. ``batch_bytes`` are those of a batch as the training function
-    was first traced for it, which may know more than the pipeline; None is unknown.
-    """
+    """The feeding datasets, consumers first, and how often the run passes over them; None is unknown."""
 
     chain: tuple[Dataset, ...]
+    # Epochs and ``repeat()``; where the number of batches is unknown, what a ``repeat()`` had completed by the end
+    # of the traced steps, if that is more than one pass.
     passes: float | None = None
-    remade: bool = False
-    fit_at: Location | None = None
-    batch_bytes: int | None = None
+    remade: bool = False  # the trace shows several datasets of this form, such as one rebuilt in each epoch
+    fit_at: Location | None = None  # the line of Keras' fit, which adds stages of its own
+    batch_bytes: int | None = (
+        None  # as the training function was first traced, which may know more than the pipeline
+    )
 
     @classmethod
     def measure(cls, program: Program, recording: Recording, iterators: Iterators | None) -> Self:
-        """Read the program record.
+        """Read the program record; the steps are those that fit announced, else those of a run recorded to its end.
 
         Raises:
             Unavailable: no recorded tf.data pipeline feeds the run.
         """
         if not program.feeding:
             raise Unavailable("no recorded tf.data pipeline feeds the training loop")
-        properties = cls(program.feeding)
-        passes = _passes(properties, program.settings, recording)
-        if passes is None and not properties.fills and iterators and iterators.passes > 1:
+        settings, manifest, properties = program.settings, recording.manifest, cls(program.feeding)
+        line = properties.line()
+        join, batches = line[-1], None
+        joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(join))
+        if not joined or kind_of(join) == "Zip":
+            batches = batches_of(line)
+        else:  # several pipelines, each of which repeats by itself: one pass is over all of them
+            sources = [data for data in properties.sources(join) if data.element == join.element]
+            lengths = [properties.elements(source) for source in sources]
+            if lengths and None not in lengths:
+                whole = replace(join, cardinality=sum(length or 0 for length in lengths))
+                batches = batches_of((*(replace(stage, cardinality=None) for stage in line[:-1]), whole))
+        steps = (settings.epochs or 0) * (settings.steps_per_epoch or 0)
+        stopped = manifest is None or (manifest.plan and manifest.plan.stop_after)
+        if manifest and not steps and not stopped and manifest.steps.seen_all:
+            steps = manifest.steps.seen or 0
+        passes = steps / batches if batches and steps else None
+        if passes is None and settings.epochs and not settings.steps_per_epoch and not properties.repeats:
+            passes = float(settings.epochs)
+        # A repetition from which the trainer gets no pass again fills up the shorter side of a Zip, as Keras does.
+        fills = any(kind_of(stage) == "Repeat" for stage in program.feeding) and not properties.repeats
+        if passes is None and not fills and iterators and iterators.passes > 1:
             passes = float(iterators.passes)
-        fit_at = Places.of(recording)(program.settings.fit_at)
-        remade = bool(iterators and iterators.remade)
+        fit_at, remade = Places.of(recording)(settings.fit_at), bool(iterators and iterators.remade)
         return cls(program.feeding, passes, remade, fit_at, _taken(recording, program))
 
     def line(self, end: Dataset | None = None) -> tuple[Dataset, ...]:
@@ -87,10 +101,6 @@ class DatasetProperties:
         """Return the datasets that a dataset takes its elements from."""
         by_id = {source.id: source for source in self.chain}
         return tuple(by_id[number] for number in dataset.inputs if number in by_id)
-
-    def own(self, dataset: Dataset) -> bool:
-        """Whether the user's code holds a dataset, or what contains it, so that it can add a stage behind it."""
-        return dataset.function_at is not None or dataset.at not in {None, self.fit_at}
 
     def upstream(self, dataset: Dataset) -> Iterator[Dataset]:
         """Yield all datasets upstream, nearest first."""
@@ -105,28 +115,20 @@ class DatasetProperties:
     def elements(self, dataset: Dataset) -> int | None:
         """Return how many elements one pass yields at most, repetitions left out; None is unknown."""
         for stage in (dataset, *self.upstream(dataset)):
-            if not self.repeated(stage) and stage.cardinality not in {None, FOREVER}:
+            line = self.line(stage)
+            if kind_of(line[-1]) != "Zip":  # before a Zip, a repetition only fills up the shorter side
+                line = (stage, *self.upstream(stage))
+            repeated = any(kind_of(one) == "Repeat" for one in line)
+            if not repeated and stage.cardinality not in {None, FOREVER}:
                 return stage.cardinality
             if kind_of(stage) not in NON_EXPANDING | {"Repeat"}:
                 return None
         return None
 
-    def repeated(self, dataset: Dataset) -> bool:
-        """Whether a dataset repeats its source; a repetition before a Zip only fills up the shorter side."""
-        line = self.line(dataset)
-        if kind_of(line[-1]) != "Zip":
-            line = (dataset, *self.upstream(dataset))
-        return any(kind_of(stage) == "Repeat" for stage in line)
-
     @property
     def repeats(self) -> bool:
         """Whether the trainer gets elements of a pass again; of what a Zip joins, the shortest decides."""
         return bool(self.chain) and self._again(self.chain[0], {})
-
-    @property
-    def fills(self) -> bool:
-        """Whether a dataset repeats only to fill up the shorter side of a Zip, as Keras does for arrays."""
-        return any(kind_of(stage) == "Repeat" for stage in self.chain) and not self.repeats
 
     def _again(self, dataset: Dataset, known: dict[int, bool]) -> bool:
         if dataset.id not in known:
@@ -153,18 +155,22 @@ def spec_bytes(spec: str, batch: int | None = None) -> int | None:
 
     None where another dimension is open, where there is text, or anything but plain tensors.
     """
-    tensors = TENSOR.findall(spec)
+    tensors, total = _tensors(spec), 0
     if not tensors or "Spec" in TENSOR.sub("", spec) or len(spec) >= LONGEST_SPEC:
         return None
-    total = 0
-    for shape, dtype in tensors:
-        dimensions = _dimensions(shape)
-        if batch and dimensions[:1] == ["None"]:
-            dimensions[0] = str(batch)
-        if dtype not in WIDTHS or not all(size.isdigit() for size in dimensions):
+    for sizes, dtype in tensors:
+        if batch and sizes[:1] == ["None"]:
+            sizes[0] = str(batch)
+        if dtype not in WIDTHS or not all(size.isdigit() for size in sizes):
             return None
-        total += prod(map(int, dimensions)) * WIDTHS[dtype]
+        total += prod(map(int, sizes)) * WIDTHS[dtype]
     return total
+
+
+def _tensors(spec: str) -> list[tuple[list[str], str]]:
+    """Return the dimensions and the type of each tensor of an element_spec."""
+    found = TENSOR.findall(spec)
+    return [([size.strip() for size in shape.split(",") if size.strip()], dtype) for shape, dtype in found]
 
 
 def repeatable(dataset: Dataset) -> bool | None:
@@ -189,49 +195,19 @@ def repeatable(dataset: Dataset) -> bool | None:
 
 def _taken(recording: Recording, program: Program) -> int | None:
     """Return the bytes of a batch by the arguments that a function was traced for; None where none fit."""
-    wanted = TENSOR.findall(program.feeding[0].element)
+    wanted = _tensors(program.feeding[0].element)
     for graph in recording.program.graphs if recording.program and wanted else ():
         given = " ".join(graph.given)
-        tensors = TENSOR.findall(given)
-        if graph.kind != "dataset" and len(tensors) == len(wanted) and all(map(_fit, tensors, wanted)):
-            size = spec_bytes(given)
-            if size is not None:
-                return size
+        tensors = _tensors(given)
+        if graph.kind == "dataset" or len(tensors) != len(wanted):
+            continue
+        fits = all(  # in type, rank, and all dimensions that are known
+            dtype == kind
+            and len(known) == len(full)
+            and all(size in {"None", it} for size, it in zip(known, full, strict=True))
+            for (full, dtype), (known, kind) in zip(tensors, wanted, strict=True)
+        )
+        size = spec_bytes(given) if fits else None
+        if size is not None:
+            return size
     return None
-
-
-def _fit(given: tuple[str, str], wanted: tuple[str, str]) -> bool:
-    """Whether tensors agree in type, rank, and all dimensions that are known."""
-    known, full = _dimensions(wanted[0]), _dimensions(given[0])
-    sizes = zip(known, full, strict=False)
-    return given[1] == wanted[1] and len(known) == len(full) and all(size in {"None", it} for size, it in sizes)
-
-
-def _dimensions(shape: str) -> list[str]:
-    return [size.strip() for size in shape.split(",") if size.strip()]
-
-
-def _passes(properties: DatasetProperties, settings: RunSettings, recording: Recording) -> float | None:
-    """Return how often the run goes over the data: its steps over the batches of one pass.
-
-    The steps are those that fit announced, else those of a run that was recorded to its end.
-    """
-    epochs, per_epoch, manifest = settings.epochs, settings.steps_per_epoch, recording.manifest
-    line = properties.line()
-    join, batches = line[-1], None
-    joined = any(kind_of(stage) == "Repeat" for stage in properties.upstream(join))
-    if not joined or kind_of(join) == "Zip":
-        batches = batches_of(line)
-    else:  # several pipelines, each of which repeats by itself: one pass is over all of them
-        sources = [data for data in properties.sources(join) if data.element == join.element]
-        lengths = [properties.elements(source) for source in sources]
-        if lengths and None not in lengths:
-            whole = replace(join, cardinality=sum(length or 0 for length in lengths))
-            batches = batches_of((*(replace(stage, cardinality=None) for stage in line[:-1]), whole))
-    steps = (epochs or 0) * (per_epoch or 0)
-    stopped = manifest is None or (manifest.plan and manifest.plan.stop_after)
-    if manifest and not steps and not stopped and manifest.steps.seen_all:
-        steps = manifest.steps.seen or 0
-    if batches and steps:
-        return steps / batches
-    return float(epochs) if epochs and not per_epoch and not properties.repeats else None

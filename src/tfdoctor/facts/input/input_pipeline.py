@@ -7,21 +7,118 @@ consumer waits for elements is not work.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Self
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from tfdoctor.facts.input.iterators import NUMBERED, Iterators
-from tfdoctor.facts.input.pipeline_stages import INJECTED, ROOTS, PipelineSegment, StageTime, feeds, segments_of
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.units import count, ms
+from tfdoctor.terms.verdict import Bound, Effect, Location, Stage, Table
 
+ROOTS = ("Root", "Model")  # tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)
+# The beginnings of the names of stages that work on threads of their own.
+WORK_AHEAD = ("Prefetch", "Parallel", "MapAndBatch")
+INJECTED = "inject/"  # The prefix of the names of stages that tf.data adds by itself
 NEGLIGIBLE_MS = 0.2  # Passing on a batch costs tf.data 50 to 150 microseconds, prefetched or not (measured)
 GENERATOR = "Generator"  # The stage of Dataset.from_generator and of Keras' generators: all its work is Python
 # The name of the stage by which a device takes its batches of several (data/ops/multi_device_iterator_ops.py).
 DEVICE_PREFETCH = "device_prefetch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTime:
+    """One stage of the pipeline. Times are ms per training step."""
+
+    path: str
+    kind: str  # "Map", "ParallelMapV2", "MapAndBatch"
+    name: str = ""  # tf.data's
+    work_ms: float = 0.0  # own work, summed over threads
+    wall_ms: float = 0.0  # own work, in which parallel threads count once
+    calls: float = 1.0
+    python_ms: float = 0.0  # inside the Python interpreter
+    reading_ms: float = 0.0  # inside ReadFile, which reads a whole file
+    reads: float = 0.0  # of whole files, per training step
+    image_ms: float = 0.0  # decoding and resizing images
+    operations: Mapping[str, float] = field(default_factory=dict, hash=False)  # of its function, by name
+    asynchronous: bool = False
+    dataset: Dataset | None = None
+
+    @classmethod
+    def of(cls, path: str, work_ms: float = 0.0, threads: float = 1.0, **more: Any) -> Self:  # noqa: ANN401 - its fields
+        """Build a stage that does its work on threads, for examples and tests; its kind ends its path."""
+        kind = path.rpartition("::")[2]
+        parts: dict[str, Any] = {"path": path, "kind": kind, "work_ms": work_ms}
+        parts |= {"wall_ms": work_ms / threads, "asynchronous": kind.startswith(WORK_AHEAD)}
+        return cls(**(parts | more))
+
+    @property
+    def is_root(self) -> bool:
+        """Whether it is tf.data's own root of the pipeline."""
+        return self.path in ROOTS
+
+    @property
+    def injected(self) -> bool:
+        """Whether tf.data added it by itself."""
+        return self.name.startswith(INJECTED)
+
+    @property
+    def title(self) -> str:
+        """The stage in the user's terms: "Map(decode)"."""
+        return f"{self.kind}({self.dataset.function})" if self.dataset and self.dataset.function_at else self.kind
+
+    @property
+    def function(self) -> str:
+        """What code calls the function that it runs: its name, else "function"."""
+        name = self.dataset.function if self.dataset else ""
+        return name if name.isidentifier() else "function"
+
+    @property
+    def concurrency(self) -> float:
+        """The mean number of threads at work in the stage while it works."""
+        return self.work_ms / self.wall_ms if self.wall_ms else 1.0
+
+    @property
+    def at(self) -> Location | None:
+        """The user's line that made it."""
+        return self.dataset.at if self.dataset else None
+
+    def scaled(self, scales: float, bound: Bound = Bound.EXPECTED, *, spreads: bool = False) -> Effect:
+        """Return the effect that its work takes so many times as long, or is spread over threads."""
+        work = ms(self.work_ms)
+        return Effect(Stage.INPUT, scales, self.path, work, bound=bound, spreads=spreads)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSegment:
+    """Stages that work one after the other on one thread, or one stage's function on several threads."""
+
+    stages: Mapping[str, float]  # ms per training step of each, by path
+    overlapped: bool  # not the trainer's own segment, which works while the trainer waits
+
+    @property
+    def ms(self) -> float:
+        """How long the segment takes for one training step's batches."""
+        return sum(self.stages.values())
+
+
+def feeds(path: str, consumer: str) -> bool:
+    """Whether a stage is upstream of another: "Zip[1]::Map" is upstream of "Zip"."""
+    return path.startswith((f"{consumer}::", f"{consumer}["))
+
+
+def stage_table(stages: Iterable[StageTime], label: str, time_ms: Callable[[StageTime], float]) -> Table:
+    """Return the table of stages with a time of each, in ms per training step, and what its label says of it."""
+    return Table.of(
+        stages,
+        ("stage", lambda stage: stage.title),
+        ("your line", lambda stage: stage.at or ("added by tf.data" if stage.injected else None)),
+        (label, lambda stage: ms(time_ms(stage))),
+        ("busy threads", lambda stage: count(stage.concurrency)),
+        ("calls per step", lambda stage: count(stage.calls)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +132,9 @@ class InputPipeline:
 
     @classmethod
     def measure(cls, iterators: Iterators, steps: Steps, program: Program | None) -> Self:
-        """Measure every stage and divide the pipeline into segments.
+        """Measure every stage, one that tf.data made inside another (such as a generator's) at its consumer's line.
+
+        Keras makes the generator of a PyDataset in fit; what it runs is at ``batches_at``.
 
         Raises:
             Unavailable: no tf.data iterator ran.
@@ -47,16 +146,36 @@ class InputPipeline:
         known = [dataset for dataset in program.datasets if names[dataset.trace_name] == 1]
         fed = [dataset for dataset in program.feeding if dataset.trace_name]
         datasets = {dataset.trace_name: dataset for dataset in (*known, *fed)}
-        made = [_stage(node, batches, per_step, datasets) for node in iterators.nodes.values()]
-        stages = tuple(_placed(made, program.batches_at))
+        stages: list[StageTime] = []
+        for node in iterators.nodes.values():
+            stage = _stage(node, batches, per_step, datasets)
+            consumer = next((one.name for one in stages if one.path == stage.path.rpartition("::")[0]), "")
+            if stage.kind == GENERATOR and DEVICE_PREFETCH in consumer:  # it waits for these batches, in C++
+                stage = replace(stage, work_ms=0.0, wall_ms=0.0, python_ms=0.0)
+            above = [one.dataset for one in stages if feeds(stage.path, one.path) and one.dataset]
+            if stage.dataset is None and above and not stage.injected and not stage.is_root:
+                at = (program.batches_at if stage.kind == GENERATOR else None) or above[-1].at
+                stage = replace(stage, dataset=Dataset(id=above[-1].id, kind="", at=at))
+            stages.append(stage)
         ran = {name for stage in stages for name in NUMBERED.findall(stage.name)}
         idle = tuple(one for one in fed if one.function_at and one.trace_name not in ran)
-        return cls(stages, tuple(segments_of(stages)), program.input_kind, idle)
+        return cls.of(*stages, python_kind=program.input_kind, idle=idle)
 
     @classmethod
-    def of(cls, *stages: StageTime, python_kind: str = "") -> Self:
-        """Build a pipeline from its stages, for examples and tests."""
-        return cls(stages, tuple(segments_of(stages)), python_kind)
+    def of(cls, *stages: StageTime, python_kind: str = "", idle: tuple[Dataset, ...] = ()) -> Self:
+        """Divide stages into segments: those of each thread, and each asynchronous stage's function."""
+        ahead = [stage for stage in stages if stage.asynchronous]
+        by_owner: dict[str, dict[str, float]] = {}
+        for stage in stages:
+            # The nearest asynchronous consumer, on whose thread it runs; "" is the trainer.
+            consumers = (one.path for one in ahead if feeds(stage.path, one.path))
+            members = by_owner.setdefault(max(consumers, key=len, default=""), {})
+            if not stage.asynchronous:
+                members[stage.path] = stage.wall_ms
+        segments = [PipelineSegment(own, overlapped=bool(owner)) for owner, own in by_owner.items() if own]
+        working = (stage for stage in ahead if stage.wall_ms)
+        segments += [PipelineSegment({one.path: one.wall_ms}, overlapped=True) for one in working]
+        return cls(stages, tuple(segments), python_kind, idle)
 
     @property
     def why_idle(self) -> str:
@@ -105,8 +224,7 @@ class InputPipeline:
         segment = self.slowest
         if segment is None or not segment.ms:
             return None
-        path = max(segment.stages, key=lambda path: segment.stages[path])
-        return next(stage for stage in self.stages if stage.path == path)
+        return max(self.limiting, key=lambda stage: segment.stages[stage.path])
 
     @property
     def prefetches(self) -> bool:
@@ -142,22 +260,3 @@ def _stage(node: Node, batches: int, per_step: float, datasets: Mapping[str, Dat
         asynchronous=node.asynchronous,
         dataset=max(matching, key=lambda one: bool(one.function), default=None),  # of what tf.data fused
     )
-
-
-def _placed(stages: Iterable[StageTime], batches_at: Location | None) -> Iterator[StageTime]:
-    """Yield the stages; one that tf.data made inside another, such as a generator's, with the line of its consumer.
-
-    Keras makes the generator of a PyDataset in fit; what it runs is at ``batches_at``. One that only hands a device
-    its batches waits for them, in C++, and does not work.
-    """
-    before: list[StageTime] = []
-    for one in stages:
-        stage, consumer = one, next((s.name for s in before if s.path == one.path.rpartition("::")[0]), "")
-        if stage.kind == GENERATOR and DEVICE_PREFETCH in consumer:
-            stage = replace(stage, work_ms=0.0, wall_ms=0.0, python_ms=0.0)
-        if stage.dataset is None and not stage.injected and not stage.is_root:
-            above = [s.dataset for s in before if feeds(stage.path, s.path) and s.dataset]
-            at = (batches_at if stage.kind == GENERATOR else None) or (above[-1].at if above else None)
-            stage = replace(stage, dataset=Dataset(id=above[-1].id, kind="", at=at) if above else None)
-        before.append(stage)
-        yield stage

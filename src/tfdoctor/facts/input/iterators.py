@@ -7,25 +7,44 @@ user's function runs in executor events with the id of its ``InstantiatedCapture
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.input.iterator_calls import chosen_events, pipeline_calls
-from tfdoctor.facts.input.iterator_functions import add_functions
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import Steps, StepSpans
+from tfdoctor.facts.timeline.host_events import (
+    enclosing,
+    executors,
+    joined,
+    latest_before,
+    nearest,
+    operation_label,
+)
 from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.facts.timeline.trainer import is_named
-from tfdoctor.trace import Line, Trace
-from tfdoctor.trace.names import WAIT
+from tfdoctor.trace import EventType, Line, Trace
+from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
 
 # The iterator that the trainer calls; those that it calls in turn have longer names.
 ROOT = re.compile(r"Iterator::\w+")
 NUMBERED = re.compile(r"\b\w+:\d+")  # tf.data's name of a dataset, alone or in "fused(...)"
+# The index of an upstream iterator per element or repetition; all of them are one node.
+MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
+# The index that a repeat() gives to its source's iterator: how many passes were completed before.
+REPETITION = re.compile(r"Repeat\[(\d+)\]")
+CALL, CAPTURED = re.compile(ITERATOR), re.compile(CAPTURED_FUNCTION)
+OF_STAGES = re.compile(rf"{ITERATOR}|{CAPTURED_FUNCTION}|{PRODUCE.pattern}\Z")
+
+# Types of operations that call back into the Python interpreter.
+PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
+READING = re.compile(r"ReadFile")  # The operation that reads a whole file
+# Types of operations whose cost grows with the size of the stored image.
+IMAGES = re.compile(r"Decode(?:Image|Jpeg|Png|Bmp|Gif|WebP|AndCropJpeg)|Resize\w+|CropAndResize")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,13 +63,16 @@ class Iterators:
     def remade(self) -> bool:
         """Whether several datasets of the same form fed the steps, such as one rebuilt in each epoch."""
         numbered = (NUMBERED.findall(node.name) for node in self.nodes.values())
-        nearest: list[str] = next(filter(None, numbered), [])
-        kinds = [name.partition(":")[0] for name in dict.fromkeys(nearest)]
+        nearest_names: list[str] = next(filter(None, numbered), [])
+        kinds = [name.partition(":")[0] for name in dict.fromkeys(nearest_names)]
         return len(kinds) > len(set(kinds))
 
     @classmethod
     def measure(cls, trace: Trace, framework: Framework, steps: Steps | Unavailable) -> Self:
         """Collect the iterators that ran between the first and the last step.
+
+        The first batch that a step requests is its own; a later one may belong to a validation that runs before the
+        next step. (Ids are reused, so outlier steps, in which that happens, are left out.)
 
         Raises:
             Unavailable: no tf.data iterator ran.
@@ -59,13 +81,20 @@ class Iterators:
             raise Unavailable(framework.no_pipeline)
         if isinstance(steps, Unavailable):
             raise steps
-        window = StepSpans.of(steps)
-        lines, types = (trace.host.lines, trace.host.types) if trace.host else ((), ())
-        roots, batches = _training_roots(lines, window)
-        nodes, owners = pipeline_calls(lines, types, _members(lines, roots), window)
-        add_functions(lines, owners)
+        window, lines = StepSpans.of(steps), trace.host_lines
+        calls: list[tuple[int, int]] = []  # start and id, of the pipelines' last iterators
+        for line in lines:
+            events = _in_steps(line, ROOT.fullmatch, window)
+            ids = line.stats.ids_of("id", events)
+            calls += zip(line.start_ps[events].tolist(), ids.tolist(), strict=True)
+        calls.sort()
+        first = np.searchsorted([start for start, _ in calls], window.starts_ps)
+        roots = {calls[at][1] for at in first.tolist() if at < len(calls)}
+        nodes, owners = _nodes(lines, _upstream(lines, roots), window)
+        if owners:
+            _add_functions(lines, owners)
         if nodes:
-            return cls(dict(sorted(nodes.items())), batches)
+            return cls(dict(sorted(nodes.items())), sum(root in roots for _, root in calls))
         why = "the trace contains no tf.data iterator, so the batches come from elsewhere"
         if any(is_named(line, WAIT.fullmatch).any() for line in lines):
             why = (
@@ -80,25 +109,14 @@ class Iterators:
         raise Unavailable(why)
 
 
-def _training_roots(lines: Iterable[Line], window: StepSpans) -> tuple[set[int], int]:
-    """Return the ids of the pipelines that feed the training step, and the number of their batches.
-
-    The first batch that a step requests is its own; a later one may belong to a validation that runs
-    before the next step. (Ids are reused, so outlier steps, in which that happens, are left out.)
-    """
-    calls: list[tuple[int, int]] = []  # start and id, of the pipelines' last iterators
-    for line in lines:
-        events = chosen_events(line, ROOT.fullmatch, window)
-        ids = line.stats.ids_of("id", events)
-        calls += zip(line.start_ps[events].tolist(), ids.tolist(), strict=True)
-    calls.sort()
-    first = np.searchsorted([start for start, _ in calls], window.starts_ps)
-    training = {calls[at][1] for at in first.tolist() if at < len(calls)}
-    return training, sum(root in training for _, root in calls)
+def _in_steps(line: Line, test: Callable[[str], object], window: StepSpans) -> NDArray[np.intp]:
+    """Return the (n,) events whose names pass a test and that begin within the steps."""
+    events = np.flatnonzero(is_named(line, test))
+    return events[window.holds(line.start_ps[events])]
 
 
-def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:
-    """Return the ids of all iterators upstream of these roots.
+def _upstream(lines: Iterable[Line], roots: set[int]) -> set[int]:
+    """Return the ids of these iterators and of all upstream of them.
 
     An iterator that is made for each batch may have the id of an earlier one, which another root called.
     """
@@ -110,8 +128,121 @@ def _members(lines: Iterable[Line], roots: set[int]) -> set[int]:
         for parent, iterator in set(zip(above[named].tolist(), own.tolist(), strict=True)):
             called[parent].add(iterator)
     members: set[int] = set()
-    ahead = set(roots)
-    while ahead:
-        members |= ahead
-        ahead = set().union(*(called[one] for one in ahead)) - members
+    while roots:
+        members |= roots
+        roots = set().union(*(called[one] for one in roots)) - members
     return members
+
+
+def _nodes(lines: Sequence[Line], members: set[int], window: StepSpans) -> tuple[dict[str, Node], dict[int, Node]]:
+    """Collect the calls of these iterators on the threads of the host, whose events have the same types.
+
+    Returns the nodes by path, and by its id the stage whose function an execution that tf.data started belongs to.
+    """
+    chosen = [(line, _in_steps(line, OF_STAGES.match, window)) for line in lines]
+    kind, start_ps, lasting = (
+        np.concatenate([np.zeros(0, np.int64), *(getattr(line, column)[events] for line, events in chosen)])
+        for column in ("kind", "start_ps", "duration_ps")
+    )
+    ids = [line.stats.ids_of("id", events) for line, events in chosen]
+    run, wanted = np.concatenate([np.zeros(0, np.uint64), *ids]), np.array([*members], np.uint64)
+    names = {one: lines[0].types[one].name for one in np.unique(kind).tolist()}
+    paths = {one: MANY.sub("", name.removeprefix(ITERATOR)) for one, name in names.items() if CALL.match(name)}
+    is_call, is_captured, produces = (
+        np.isin(kind, [one for one, name in names.items() if test(name)])
+        for test in (CALL.match, CAPTURED.match, PRODUCE.fullmatch)
+    )
+    is_call &= np.isin(run, wanted)
+    calls, ends_ps = np.flatnonzero(is_call), start_ps + lasting
+    around = enclosing(start_ps, ends_ps, [len(events) for _, events in chosen])
+    holder = nearest(around, is_call | produces)
+    called_by = holder[calls]
+    within = np.zeros(len(kind), np.int64)  # in calls of other stages, which are not a stage's own time
+    np.add.at(within, called_by[called_by >= 0], lasting[calls[called_by >= 0]])
+    nodes: dict[str, Node] = {}
+    for one in np.unique(kind[calls]).tolist():
+        node, mine = nodes.setdefault(paths[one], Node(paths[one])), calls[kind[calls] == one]
+        node.repetition = max(node.repetition, *map(int, REPETITION.findall(names[one])), 0)
+        node.self_ps += int((lasting[mine] - within[mine]).sum())
+        node.called.extend(zip(start_ps[mine].tolist(), ends_ps[mine].tolist(), strict=True))
+    captured = np.flatnonzero(is_captured & (holder >= 0) & (run > 0))
+    held = holder[captured]
+    inside = np.append(calls, -1)[latest_before(called_by, calls, held, captured)]
+    started, owners = (run[captured], kind[held], np.append(kind, -1)[inside]), {}
+    for number, one, call in zip(*(column.tolist() for column in started), strict=True):
+        # A call started it, or an XProduce, which is of the stage that calls others in it.
+        if path := paths.get(one, Node(paths.get(call, "")).parent):
+            owners[number] = nodes.setdefault(path, Node(path))
+    for (line, events), of_line in zip(chosen, ids, strict=True):
+        mine = events[np.isin(of_line, wanted)]
+        for one, name in dict.fromkeys(
+            zip(line.kind[mine].tolist(), line.stats.values_of("name", mine), strict=True)
+        ):
+            named = nodes.get(paths.get(one, ""))
+            if named is not None and name and str(name) not in named.names:
+                named.names.append(str(name))
+    return nodes, owners
+
+
+def _add_functions(lines: Sequence[Line], owners: Mapping[int, Node]) -> None:
+    """Give each stage the times in which its function, with its completion, ran on the threads of the host.
+
+    ``owners`` are the stages whose functions the executions are, by the number of the execution.
+    """
+    known, stages = np.array(sorted(owners), np.uint64), list({id(node): node for node in owners.values()}.values())
+    places = {id(node): at for at, node in enumerate(stages)}
+    node = np.array([places[id(owners[run])] for run in sorted(owners)], np.intp)
+    # The stretches of executors; those of one execution on one thread may overlap.
+    parts = [np.zeros((3, 0), np.int64)]
+    for number, line in enumerate(lines):
+        for name in (EXECUTOR_DONE, EXECUTOR):
+            starts, ends, runs = executors(line, name)
+            at = known.searchsorted(runs)
+            own = np.append(known, np.uint64(0))[at] == runs
+            group = at[own] + number * len(known)  # by thread, then by execution
+            parts.append(np.stack((group, starts[own], ends[own])))
+        if len(starts):
+            _add_operations(line, stages, starts, ends, np.where(own, np.append(node, -1)[at], -1))
+    groups, starts, ends = joined(*np.concatenate(parts, axis=1))
+    ran = node[groups % len(known)]
+    for place in np.unique(ran).tolist():
+        mine = ran == place
+        stages[place].function.extend(zip(starts[mine].tolist(), ends[mine].tolist(), strict=True))
+
+
+def _add_operations(
+    line: Line, stages: Sequence[Node], starts: NDArray[np.int64], ends: NDArray[np.int64], node: NDArray[np.int64]
+) -> None:
+    """Add the operations within executors of functions, whose stages are given, -1 for those of others."""
+    chosen = np.flatnonzero(line.table.passing(_work)[line.kind])
+    at = np.searchsorted(starts, line.start_ps[chosen], side="right") - 1
+    owner = np.where((at >= 0) & (line.start_ps[chosen] < ends[at]), node[at], -1)
+    events, owned = chosen[owner >= 0], owner[owner >= 0]
+    key = owned * len(line.types) + line.kind[events]
+    keys, first, which = np.unique(key, return_index=True, return_inverse=True)
+    times, counts = np.zeros((2, len(keys)), np.int64)
+    np.add.at(times, which, line.duration_ps[events])
+    np.add.at(counts, which, 1)
+    order = first.argsort()  # as they ran
+    columns = (keys[order].tolist(), times[order].tolist(), counts[order].tolist())
+    for place, time, count in zip(*columns, strict=True):
+        at_node, kind = divmod(place, len(line.types))
+        stage, (name, python, reading, images) = (
+            stages[at_node],
+            _work(line.types[kind]) or ("", False, False, False),
+        )
+        if name:
+            stage.operations[name] = stage.operations.get(name, 0) + time
+        stage.python_ps += time * python
+        stage.reading_ps += time * reading
+        stage.reads += count * reading
+        stage.image_ps += time * images
+
+
+def _work(kind: EventType) -> tuple[str, bool, bool, bool] | None:
+    """Return the name of a function's operation, and whether it runs Python, reads a file, and makes an image."""
+    label = operation_label(kind)
+    python, reading, images = (
+        types.fullmatch(kind.display_name) is not None for types in (PYTHON, READING, IMAGES)
+    )
+    return (label[0] if label else "", python, reading, images) if label or python or reading or images else None

@@ -7,7 +7,7 @@ from signal import SIGINT, SIGKILL
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.machine.memory_errors import MemoryWanted, is_memory_error
+from tfdoctor.facts.machine.memory import MemoryWanted, is_memory_error
 from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.run_pieces import BucketPieces
 from tfdoctor.facts.run.program import Places

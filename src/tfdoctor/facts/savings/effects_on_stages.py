@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from tfdoctor.facts.input.pipeline_stages import PipelineSegment
+from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.terms.verdict import Effect, Stage
 
 

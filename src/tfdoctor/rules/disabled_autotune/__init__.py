@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.data_options import DataOptions
+from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
 
 __doc__, CODE = page(__file__)

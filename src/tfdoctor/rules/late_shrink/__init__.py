@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.machine.host_memory import HostMemory
+from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
 from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork, LateShrinking
 

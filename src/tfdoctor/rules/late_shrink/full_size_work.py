@@ -7,12 +7,9 @@ from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
-from tfdoctor.facts.input.decoded_images import DECODERS, RESIZERS
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
-from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.pipeline_stages import StageTime
-from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.machine.cpu_contention import CpuContention
+from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.map_functions import DECODERS, RESIZERS, FunctionGraphs
+from tfdoctor.facts.machine.cores import Cores, CpuContention
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import RecordedOperation

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.input.function_graphs import FunctionGraphs
+from tfdoctor.facts.input.map_functions import FunctionGraphs
 from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.program import Dataset, kind_of
 from tfdoctor.recording.program import RecordedOperation, TensorType

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.sequence_padding import SequencePadding, bucketing
+from tfdoctor.facts.input.training_inputs import SequencePadding, bucketing
 from tfdoctor.rules.new_shapes.searches import Searches
 
 __doc__, CODE = page(__file__)

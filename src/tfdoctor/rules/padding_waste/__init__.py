@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.sequence_padding import PaddedInput, SequencePadding, bucketing
+from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding, bucketing
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource

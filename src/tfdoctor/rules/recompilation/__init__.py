@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.sequence_padding import SequencePadding, bucketing
+from tfdoctor.facts.input.training_inputs import SequencePadding, bucketing
 from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.rules.recompilation.open_shapes import OpenShapes
 

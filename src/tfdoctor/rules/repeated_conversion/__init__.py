@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.conversions import Conversions, ConvertedArray
+from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
 
 __doc__, CODE = page(__file__)
 

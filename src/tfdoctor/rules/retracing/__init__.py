@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.sequence_padding import bucketing, few_lengths
+from tfdoctor.facts.input.training_inputs import bucketing, few_lengths
 from tfdoctor.facts.phases.run_calls import RunCalls, RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.facts.step_time.sampled_steps import StackSamples

@@ -3,7 +3,8 @@
 import numpy as np
 
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.iterator_functions import READING
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.iterators import READING
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
 

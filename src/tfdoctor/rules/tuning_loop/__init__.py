@@ -2,9 +2,16 @@ from collections import defaultdict
 from math import inf
 
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.growth.filling_memory import FillingMemory, MemoryTrends
-from tfdoctor.facts.growth.growing_counts import clause, counts_table, growing_counts
-from tfdoctor.facts.growth.kept_results import KeptResult, KeptResults, kept_table
+from tfdoctor.facts.growth.memory_trends import (
+    FillingMemory,
+    KeptResult,
+    KeptResults,
+    MemoryTrends,
+    clause,
+    counts_table,
+    growing_counts,
+    kept_table,
+)
 from tfdoctor.facts.phases.run_calls import RunTraces
 from tfdoctor.facts.phases.run_growth import RunGrowth
 from tfdoctor.terms.humanize import duration, quantity

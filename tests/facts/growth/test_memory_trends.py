@@ -1,0 +1,230 @@
+"""Memory that grows, counts that grow along, and statements that keep what they are given."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import recording
+from tests.run_logs import FOLDER, Run
+from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.growth.memory_trends import (
+    LEAST,
+    FillingMemory,
+    KeptResult,
+    KeptResults,
+    MemoryTrends,
+    about_span,
+    clause,
+    counts_table,
+    growing_counts,
+    kept_table,
+)
+from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
+from tfdoctor.facts.phases.run_calls import RunCalls
+from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
+from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.run_file import run_log
+from tfdoctor.recording.run_log import KeptStatement
+from tfdoctor.terms.kinds import KeptValue
+from tfdoctor.terms.verdict import Finding, Location, Remedy, Severity, Table
+
+RESIDENT = Trend(what=Grows.RESIDENT, first=1e9, last=2e9, slope=1e7, low=9e6, high=2e7, steady=True, points=100)
+
+DEVICE = replace(RESIDENT, what=Grows.DEVICE, last=9e9)
+
+ENDING = RunEnding(kind=EndKind.EXIT, limit_bytes=32e9)
+
+GPU = DeviceMemory((Allocator("GPU_0_bfc", 16e9, 9e9),))
+
+
+def test_each_memory_has_its_own_limit() -> None:
+    resident, device = MemoryTrends.measure(RunGrowth((DEVICE, RESIDENT), 100.0), ENDING, GPU, None).memories
+    assert (resident.trend, resident.limit, resident.left_s) == (RESIDENT, 32e9, 3_000.0)
+    assert (device.trend, device.limit, device.left_s) == (DEVICE, 16e9, 700.0)
+
+
+def test_an_unknown_limit_has_no_end() -> None:
+    (memory,) = MemoryTrends.measure(RunGrowth((RESIDENT,), 100.0), None, None, None).memories
+    assert (memory.left_s, memory.end, memory.severity) == (None, "", Severity.NOTE)
+
+
+@pytest.mark.parametrize(("allocator", "out"), [("", [True, False]), ("GPU_0_bfc", [False, True])])
+def test_the_memory_that_ran_out_is_told(allocator: str, out: list[bool]) -> None:
+    ending = replace(ENDING, kind=EndKind.OUT_OF_MEMORY, allocator=allocator)
+    trends = MemoryTrends.measure(RunGrowth((DEVICE, RESIDENT), 100.0), ending, GPU, None)
+    assert [memory.ran_out for memory in trends.memories] == out
+
+
+@pytest.mark.parametrize(
+    ("epochs", "planned", "expected"), [(2, 10, 400.0), (10, 10, 0.0), (0, 10, 0.0), (2, None, 0.0)]
+)
+def test_a_plan_tells_how_long_the_run_goes_on(epochs: int, planned: int | None, expected: float) -> None:
+    calls = RunCalls((), epochs=epochs, planned_epochs=planned)
+    (memory,) = MemoryTrends.measure(RunGrowth((RESIDENT,), 100.0), ENDING, None, calls).memories
+    assert memory.planned_s == expected
+
+
+def test_without_a_trend_of_memory_it_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match="too short"):
+        MemoryTrends.measure(RunGrowth((), 2.0), ENDING, GPU, None)
+
+
+@given(st.floats(1.0, 1e12), st.floats(1.0, 1e12), st.floats(1.0, 1e9))
+def test_a_faster_growth_is_never_less_severe(limit: float, last: float, slope: float) -> None:
+    slow = FillingMemory(trend=replace(RESIDENT, last=last, slope=slope), limit=limit)
+    fast = FillingMemory(trend=replace(RESIDENT, last=last, slope=2 * slope), limit=limit)
+    assert fast.severity >= slow.severity
+    assert fast.left_s is not None
+    assert fast.left_s >= 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(9.0, "9.00 s"), (150.0, "2 min"), (2_400.0, "40 min"), (10_800.0, "3 h"), (432_000.0, "5 days")],
+)
+def test_spans_are_told_in_their_own_unit(seconds: float, words: str) -> None:
+    assert about_span(seconds) == words
+
+
+GRAPH = Trend(
+    what=Grows.GRAPH, first=100, last=1_300, slope=4, low=3, high=5, steady=True, points=90, over_steps=100
+)  # fmt: skip
+
+
+def test_counts_come_in_the_order_in_which_they_explain() -> None:
+    objects = replace(GRAPH, what=Grows.OBJECTS, name="Tensor")
+    blocks = replace(GRAPH, what=Grows.BLOCKS, last=90_000)
+    lists = replace(objects, name="builtins.list", slope=9)
+    resident = replace(GRAPH, what=Grows.RESIDENT, last=1e9)
+    growth = RunGrowth((resident, blocks, lists, objects, GRAPH), 100.0)
+    assert growing_counts(growth) == (GRAPH, objects, lists, blocks)
+
+
+@pytest.mark.parametrize("what", LEAST)
+def test_both_sides_of_the_least_growth(what: Grows) -> None:
+    at = replace(GRAPH, what=what, first=0, last=LEAST[what], over_steps=0)
+    assert growing_counts(RunGrowth((at,), 9.0)) == (at,)
+    assert growing_counts(RunGrowth((replace(at, last=LEAST[what] - 1),), 9.0)) == ()
+
+
+def test_operations_and_traced_functions_have_no_noise() -> None:
+    uneven = replace(GRAPH, low=-1.0)
+    assert growing_counts(RunGrowth((uneven,), 9.0)) == (uneven,)
+    assert growing_counts(RunGrowth((replace(uneven, what=Grows.FILES),), 9.0)) == ()
+
+
+@pytest.mark.parametrize("changes", [{"steady": False}, {"first": 12_100, "last": 13_300}])
+def test_what_does_not_certainly_grow_is_left_out(changes: dict[str, float]) -> None:
+    assert growing_counts(RunGrowth((replace(GRAPH, **changes),), 9.0)) == ()  # type: ignore[arg-type] # by name
+    assert growing_counts(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("trend", "words"),
+    [
+        (GRAPH, "the default graph grew by 12 operations a step"),
+        (replace(GRAPH, over_steps=0), "the default graph grew from 100 to 1,300 operations"),
+        (replace(GRAPH, what=Grows.FUNCTIONS), "1,200 functions were traced meanwhile"),
+        (replace(GRAPH, what=Grows.OBJECTS, name="Tensor"), "live Tensor objects grew from 100 to 1,300"),
+        (replace(GRAPH, what=Grows.BLOCKS), "Python kept 12 memory blocks more a step"),
+        (replace(GRAPH, what=Grows.FILES), "open files grew from 100 to 1,300"),
+    ],
+)
+def test_growth_in_words(trend: Trend, words: str) -> None:
+    assert clause(trend) == words
+
+
+@pytest.mark.parametrize(("grown", "named"), [(50_000, True), (49_000, False)])
+def test_blocks_are_compared_with_the_steps(grown: int, *, named: bool) -> None:
+    blocks = replace(GRAPH, what=Grows.BLOCKS, first=1e6, last=1e6 + grown, over_steps=100_000)
+    assert bool(growing_counts(RunGrowth((blocks,), 9.0))) is named
+    assert growing_counts(RunGrowth((replace(blocks, over_steps=0),), 9.0)) == ()
+
+
+def test_without_counts_there_is_no_table() -> None:
+    assert counts_table(()) == ()
+    assert len(counts_table((GRAPH,))[0].rows) == 1
+
+
+AT = Location("train.py", 47)
+LOSSES = KeptResult(AT, "history", "(loss, z)", KeptValue.RESULT, each=True)
+OTHER = KeptResult(Location("train.py", 12), "memory", "transition")
+MODEL = KeptResult(Location("train.py", 60), "models", "model", KeptValue.MODEL, fits=True)
+HISTORY = KeptResult(Location("train.py", 61), "runs", "run", KeptValue.HISTORY, fits=True, each=True)
+
+
+def test_statements_become_places_in_the_order_of_lines() -> None:
+    run = Run()
+    run.python(1.0)
+    run.kept = [
+        KeptStatement((f"{FOLDER}/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True),
+        KeptStatement((f"{FOLDER}/train.py", 12), "memory", "transition"),
+    ]
+    assert KeptResults.measure(run.recording()) == KeptResults((OTHER, LOSSES))
+
+
+def test_without_an_account_of_the_run_nothing_is_known() -> None:
+    with pytest.raises(Unavailable, match="not recorded"):
+        KeptResults.measure(recording())
+
+
+def test_the_log_is_read_as_the_agent_writes_it(tmp_path: Path) -> None:
+    lines = (
+        {"kind": "process", "pid": 7},
+        {"kind": "kept", "at": ["/p/train.py", 47], "container": "history", "value": "(loss, z)",
+         "what": "result", "fits": False, "each": True},
+        {"kind": "kept", "container": "no line"},
+    )  # fmt: skip
+    (tmp_path / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    log = run_log(tmp_path, Notes())
+    assert log is not None
+    assert log.kept == (KeptStatement(("/p/train.py", 47), "history", "(loss, z)", KeptValue.RESULT, each=True),)
+
+
+@pytest.mark.parametrize(
+    ("statements", "of_steps", "of_fits"),
+    [
+        ((), None, None),
+        ((OTHER,), None, None),
+        ((LOSSES, OTHER), LOSSES, None),
+        ((LOSSES, KeptResult(AT, "more", "z", KeptValue.RESULT)), None, None),
+        ((MODEL, LOSSES), LOSSES, MODEL),
+        ((HISTORY,), None, HISTORY),
+        ((MODEL, HISTORY), None, None),
+        ((KeptResult(AT, "x", "y", KeptValue.RESULT, fits=True),), None, None),
+    ],
+)
+def test_one_is_named_only_if_it_is_the_only_one(
+    statements: tuple[KeptResult, ...], of_steps: KeptResult | None, of_fits: KeptResult | None
+) -> None:
+    kept = KeptResults(statements)
+    assert (kept.of_steps, kept.of_fits) == (of_steps, of_fits)
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        (LOSSES, "train.py:47 adds (loss, z) to history in each step"),
+        (OTHER, "train.py:12 adds transition to memory in the loop"),
+        (MODEL, "train.py:60 adds model to models in the loop"),
+        (HISTORY, "train.py:61 adds run, which holds the model, to runs after each fit"),
+    ],
+)
+def test_it_is_told_as_a_clause(statement: KeptResult, words: str) -> None:
+    assert statement.clause == words
+
+
+def test_the_table_has_three_rows_at_most_and_a_place_for_the_named_one_alone() -> None:
+    kept = KeptResults((OTHER, OTHER, LOSSES, HISTORY))
+    (table,) = kept_table(kept, LOSSES)
+    assert isinstance(table, Table)
+    assert [row[0] for row in table.rows] == [AT, "train.py:61", "train.py:12"]
+    (without,) = kept_table(kept, None)
+    finding = Finding(summary="", evidence=(without,), remedies=(Remedy("Change it"),), severity=Severity.NOTE)
+    assert finding.at is None
+    assert kept_table(KeptResults(()), None) == kept_table(None, None) == ()
