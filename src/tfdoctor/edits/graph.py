@@ -135,9 +135,7 @@ def _is_steady(values: Values, value: cst.BaseExpression) -> bool:
 
 def decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
     """Insert the decorator above a function."""
-    name = module.name_of(FUNCTION, function)
-    if name is None:
-        raise Declined("no clear import of tensorflow precedes the function")
+    name = module.imported(FUNCTION, function, "the function")
     start = module.lines.start(module.span(function)[0])
     indent = module.lines.indent(start)
     return insert(start, f"{indent}@{name}{module.lines.newline}")

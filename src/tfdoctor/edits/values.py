@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tfdoctor.edits.module import last_name, root_name
-from tfdoctor.edits.names import BoundValue, given, part_of
+from tfdoctor.edits.names import BoundValue, given
 from tfdoctor.edits.tensors import Tensors
 
 __all__ = ["BoundValue", "Values", "given"]
@@ -40,8 +40,7 @@ class Values(Tensors):
             return f"`{name.value}` is not assigned exactly once"
         if self._changed(name.value, node):
             return f"`{name.value}` is changed elsewhere in the file"
-        part = part_of(source.value, source.place) if source.place >= 0 else source.value
-        if part is None or not self._is_fixed(part):
+        if source.part is None or not self._is_fixed(source.part):
             return f"`{name.value}` is neither a constant nor made by TensorFlow or Keras"
         return ""
 
@@ -71,9 +70,7 @@ class Values(Tensors):
         """Return what made the only fixed object that a name stands for, also through parameters."""
         settled = self._settled(name)
         source = settled[1] if settled and not settled[1].each else None
-        value = source.value if source else None
-        if source and source.place >= 0:
-            value = part_of(source.value, source.place)
+        value = source.part if source else None
         if isinstance(value, cst.Name):
             return self.object(value)
         parameter = any(isinstance(node, cst.Param) for node in self.module.bound(name))
