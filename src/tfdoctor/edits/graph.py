@@ -5,6 +5,7 @@ import re
 import libcst as cst
 
 from tfdoctor.edits.eager import must_compile
+from tfdoctor.edits.loop_bodies import loops_on
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice, insert
 from tfdoctor.edits.traceable import Traceable
@@ -65,7 +66,7 @@ def _in_graphs(module: SyntaxTree, values: Values, steps: list[cst.FunctionDef])
 
 def _taped(module: SyntaxTree, line: int) -> list[cst.FunctionDef]:
     """Return the functions that the loop around a line calls and in which a tape records."""
-    loops: list[cst.For | cst.While] = [*module.on(cst.For, line), *module.on(cst.While, line)]
+    loops = loops_on(module, line)
     if not loops:
         raise Declined("no loop is at the recorded line")
     loop = max(loops, key=module.line)  # the one that begins there, else the innermost around it

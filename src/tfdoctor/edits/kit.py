@@ -30,12 +30,12 @@ from tfdoctor.edits.module import (
     root_name,
 )
 from tfdoctor.edits.names import given, is_label, unused_name
-from tfdoctor.edits.splice import Declined, Splice, in_example, insert, only
+from tfdoctor.edits.splice import Declined, Splice, in_example, insert, known, only
 from tfdoctor.edits.values import Values
 
 __all__ = [
     "Declined", "Iterator", "Loop", "Sequence", "Splice", "SyntaxTree", "Values", "assigned", "begun_on",
     "calls_of", "cst", "dotted", "exchanged", "given", "imports_above", "in_block", "in_example", "insert",
-    "is_label", "last_name", "method_of", "named", "next_call", "only", "only_call", "positional", "re",
+    "is_label", "known", "last_name", "method_of", "named", "next_call", "only", "only_call", "positional", "re",
     "rebound", "receiver", "root_name", "setting", "target", "unused_name", "written",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import libcst as cst
 from libcst.metadata import ImportAssignment, MetadataWrapper, ParentNodeProvider, PositionProvider, ScopeProvider
 
-from tfdoctor.edits.splice import Declined, Lines, Splice
+from tfdoctor.edits.splice import Declined, Lines, Splice, known
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -70,6 +70,11 @@ class SyntaxTree:
     def nearest(self, node: cst.CSTNode, kind: type[Node]) -> Node | None:
         """Return the innermost node of a kind that contains a node."""
         return next(self.around(node, kind), None)
+
+    def home(self, node: cst.CSTNode) -> str:
+        """Return the name of the function around a node; "" outside of all."""
+        function = self.nearest(node, cst.FunctionDef)
+        return function.name.value if function else ""
 
     def all(self, kind: type[Node]) -> list[Node]:
         """Return all nodes of a kind, in the order of the text."""
@@ -143,10 +148,7 @@ class SyntaxTree:
         Raises:
             Declined: it has no name there.
         """
-        name = self.name_of(origin, node)
-        if name is None:
-            raise Declined(f"no clear import of tensorflow precedes {before}")
-        return name
+        return known(self.name_of(origin, node), f"no clear import of tensorflow precedes {before}")
 
     def means(self, node: cst.BaseExpression, origin: str) -> bool:
         """Say whether an expression stands for a dotted name, by the imports of the file."""
@@ -177,10 +179,11 @@ class SyntaxTree:
         return self._wrapper.resolve(ScopeProvider)
 
 
-def imports_above(module: SyntaxTree, first: cst.CSTNode) -> tuple[cst.SimpleStatementLine | None, cst.CSTNode]:
-    """Return the last import of the file above a statement, and the statement that follows the import.
+def imports_above(module: SyntaxTree, first: cst.CSTNode) -> tuple[int, cst.CSTNode]:
+    """Return where the last import of the file above the first layer ends, and the statement that follows it.
 
-    Without an import that is None and the statement itself.
+    Raises:
+        Declined: there is none.
     """
     imports = [
         statement
@@ -190,9 +193,10 @@ def imports_above(module: SyntaxTree, first: cst.CSTNode) -> tuple[cst.SimpleSta
         and module.span(statement) < module.span(first)
     ]
     if not imports:
-        return None, first
+        raise Declined("no import precedes the first layer")
     body = list(module.tree.body)
-    return imports[-1], body[body.index(imports[-1]) + 1]  # an import may stand in a try
+    below = body[body.index(imports[-1]) + 1]  # an import may stand in a try
+    return module.lines.end(module.span(imports[-1])[1]), below
 
 
 def _imported(statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:

@@ -34,16 +34,24 @@ def only(found: Sequence[Found], why: str, noun: str = "call") -> Found:
     return found[0]
 
 
+def known(found: Found | None, why: str) -> Found:
+    """Return what was found.
+
+    Raises:
+        Declined: nothing was; the message says why.
+    """
+    if found is None:
+        raise Declined(why)
+    return found
+
+
 def in_example(pattern: str, example: str, what: str) -> re.Match[str]:
     """Return what a pattern finds in the example of a rule.
 
     Raises:
         Declined: the example does not name it.
     """
-    found = re.search(pattern, example)
-    if found is None:
-        raise Declined(f"the finding does not name {what}")
-    return found
+    return known(re.search(pattern, example), f"the finding does not name {what}")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -41,8 +41,7 @@ class TracedObjects(ABC):
             written = target.target
             if not isinstance(written, cst.Attribute) or last_name(written) != node.attr.value:
                 continue
-            around = next(self.module.around(target, cst.FunctionDef), None)
-            if around is None or around.name.value not in BEFORE_STEPS:
+            if self.module.home(target) not in BEFORE_STEPS:
                 raise Declined(f"{self._at(target)} sets .{node.attr.value}, which the step reads")
 
     def _methods(self, definition: cst.ClassDef | None) -> list[cst.FunctionDef]:

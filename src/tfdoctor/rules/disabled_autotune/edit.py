@@ -27,35 +27,24 @@ def autotune_on(module: SyntaxTree, line: int, example: str) -> list[Splice]:
                     statements.append(statement)
             case _:
                 pass
-    here = [statement for statement in statements if module.covers(statement, line)]
-    chosen = here or _given(module, line, statements)
+    chosen = [statement for statement in statements if module.covers(statement, line)]
+    if not chosen:  # those about the options that with_options() on the line gets
+        calls = begun_on(module, module.calls("with_options"), line)
+        names = [module.written(assigned.target) for assigned in module.all(cst.AssignTarget)]
+        match [argument.value for call in calls for argument in call.args]:
+            case [cst.Name(value=name)] if names.count(name) <= 1:  # it stands for one object
+                about = [part for part in statements if module.written(part).startswith(f"{name}.")]
+                chosen = [part for part in about if module.home(part) in ("", module.home(calls[0]))]
+            case [cst.Call(func=cst.Name(value=name))]:
+                chosen = [part for part in statements if module.home(part) == name]
+            case _:
+                pass
     many = "several lines set" if chosen else "the file has no line that sets"
     statement = only(chosen, f"{many} {option} for this dataset")
     block = module.parent(statement)
     if isinstance(block, cst.IndentedBlock) and len(block.body) == 1:
         raise Declined("the line is the only statement in its block")
     return [module.without(statement)]
-
-
-def _given(
-    module: SyntaxTree, line: int, statements: list[cst.SimpleStatementLine]
-) -> list[cst.SimpleStatementLine]:
-    """Return the statements about the options that ``with_options`` on a line gets."""
-
-    def home(node: cst.CSTNode) -> str:
-        function = module.nearest(node, cst.FunctionDef)
-        return function.name.value if function else ""
-
-    calls = begun_on(module, module.calls("with_options"), line)
-    names = [module.written(assigned.target) for assigned in module.all(cst.AssignTarget)]
-    match [argument.value for call in calls for argument in call.args]:
-        case [cst.Name(value=name)] if names.count(name) <= 1:  # it stands for one object
-            about = [part for part in statements if module.written(part).startswith(f"{name}.")]
-            return [part for part in about if home(part) in ("", home(calls[0]))]
-        case [cst.Call(func=cst.Name(value=name))]:
-            return [part for part in statements if home(part) == name]
-        case _:
-            return []
 
 
 EDITS = {"autotune-on": autotune_on}

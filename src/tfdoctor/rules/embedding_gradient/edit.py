@@ -55,23 +55,22 @@ def row_penalty(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """
     found = list[Splice]()
     for call in module.calls("l2_loss", "reduce_sum", line=line):
-        match call.args:
-            case [cst.Arg(value=cst.Call(func=func, args=[cst.Arg(value=table)]))] if last_name(func) == "square":
-                vectors = _looked_up(module, call, module.written(table))
-            case [cst.Arg(value=cst.BinaryOperation(left=table, operator=cst.Power()))]:
-                vectors = _looked_up(module, call, module.written(table))
-            case [cst.Arg(value=cst.Name() | cst.Attribute() as table)] if last_name(call.func) == "l2_loss":
-                vectors = _looked_up(module, call, module.written(table))
+        match [argument.value for argument in call.args]:
+            case [cst.Call(func=func, args=[cst.Arg(value=table)])] if last_name(func) == "square":
+                found += _looked_up(module, call, table)
+            case [cst.BinaryOperation(left=table, operator=cst.Power())]:
+                found += _looked_up(module, call, table)
+            case [cst.Name() | cst.Attribute() as table] if last_name(call.func) == "l2_loss":
+                found += _looked_up(module, call, table)
             case _:
-                continue
-        found += [module.replaced(table, vectors)] if vectors else []
+                pass
     if not found:
         raise Declined("the function of the line looks up no rows of the table that it sums")
     return found
 
 
-def _looked_up(module: SyntaxTree, call: cst.Call, table: str) -> str:
-    """Return the only name that holds rows of a table above a call in the same function; "" where there is none."""
+def _looked_up(module: SyntaxTree, call: cst.Call, table: cst.BaseExpression) -> list[Splice]:
+    """Put the only name that holds rows of a table above a call in its function in its place, if there is one."""
     values, function, found = Values(module), module.nearest(call, cst.FunctionDef), list[str]()
     for name in module.inside(cst.Name, function.body) if function else ():
         if module.bound(name) != [name] or module.span(name) > module.span(call):
@@ -81,9 +80,9 @@ def _looked_up(module: SyntaxTree, call: cst.Call, table: str) -> str:
         if isinstance(made, cst.Call) and values.from_tensorflow(made.func) in GATHERS:
             given, more = positional(made), {key: module.written(value) for key, value in named(made).items()}
             more.pop("name", None)  # and of its first axis
-            if given and module.written(given[0]) == table and more in ({}, {"axis": "0"}):
+            if given and module.written(given[0]) == module.written(table) and more in ({}, {"axis": "0"}):
                 found.append(name.value)
-    return found[0] if len(found) == 1 else ""
+    return [module.replaced(table, found[0])] if len(found) == 1 else []
 
 
 EDITS = {"row-lookup": row_lookup, "row-penalty": row_penalty}

@@ -38,10 +38,7 @@ def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 
 def _made(module: SyntaxTree, values: Values, line: int) -> tuple[cst.SimpleStatementLine, str, cst.BaseExpression]:
-    """Return the statement that assigns a dataset on a line, else that which leads to the function around the line.
-
-    With it are the name and the dataset.
-    """
+    """Return the statement that gives a name a dataset on a line, or leads to the function there, with both."""
     statement, seen = next(iter(module.on(cst.SimpleStatementLine, line)), None), set[cst.CSTNode]()
     while statement is not None and statement not in seen:
         match statement.body:

@@ -6,6 +6,8 @@ but TensorFlow's own operations take no operands of two types: a call() of the f
 operand comes from its input, a layer or a Python number.
 """
 
+from collections import defaultdict
+
 from tfdoctor.edits.kit import *
 
 # Layers that may be the last: each computes the input of the loss, which has to be float32.
@@ -33,7 +35,7 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
     """Set the policy that the rule's example names, and ``dtype="float32"`` of the last layer."""
     policy, values = in_example(r'set_global_policy\("(mixed_\w+)"\)', example, "the policy")[1], Values(module)
     own = [node for node in module.all(cst.ClassDef) if values.keras_class(node.name.value)]
-    outputs = _outputs(module, values, own)
+    outputs = _outputs(values, own)
     last = [output for output in outputs if output is not None and last_name(output.func) in OUTPUTS]
     if len(last) != len(outputs):
         raise Declined("the file does not show which layer is the last one")
@@ -46,10 +48,9 @@ def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]
             raise Declined("the file defines layers of its own, which may not support 16-bit precision")
     if policy == "mixed_float16" and "GradientTape" in module.text:
         raise Declined("a custom training loop has to scale the loss for float16")
-    _must_keep_types(module, values, own)
-    first = next((node for node in module.tree.body if module.covers(node, line)), None)
-    if first is None:
-        raise Declined("the first layer is not at the recorded line")
+    _must_keep_types(values, own)
+    here = (node for node in module.tree.body if module.covers(node, line))
+    first = known(next(here, None), "the first layer is not at the recorded line")
     kept = [
         setting(module, output, "dtype", '"float32"', instead_of=('"float32"', "'float32'"))
         for output in last
@@ -63,10 +64,7 @@ def _policy_line(module: SyntaxTree, values: Values, first: cst.CSTNode, policy:
     origins = {values.from_tensorflow(call.func) for call in module.all(cst.Call)}
     used = [name for name in KERAS if any(origin.startswith(f"{name}.layers.") for origin in origins)]
     package = only(used, f"the file makes layers of {'more than one' if used else 'no'} Keras package")
-    last, below = imports_above(module, first)
-    if last is None:
-        raise Declined("no import precedes the first layer")
-    at, newline = module.lines.end(module.span(last)[1]), module.lines.newline
+    (at, below), newline = imports_above(module, first), module.lines.newline
     name, added = module.name_of(f"{package}.mixed_precision", below), ""
     if name is None:
         known = {origin for origins in module.imports.values() for origin in origins}
@@ -78,16 +76,24 @@ def _policy_line(module: SyntaxTree, values: Values, first: cst.CSTNode, policy:
     return insert(at, f'{added}{newline}{newline}{name}.set_global_policy("{policy}")')
 
 
-def _outputs(module: SyntaxTree, values: Values, own: list[cst.ClassDef]) -> list[cst.Call | None]:
-    """Return the calls that make the last layer of each model."""
+def _outputs(values: Values, own: list[cst.ClassDef]) -> list[cst.Call | None]:
+    """Return the calls that make the last layer of each model; None where the file does not show it."""
+    module = values.module
     calls = module.calls("Sequential", "Model")
     models = [call for call in calls if not any(module.within(call, definition) for definition in own)]
     plain = all(last_name(call.func) == "Sequential" for call in models)
-    if not models and own:
-        return [_of_class(module, values, own)]
-    if len(models) != 1 and (not plain or own or not models):
-        raise Declined(f"the file creates {'several models' if models else 'no model from layers'}")
-    return [_of_sequential(module, call) if plain else _of_functional(module, call) for call in models]
+    if models or not own:
+        if len(models) != 1 and (not plain or own or not models):
+            raise Declined(f"the file creates {'several models' if models else 'no model from layers'}")
+        return [_of_sequential(module, call) if plain else _of_functional(module, call) for call in models]
+    classes = [node for node in own if values.from_tensorflow(node.bases[0].value).endswith(".Model")]
+    model = only(classes, "the file defines {}", "model")
+    match [node.value for part in _methods(model, "call") for node in module.inside(cst.Return, part)]:
+        case [cst.Call(func=cst.Attribute(value=cst.Name(value="self"), attr=layer))]:
+            made = _made(values, model).get(layer.value)
+            return [made if isinstance(made, cst.Call) else None]
+        case _:
+            return [None]
 
 
 def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
@@ -152,34 +158,19 @@ def _block(module: SyntaxTree, node: cst.CSTNode) -> cst.CSTNode:
     return one_line or module.nearest(node, cst.IndentedBlock) or module.tree
 
 
-def _of_class(module: SyntaxTree, values: Values, own: list[cst.ClassDef]) -> cst.Call | None:
-    """Return the call that makes the last layer of the only model that the file defines as a class.
-
-    None where call() does not end with a layer.
-    """
-    models = [node for node in own if values.from_tensorflow(node.bases[0].value).endswith(".Model")]
-    model = only(models, "the file defines {}", "model")
-    match [node.value for part in _methods(model, "call") for node in module.inside(cst.Return, part)]:
-        case [cst.Call(func=cst.Attribute(value=cst.Name(value="self"), attr=layer))]:
-            made = _made(module, values, model).get(layer.value)
-            return made if isinstance(made, cst.Call) else None
-        case _:
-            return None
-
-
 def _methods(definition: cst.ClassDef, *names: str) -> list[cst.FunctionDef]:
     parts = (part for part in definition.body.body if isinstance(part, cst.FunctionDef))
     return [part for part in parts if part.name.value in names]
 
 
-def _made(module: SyntaxTree, values: Values, definition: cst.ClassDef) -> Made:
+def _made(values: Values, definition: cst.ClassDef) -> Made:
     """Return the layers that __init__ and build assign once to attributes of self."""
-    made: dict[str, list[cst.BaseExpression]] = {}
+    module, made = values.module, defaultdict[str, list[cst.BaseExpression]](list)
     setup = _methods(definition, "__init__", "build")
     for node in (node for node in module.all(cst.Assign) if module.nearest(node, cst.FunctionDef) in setup):
         for target in node.targets:
             if module.written(target.target).startswith("self."):
-                made.setdefault(last_name(target.target), []).append(node.value)
+                made[last_name(target.target)].append(node.value)
     return {name: first for name, [first, *more] in made.items() if not more and _is_layer(values, first)}
 
 
@@ -197,40 +188,30 @@ def _is_layer(values: Values, value: cst.BaseExpression) -> bool:
             return False
 
 
-def _must_keep_types(module: SyntaxTree, values: Values, own: list[cst.ClassDef]) -> None:
+def _must_keep_types(values: Values, own: list[cst.ClassDef]) -> None:
     """Decline where a call() of the file may mix two types, or something other than call() uses a layer."""
-    every = set[str]()
+    module, every = values.module, set[str]()
     for definition in own:
-        name, methods, layers = (
-            definition.name.value,
-            _methods(definition, "call"),
-            _made(module, values, definition),
-        )
-        every |= layers.keys()
-        method = only(methods, f"{name} has no call() of its own")
+        name, layers = definition.name.value, _made(values, definition)
+        method = only(_methods(definition, "call"), f"{name} has no call() of its own")
         if len([one for one in method.params.params if one.name.value not in FLAGS]) != 1:
             raise Declined(f"call() of {name} takes several inputs, which may differ in type")
-        wrong: list[cst.CSTNode] = [
-            *(call for call in module.inside(cst.Call, method.body) if not _keeps(module, values, call, layers)),
-            *(
-                one
-                for one in module.inside(cst.Name, method.body)
-                if not _has_type(module, values, one, method, layers)
-            ),
-        ]
+        calls, names = module.inside(cst.Call, method.body), module.inside(cst.Name, method.body)
+        wrong: list[cst.CSTNode] = [call for call in calls if not _keeps(values, call, layers)]
+        wrong += [one for one in names if not _has_type(values, one, method, layers)]
         if wrong:
             raise Declined(f"line {module.line(wrong[0])} may compute with two types under the policy")
+        every |= layers.keys()
     for call in module.methods(*every):
-        around = module.nearest(call, cst.FunctionDef)
-        if around is None or around.name.value != "call":
+        if module.home(call) != "call":
             line = module.line(call)
             raise Declined(f"line {line} calls .{method_of(call)}(), whose result would have 16 bits")
 
 
-def _keeps(module: SyntaxTree, values: Values, call: cst.Call, layers: Made) -> bool:
+def _keeps(values: Values, call: cst.Call, layers: Made) -> bool:
     """Say whether a call is one of a layer, of super, or of a function that keeps the type."""
     if origin := values.from_tensorflow(call.func):
-        is_argument = isinstance(module.parent(call), cst.Arg)
+        is_argument = isinstance(values.module.parent(call), cst.Arg)
         return last_name(call.func) in KEEP_TYPE or (is_argument and origin.endswith(".range"))
     match call.func:
         case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
@@ -245,9 +226,9 @@ def _keeps(module: SyntaxTree, values: Values, call: cst.Call, layers: Made) -> 
             return False
 
 
-def _has_type(module: SyntaxTree, values: Values, name: cst.Name, method: cst.FunctionDef, layers: Made) -> bool:
+def _has_type(values: Values, name: cst.Name, method: cst.FunctionDef, layers: Made) -> bool:
     """Say whether a name is local, a layer, a part of Keras' names or a Python number."""
-    parent = module.parent(name)
+    module, parent = values.module, values.module.parent(name)
     if isinstance(parent, cst.Attribute) and parent.attr is name:
         own = isinstance(parent.value, cst.Name) and parent.value.value == "self"
         use = module.parent(parent)

@@ -18,18 +18,15 @@ ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 def earlier_resize(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Move the resize on a line before the line that the rule's example names."""
-    before, values = re.search(r"# before line (\d+)", example), Values(module)
-    if before is None:
-        raise Declined("the first operation on full images has no known line")
+    why, values = "the first operation on full images has no known line", Values(module)
+    first = int(known(re.search(r"# before line (\d+)", example), why)[1])
     found = [
         call
         for call in module.calls(*RESIZES, line=line)
         if _image(call) and values.from_tensorflow(call.func).startswith("tensorflow.image.")
     ]
-    call, first = only(found, f"line {line} has {{}} of a name", "resize"), int(before[1])
-    function = module.nearest(call, cst.FunctionDef)
-    if function is None:
-        raise Declined("the resize is in no function of its own")
+    call = only(found, f"line {line} has {{}} of a name", "resize")
+    function = known(module.nearest(call, cst.FunctionDef), "the resize is in no function of its own")
     within = module.covers(function, first)
     return _within(module, values, call, first) if within else _exchanged(module, values, function, first)
 

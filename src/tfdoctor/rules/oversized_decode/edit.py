@@ -15,9 +15,7 @@ def decode_ratio(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     calls = [call for call in module.on(cst.Call, line) if values.from_tensorflow(call.func) in DECODERS]
     if ratio is None or len(calls) != 1:
         raise Declined(f"line {line} has {'several calls' if calls else 'no call'} of decode_jpeg()")
-    function = module.nearest(calls[0], cst.FunctionDef)
-    if function is None:
-        raise Declined("the images are decoded in no function")
+    function = known(module.nearest(calls[0], cst.FunctionDef), "the images are decoded in no function")
     sized: list[cst.CSTNode] = [
         call
         for call in module.inside(cst.Call, function)

@@ -8,10 +8,9 @@ WHOLE = ("parse_single_example", "parse_example")  # What parses one record, and
 
 def vectorized_map(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Exchange ``.map(f).batch(n)``, and parse whole batches in ``f``."""
-    mapped_name, values = re.search(r"\.map\((\w+),", example), Values(module)
-    function = values.function(mapped_name[1]) if mapped_name else None
-    if function is None:
-        raise Declined("the mapped function is not one of the file with a name of its own")
+    named, values = re.search(r"\.map\((\w+),", example), Values(module)
+    found = values.function(named[1]) if named else None
+    function = known(found, "the mapped function is not one of the file with a name of its own")
     uses = [name for name in module.all(cst.Name) if name.value == function.name.value]
     if len(uses) != 2:  # noqa: PLR2004 - its definition and the map
         raise Declined(f"{function.name.value}() is also used elsewhere")

@@ -55,13 +55,8 @@ def _body(values: Values, mapped: cst.BaseExpression) -> cst.BaseExpression | cs
     function = values.function(mapped.value) if isinstance(mapped, cst.Name) else None
     for statement in function.body.body if function and not function.decorators else [None]:
         for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else [None]:
-            match part:
-                case cst.Return():
-                    continue
-                case cst.Assign(targets=targets) if all(isinstance(one.target, cst.Name) for one in targets):
-                    continue
-                case _:
-                    function = None
+            names = isinstance(part, cst.Assign) and all(isinstance(one.target, cst.Name) for one in part.targets)
+            function = function if names or isinstance(part, cst.Return) else None
     if function is None:
         raise Declined("the mapped function is not one of the file without branches and loops")
     return function.body

@@ -18,7 +18,7 @@ def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:
         raise Declined("the finding does not name the arguments")
     if "input_signature" in module.text:
         raise Declined("an input_signature in the file may ask for another type")
-    found = [(call, taken) for call in module.on(cst.Call, line) if (taken := _given(call, places))]
+    found = [(call, given) for call in module.on(cst.Call, line) if (given := _given(call, places))]
     call, given = only(found, "the arguments on the line are not all plain names")
     names = dict.fromkeys(name.value for name in given.values())
     loop = _loop(module, call, {*names}.union(*(_parts(module, name) for name in names)))
@@ -33,8 +33,14 @@ def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:
             if given[place].value == name
         }
         arguments = [module.parent(given[place]) for place in values]
-        if all(isinstance(one, cst.Arg) and one.star == "*" for one in arguments):
-            tensor = _tuple(module, name, values, constant)
+        if all(isinstance(one, cst.Arg) and one.star == "*" for one in arguments):  # some places of a tuple
+            if not all(place.isdecimal() for place in values):
+                raise Declined("an array within a structure has to be converted by hand")
+            count = 1 + max(map(int, values))
+            taken = [(f"{name}[{at}]", values.get(str(at))) for at in range(count)]
+            items = [part if dtype is None else f"{constant}({part}{dtype})" for part, dtype in taken]
+            items += [] if _parts(module, name, count) else [f"*{name}[{count}:]"]
+            tensor = f"({', '.join(items)},)" if len(items) == 1 else f"({', '.join(items)})"
         elif len(set(values.values())) > 1:
             raise Declined(f"`{name}` is needed as two types")
         else:
@@ -45,15 +51,12 @@ def convert_once(module: SyntaxTree, line: int, example: str) -> list[Splice]:
 
 
 def _given(call: cst.Call, places: Collection[str]) -> dict[str, cst.Name]:
-    """Return the names at some places among a call's arguments; {} where one has no name.
-
-    `*inputs` alone stands for all places.
-    """
+    """Return the names at some places among a call's arguments; {} where one has no name."""
     names: dict[str, cst.Name] = {}
     for position, argument in enumerate(call.args):
         if not isinstance(argument.value, cst.Name):
             continue
-        if argument.star == "*" and len(call.args) == 1:
+        if argument.star == "*" and len(call.args) == 1:  # it stands for all places
             return dict.fromkeys(places, argument.value)
         if argument.star:
             return {}
@@ -95,17 +98,6 @@ def _loop(module: SyntaxTree, call: cst.Call, names: set[str]) -> Loop:
         if not label and name.value not in {parameter.name.value for parameter in function.params.params}:
             raise Declined(f"a function of the file uses `{name.value}`, and may change it")
     return chosen[-1]
-
-
-def _tuple(module: SyntaxTree, name: str, dtypes: dict[str, str], constant: str) -> str:
-    """Return a tuple in which some places of a tuple are converted."""
-    if not all(place.isdecimal() for place in dtypes):
-        raise Declined("an array within a structure has to be converted by hand")
-    count = 1 + max(map(int, dtypes))
-    taken = [(f"{name}[{at}]", dtypes.get(str(at))) for at in range(count)]
-    items = [part if dtype is None else f"{constant}({part}{dtype})" for part, dtype in taken]
-    items += [] if _parts(module, name, count) else [f"*{name}[{count}:]"]
-    return f"({', '.join(items)},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def _parts(module: SyntaxTree, name: str, count: int | None = None) -> list[str]:

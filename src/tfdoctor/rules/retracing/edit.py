@@ -4,14 +4,11 @@ from functools import partial
 
 from tfdoctor.edits.execution import FUNCTION, undecorated
 from tfdoctor.edits.kit import *
-from tfdoctor.edits.loop_bodies import bound_in, moved_up, must_be_the_same, own_loop
+from tfdoctor.edits.loop_bodies import bound_in, loops_on, moved_up, must_be_the_same, own_loop
 from tfdoctor.edits.splice import spliced
 
 # Keras' optimizers whose first argument is the learning rate, which ``optimizer.learning_rate`` assigns.
-OPTIMIZERS = frozenset(
-    ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam", "RMSprop", "SGD"]
-)
-
+OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam", "RMSprop", "SGD")
 RATES = ("learning_rate", "lr")
 
 # What needs a new compile, or sets the learning rate in another way, which compile resets.
@@ -19,9 +16,6 @@ _RECOMPILED = re.compile(r"\.trainable\s*=|\.add\(|\.pop\(|\bschedules\b|ReduceL
 # The same outside of the loop, where a function that the loop calls may do it.
 _ELSEWHERE = re.compile(r"\.trainable\s*=|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler")
 
-_NAMED = re.compile(r"^(?:def |loss = )(\w+)\(", re.MULTILINE)  # The function in the examples of the rule
-# The parameters in them that get other numbers, where the recording has their names.
-_TENSORS = re.compile(r"tf\.constant\((\w+)\)")
 # What may need a shape as numbers while a function is traced.
 _NEEDS_SHAPE = re.compile(
     r"\.shape\b|\blen\(|\brange\(|\.get_shape\b|\bunstack\b|\bensure_shape\b|\bset_shape\b|\bsplit\b|\bTensorArray\b"
@@ -83,20 +77,15 @@ def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStateme
 
     The statement stands alone on its line. A recording may name the line of the fit() that traces the model again.
     """
-    innermost = max(_loops(module, line), key=module.span, default=None)
     calls = module.methods("compile", line=line)
-    if innermost and not calls:
-        calls = [call for call in module.methods("compile") if module.within(call, innermost)]
+    if not calls and (loops := loops_on(module, line)):
+        calls = [call for call in module.methods("compile") if module.within(call, max(loops, key=module.span))]
     call = only(calls, f"line {line} has no single call of compile()")
     part = module.parent(call)
     statement = module.parent(part) if isinstance(part, cst.Expr | cst.Assign) else None
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         raise Declined("the call is not a statement of its own")
     return call, statement
-
-
-def _loops(module: SyntaxTree, line: int) -> list[Loop]:
-    return [*module.on(cst.For, line), *module.on(cst.While, line)]
 
 
 def _changing_rate(
@@ -124,7 +113,7 @@ def _changing_rate(
 
 def function_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Move the definition of a tf.function, or the call that makes one, in front of its loop."""
-    loops = _loops(module, line)
+    loops = loops_on(module, line)
     if not loops:
         raise Declined(f"line {line} is in no loop of the file")
     made = [part for loop in loops for part in loop.body.body if _function_name(module, part)]
@@ -199,7 +188,8 @@ def tensor_argument(module: SyntaxTree, _: int, example: str) -> list[Splice]:
     floats = {name: [one for one in passed[name] if one is not None and _is_float(values, one)] for name in names}
     changed = [name for name in names if floats[name]]
     name = only(changed, "the file does not show which argument is a floating-point number of Python")
-    if other := next((n for n in _TENSORS.findall(example) if n in names and n != name), ""):
+    tensors = re.findall(r"tf\.constant\((\w+)\)", example)  # what gets other numbers, if the recording names it
+    if other := next((n for n in tensors if n in names and n != name), ""):
         raise Declined(f"`{other}` changes too, and is no floating-point number by how it is written")
     _must_only_compute(module, values, function, name)
     splices = list[Splice]()
@@ -212,10 +202,9 @@ def tensor_argument(module: SyntaxTree, _: int, example: str) -> list[Splice]:
 
 def _function(module: SyntaxTree, example: str) -> tuple[cst.FunctionDef, cst.Decorator]:
     """Return the function that the example names, and the decorator that makes it a tf.function."""
-    named = _NAMED.search(example)
-    function = Values(module).function(named[1]) if named else None
-    if function is None:
-        raise Declined("the function is not one of the file with a name of its own")
+    named = re.search(r"^(?:def |loss = )(\w+)\(", example, re.MULTILINE)
+    found = Values(module).function(named[1]) if named else None
+    function = known(found, "the function is not one of the file with a name of its own")
     decorators = [d for d in function.decorators if module.means(undecorated(d), FUNCTION)]
     return function, only(decorators, f"{function.name.value}() is not decorated with tf.function")
 

@@ -10,6 +10,8 @@ _STATE = re.compile(r"\bstateful\b|\.reset_states?\b|\bdef predict\b")
 
 _NEW_AXIS = re.compile(r"(?:None|(?:np|numpy|tf)\.newaxis)(?:, ?(?:\.\.\.|:))*")
 
+NOT_AS_IT_IS = "predict() does not get the example of the loop as it is"
+
 _LEAVES = (cst.Break, cst.Return, cst.Continue, cst.Raise)
 
 # Methods of arrays, and of tables, whose result is an array.
@@ -31,9 +33,10 @@ class PredictCall:
     outer: cst.CSTNode
     first: bool  # only the first row of the result is used
 
-    def is_row(self, name: str) -> bool:
-        """Say whether it gets the row of a name."""
-        return isinstance(self.row, cst.Name) and self.row.value == name
+    def must_get(self, name: str) -> None:
+        """Decline where it does not get the row of a name."""
+        if not isinstance(self.row, cst.Name) or self.row.value != name:
+            raise Declined(NOT_AS_IT_IS)
 
     def once(self, module: SyntaxTree, through: str) -> str:
         """Return the call of all examples; a batch size that was chosen for one is left out."""
@@ -83,8 +86,7 @@ def _in_list(module: SyntaxTree, call: PredictCall, made: cst.ListComp) -> list[
         raise Declined("the list is made of more than the predictions for one array")
     if not isinstance(part.iter, cst.Name) or not isinstance(part.target, cst.Name):
         raise Declined("the loop around predict() does not go through one array")
-    if not call.is_row(part.target.value):
-        raise Declined("predict() does not get the example of the loop as it is")
+    call.must_get(part.target.value)
     _must_be_array(module, part.iter)
     once = call.once(module, part.iter.value)
     return [module.replaced(made, f"list({once})" if call.first else f"[row[None] for row in {once}]")]
@@ -99,7 +101,14 @@ def _in_loop(module: SyntaxTree, call: PredictCall, loop: cst.For) -> list[Splic
         raise Declined("the loop may end, or skip examples, before it has predicted all of them")
     through, rows, at = _through(module, call, loop)
     _must_be_array(module, through)
-    _must_stay(module, call, loop, through.value)
+    names = module.inside(cst.Name, loop.body)
+    others = [node for node in names if not module.within(node, call.outer)]
+    if any(node.value in {call.model, through.value} for node in others):
+        raise Declined(f"the loop uses `{call.model}` or `{through.value}` otherwise, and may change it")
+    used = {node.value for node in names if module.within(node, call.example)}
+    rowed = used & {node.value for node in module.inside(cst.Name, loop.target)}
+    if any(node.value in rowed and module.span(node)[0] < module.span(statement)[0] for node in others):
+        raise Declined("the loop may change the example before it is predicted")
     name, start, lines = unused_name(module, "predictions"), module.span(loop)[0], module.lines
     put = insert(start, f"{name} = {call.once(module, rows)}{lines.newline}{lines.indent(start)}")
     if at:
@@ -125,40 +134,26 @@ def _through(module: SyntaxTree, call: PredictCall, loop: cst.For) -> tuple[cst.
             size, plain = module.written(until), isinstance(until, cst.Name | cst.Integer)
             for part, items in ((call.example, {f"{at}:{at}+1", f"[{at}]"}), (call.row, {at})):
                 array = part.value if isinstance(part, cst.Subscript) else None
-                found = isinstance(part, cst.Subscript) and re.sub(r"\s", "", _item(module, part)) in items
-                if not isinstance(array, cst.Name) or not found:
-                    continue
-                if size == f"len({array.value})":
-                    return array, array.value, at
-                if plain:
-                    return array, f"{array.value}[:{size}]", at
-        case cst.Name(value=x), cst.Name() as through if call.is_row(x):
-            return through, through.value, ""
+                item = re.sub(r"\s", "", _item(module, part)) if isinstance(part, cst.Subscript) else ""
+                whole = isinstance(array, cst.Name) and size == f"len({array.value})"
+                if isinstance(array, cst.Name) and item in items and (whole or plain):
+                    return array, array.value if whole else f"{array.value}[:{size}]", at
+            raise Declined(NOT_AS_IT_IS)
+        case cst.Name(value=x), cst.Name() as through:
+            at = ""
         case (
             cst.Tuple(elements=[cst.Element(value=cst.Name(value=at)), cst.Element(value=cst.Name(value=x))]),
             cst.Call(func=cst.Name(value="enumerate"), args=[cst.Arg(value=cst.Name() as through)]),
-        ) if call.is_row(x):
-            return through, through.value, at
+        ):
+            pass
         case cst.Tuple(elements=[cst.Element(value=cst.Name(value=x)), *_]), cst.Call(
             func=cst.Name(value="zip"), args=[cst.Arg(value=cst.Name() as through, star=""), *_]
-        ) if call.is_row(x):
-            return through, through.value, ""
+        ):
+            at = ""
         case _:
-            pass
-    raise Declined("predict() does not get the example of the loop as it is")
-
-
-def _must_stay(module: SyntaxTree, call: PredictCall, loop: cst.For, through: str) -> None:
-    """Decline where the loop may change the model, the array or the example before it predicts."""
-    names = module.inside(cst.Name, loop.body)
-    others = [node for node in names if not module.within(node, call.outer)]
-    if any(node.value in {call.model, through} for node in others):
-        raise Declined(f"the loop uses `{call.model}` or `{through}` otherwise, and may change it")
-    used = {node.value for node in names if module.within(node, call.example)}
-    row = used & {node.value for node in module.inside(cst.Name, loop.target)}
-    begin = module.span(next(module.around(call.call, cst.SimpleStatementLine)))[0]
-    if any(node.value in row and module.span(node)[0] < begin for node in others):
-        raise Declined("the loop may change the example before it is predicted")
+            raise Declined(NOT_AS_IT_IS)
+    call.must_get(x)
+    return through, through.value, at
 
 
 def _must_be_array(module: SyntaxTree, through: cst.Name) -> None:
@@ -166,7 +161,9 @@ def _must_be_array(module: SyntaxTree, through: cst.Name) -> None:
         raise Declined(f"the file does not show that `{through.value}` is an array")
 
 
-def _is_array(values: Values, value: cst.BaseExpression, seen: frozenset[int] = frozenset()) -> bool:  # noqa: PLR0911 - one case a kind
+def _is_array(  # noqa: PLR0911 - one case a kind
+    values: Values, value: cst.BaseExpression, seen: frozenset[int] = frozenset()
+) -> bool:
     """Say whether an expression is an array of NumPy beyond doubt, whose rows all have one shape."""
     if id(value) in seen:
         return True  # x = x / 255: what else it stands for decides
@@ -179,29 +176,21 @@ def _is_array(values: Values, value: cst.BaseExpression, seen: frozenset[int] = 
             made = values.module.nearest(bound[0], cst.Assign) if len(bound) == 1 else None
             parts = dotted(made.value.func).split(".") if made and isinstance(made.value, cst.Call) else [""]
             return parts[-1] == "load_data" and not SETS.isdisjoint(parts)
-        case cst.Call():
-            return _makes_array(values, value, seen)
+        case cst.Call(func=cst.Attribute(value=of, attr=cst.Name(value=name)), args=args):
+            origins = values.module.imports.get(dotted(of).partition(".")[0], set())
+            if {origin.partition(".")[0] for origin in origins} != {"numpy"}:
+                return name == "to_numpy" or (name in METHODS and _is_array(values, of, seen))
+            # np.random and others; an array may hold objects: lists of different lengths
+            given = args[0].value if args else None
+            typed = len(args) > 1 or any(argument.keyword for argument in args)
+            told = typed or name not in {"array", "asarray"} or isinstance(given, cst.List | cst.ListComp)
+            return name not in LISTS and told and "object" not in {last_name(one.value) for one in args}
         case cst.Subscript(value=rows, slice=[cst.SubscriptElement(slice=cst.Slice()), *_]):
             return _is_array(values, rows, seen)
         case cst.BinaryOperation(left=left, right=right):
             return _is_array(values, left, seen) or _is_array(values, right, seen)
         case _:
             return False
-
-
-def _makes_array(values: Values, call: cst.Call, seen: frozenset[int]) -> bool:
-    """Say whether a call makes an array: a function of NumPy, or a method of an array or a table."""
-    of, name = receiver(call), last_name(call.func)
-    if of is None:
-        return False
-    origins = values.module.imports.get(dotted(of).partition(".")[0], set())
-    if {origin.partition(".")[0] for origin in origins} == {"numpy"}:  # np, np.random
-        # An array may hold objects: lists of different lengths.
-        given = call.args[0].value if call.args else None
-        typed = len(call.args) > 1 or any(argument.keyword for argument in call.args)
-        untold = name in {"array", "asarray"} and not isinstance(given, cst.List | cst.ListComp) and not typed
-        return name not in LISTS and not untold and "object" not in {last_name(one.value) for one in call.args}
-    return name == "to_numpy" or (name in METHODS and _is_array(values, of, seen))
 
 
 EDITS = {"predict-once": predict_once}

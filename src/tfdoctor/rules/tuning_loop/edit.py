@@ -38,9 +38,8 @@ def clear_session(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         inside = module.within(call, loop) or module.nearest(call, cst.FunctionDef)
         if not inside and (".layers." in values.from_tensorflow(call.func) or values.makes_model(call)):
             raise Declined(f"line {module.line(call)} makes a layer or a model outside of the loop")
-    clear = next((name for origin in CLEAR if (name := module.name_of(origin, loop))), None)
-    if clear is None:
-        raise Declined("no clear import of Keras precedes the loop")
+    names = filter(None, (module.name_of(origin, loop) for origin in CLEAR))
+    clear = known(next(names, None), "no clear import of Keras precedes the loop")
     if not isinstance(loop.body, cst.IndentedBlock):
         raise Declined("the body of the loop is on the line of the loop")
     start = module.lines.start(module.span(loop.body.body[0])[0])

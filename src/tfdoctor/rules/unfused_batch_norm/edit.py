@@ -13,9 +13,7 @@ def fused_batch_norm(module: SyntaxTree, line: int, example: str) -> list[Splice
 
     The class computes inputs that the fused operation does not take as Keras does.
     """
-    header = re.match(r"class (\w+)\(([\w.]+)\):", example)
-    if header is None:
-        raise Declined("the finding does not contain the class")
+    header = known(re.match(r"class (\w+)\(([\w.]+)\):", example), "the finding does not contain the class")
     calls = [call for call in module.all(cst.Call) if _is_class(module, call.func)]
     if not any(module.covers(call, line) for call in calls):
         raise Declined("the recorded line does not create a BatchNormalization layer of Keras")
@@ -28,27 +26,20 @@ def fused_batch_norm(module: SyntaxTree, line: int, example: str) -> list[Splice
         raise Declined(f"the file uses the name {header[1]} already")
     if _SAVES.search(module.text):
         raise Declined("the file saves or loads models, and loading needs the class as well")
-    used = [module.replaced(call.func, header[1]) for call in calls]
-    return [_definition(module, calls, example, header[2]), *used]
+    first = next(node for node in module.tree.body if any(module.within(call, node) for call in calls))
+    at, below = imports_above(module, first)
+    tensorflow = module.name_of("tensorflow", below)
+    if tensorflow is None and re.search(r"\btf\b", module.text):
+        raise Declined("the name tf does not stand for TensorFlow")
+    # the names that the file has for Keras and TensorFlow
+    code = example.replace(header[2], module.written(calls[0].func), 1).replace("tf.", f"{tensorflow or 'tf'}.")
+    added = ["", "import tensorflow as tf"] if tensorflow is None else [""]
+    put = insert(at, module.lines.newline.join([*added, "", "", *code.split("\n")]), rank=1)
+    return [put, *(module.replaced(call.func, header[1]) for call in calls)]
 
 
 def _is_class(module: SyntaxTree, node: cst.BaseExpression) -> bool:
     return any(module.means(node, origin) for origin in ORIGINS)
-
-
-def _definition(module: SyntaxTree, calls: list[cst.Call], example: str, base: str) -> Splice:
-    """Insert the class, with the names that the file has for Keras and TensorFlow."""
-    first = next(node for node in module.tree.body if any(module.within(call, node) for call in calls))
-    imports, below = imports_above(module, first)
-    if imports is None:
-        raise Declined("no import precedes the first layer")
-    tensorflow = module.name_of("tensorflow", below)
-    if tensorflow is None and re.search(r"\btf\b", module.text):
-        raise Declined("the name tf does not stand for TensorFlow")
-    code = example.replace(base, module.written(calls[0].func), 1).replace("tf.", f"{tensorflow or 'tf'}.")
-    added = ["", "import tensorflow as tf"] if tensorflow is None else [""]
-    at, newline = module.lines.end(module.span(imports)[1]), module.lines.newline
-    return insert(at, newline.join([*added, "", "", *code.split("\n")]), rank=1)
 
 
 EDITS = {"fused-batch-norm": fused_batch_norm}

@@ -10,12 +10,11 @@ def sliding_windows(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     made = _before(module, window, "from_tensor_slices")
     size = next((module.written(value) for value in positional(window)), "")
     options = {name: module.written(value) for name, value in named(window).items()}
-    view = module.name_of("numpy.lib.stride_tricks.sliding_window_view", made)
     slices = Values(module).from_tensorflow(made.func) == "tensorflow.data.Dataset.from_tensor_slices"
     if not slices or len(made.args) != 1 or made.args[0].star:
         raise Declined("the windows are not of a series in memory")
-    if view is None:
-        raise Declined("the file does not import numpy")
+    view = module.name_of("numpy.lib.stride_tricks.sliding_window_view", made)
+    view = known(view, "the file does not import numpy")
     if not size or options.get("drop_remainder") != "True" or not options.keys() <= {"shift", "drop_remainder"}:
         raise Declined("the last windows are shorter, or have a stride")
     if len(window.args) != 1 + len(options):
@@ -35,7 +34,16 @@ def sliding_windows(module: SyntaxTree, line: int, _: str) -> list[Splice]:
             raise Declined("the windows are joined in another way than by batch() of their size")
     shift, series = options.get("shift", size), made.args[0].value
     whole = f"{view}({module.written(series)}, {size}){'' if shift == '1' else f'[::{shift}]'}"
-    return [module.replaced(series, whole), *(_removed(module, call) for call in (window, join))]
+    splices = [module.replaced(series, whole)]
+    for call in (window, join):  # the whole line of d = d.window(...) goes, else its part of the chain
+        of, line_of = receiver(call), module.nearest(call, cst.SimpleStatementLine)
+        start, end = module.span(of)[1] if of else 0, module.span(call)[1]
+        if "#" in module.text[start : module.lines.end(end)]:
+            raise Declined("a comment stands beside a stage that goes")
+        if line_of and rebound(line_of) and assigned(line_of) is call and isinstance(of, cst.Name):
+            start, end = module.lines.start(module.span(line_of)[0]), module.lines.next(end)
+        splices.append(Splice(start, end, 0, ""))
+    return splices
 
 
 def _before(module: SyntaxTree, call: cst.Call, method: str) -> cst.Call:
@@ -51,17 +59,6 @@ def _before(module: SyntaxTree, call: cst.Call, method: str) -> cst.Call:
     if not isinstance(inner, cst.Call) or method_of(inner) != method:
         raise Declined(f"no {method}() stands directly before it")
     return inner
-
-
-def _removed(module: SyntaxTree, call: cst.Call) -> Splice:
-    """Remove the call of a method: the whole line of ``d = d.window(...)``, else its part of the chain."""
-    of, line = receiver(call), module.nearest(call, cst.SimpleStatementLine)
-    start, end = module.span(of)[1] if of else 0, module.span(call)[1]
-    if "#" in module.text[start : module.lines.end(end)]:
-        raise Declined("a comment stands beside a stage that goes")
-    if line is not None and rebound(line) and assigned(line) is call and isinstance(of, cst.Name):
-        return Splice(module.lines.start(module.span(line)[0]), module.lines.next(end), 0, "")
-    return Splice(start, end, 0, "")
 
 
 EDITS = {"sliding-windows": sliding_windows}
