@@ -162,7 +162,7 @@ def _removed(module: SyntaxTree, chain: cst.Call, part: Segment) -> Splice:
     """Remove a stage; the whole line where nothing else is left of it."""
     if "#" in module.text[part.end : module.lines.end(part.end)]:
         raise Declined("a comment stands beside a stage that has to move")
-    line = next(module.around(chain, cst.SimpleStatementLine), None)
+    line = module.nearest(chain, cst.SimpleStatementLine)
     if line is not None and rebound(line) and len(methods_of(chain)) == 1:
         start = module.lines.start(module.span(line)[0])
         return Splice(start, module.lines.next(part.end), 0, "")

@@ -127,7 +127,7 @@ def must_be_of_keras(module: SyntaxTree, values: Values, call: cst.Call) -> None
 
 def _of_callback(module: SyntaxTree, values: Values, receiver: cst.BaseExpression) -> bool:
     """Say whether an expression is ``self.model`` of a callback of Keras, which Keras sets."""
-    owner = next(module.around(receiver, cst.ClassDef), None)
+    owner = module.nearest(receiver, cst.ClassDef)
     if owner is None or module.written(receiver) != "self.model" or len(owner.bases) != 1:
         return False
     base = values.from_tensorflow(owner.bases[0].value)

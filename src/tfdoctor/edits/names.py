@@ -86,7 +86,7 @@ class Names:
         """Return what the only call of a function gives a parameter."""
         if not isinstance(parameter, cst.Param):
             return None
-        function = next(self.module.around(parameter, cst.FunctionDef), None)
+        function = self.module.nearest(parameter, cst.FunctionDef)
         calls = self.callers(parameter)
         if function is None or len(calls) != 1:
             return None
@@ -135,7 +135,7 @@ class Names:
         returns = [
             node.value
             for node in self.module.all(cst.Return)
-            if next(self.module.around(node, cst.FunctionDef), None) is function
+            if self.module.nearest(node, cst.FunctionDef) is function
         ]
         return bool(returns) and all(value is not None and holds(value) for value in returns)
 

@@ -49,11 +49,11 @@ class Values(Tensors):
 
         Those are statements of the file itself, in no block, above the name. ``x = x / 2`` reads an earlier ``x``.
         """
-        own = next(self.module.around(name, cst.SimpleStatementLine), None)
+        own = self.module.nearest(name, cst.SimpleStatementLine)
         bound = [
             node
             for node in sorted(self.module.bound(name), key=self.module.span)
-            if own is None or own is not next(self.module.around(node, type(own)), None)
+            if own is None or own is not self.module.nearest(node, type(own))
         ]
         before = all(self._is_top_level(node) and self.module.span(node) < self.module.span(name) for node in bound)
         if not bound or (len(bound) > 1 and not before):
@@ -63,7 +63,7 @@ class Values(Tensors):
 
     def _is_top_level(self, node: cst.CSTNode) -> bool:
         """Say whether a statement that binds a name is in no block."""
-        line = next(self.module.around(node, cst.SimpleStatementLine), None)
+        line = self.module.nearest(node, cst.SimpleStatementLine)
         return line is not None and self.module.parent(line) is self.module.tree
 
     def object(self, name: cst.Name) -> cst.BaseExpression | None:

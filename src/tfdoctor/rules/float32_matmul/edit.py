@@ -67,8 +67,8 @@ def _policy_line(module: SyntaxTree, values: Values, first: cst.CSTNode, policy:
     (at, below), newline = imports_above(module, first), module.lines.newline
     name, added = module.name_of(f"{package}.mixed_precision", below), ""
     if name is None:
-        known = {origin for origins in module.imports.values() for origin in origins}
-        above = [origin for origin in known if f"{origin}.".startswith(f"{package.partition('.')[0]}.")]
+        imported = {origin for origins in module.imports.values() for origin in origins}
+        above = [origin for origin in imported if f"{origin}.".startswith(f"{package.partition('.')[0]}.")]
         seen = any(module.name_of(origin, below) for origin in above)
         if not seen or re.search(r"\bmixed_precision\b", module.text):
             raise Declined("no clear import of keras precedes the first layer")
@@ -154,8 +154,7 @@ def _of_functional(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
 
 def _block(module: SyntaxTree, node: cst.CSTNode) -> cst.CSTNode:
     """Return the block of statements around a node, also one of a single line: ``for _ in x: model.add(y)``."""
-    one_line = module.nearest(node, cst.SimpleStatementSuite)
-    return one_line or module.nearest(node, cst.IndentedBlock) or module.tree
+    return next((outer for outer in module.outward(node) if isinstance(outer, cst.BaseSuite)), module.tree)
 
 
 def _methods(definition: cst.ClassDef, *names: str) -> list[cst.FunctionDef]:
@@ -236,8 +235,8 @@ def _has_type(values: Values, name: cst.Name, method: cst.FunctionDef, layers: M
         given = isinstance(use, cst.Arg | cst.Element)  # to a function, such as a shape: no operand
         return not own or used or given
     local = all(module.within(node, method) for node in module.bound(name))
-    known = is_label(module, name) or local or bool(values.from_tensorflow(name))
-    return known or isinstance(values.object(name), cst.BaseNumber)
+    named_so = is_label(module, name) or bool(values.from_tensorflow(name))
+    return local or named_so or isinstance(values.object(name), cst.BaseNumber)
 
 
 EDITS = {"mixed-precision": mixed_precision}
