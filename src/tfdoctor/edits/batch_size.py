@@ -6,7 +6,7 @@ import libcst as cst
 
 from tfdoctor.edits import whole_numbers
 from tfdoctor.edits.module import SyntaxTree, last_name, named
-from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.edits.splice import Splice, only
 
 # How many positional arguments stand before the size, by the method.
 POSITIONS = {"batch": 0, "padded_batch": 0, "ragged_batch": 0, "fit": 2}
@@ -23,10 +23,8 @@ def larger_batch(module: SyntaxTree, line: int, sizes: tuple[int, int], others: 
         Declined: the call does not show the first size as a number.
     """
     given = [value for call in module.on(cst.Call, line) if (value := _size(call)) is not None]
-    if len(given) != 1:
-        several = "several calls" if given else "no call"
-        raise Declined(f"line {line} has {several} with a batch size")
-    return whole_numbers.replaced(module, given[0], sizes, _size, others)
+    size = only(given, f"line {line} has {{}} with a batch size")
+    return whole_numbers.replaced(module, size, sizes, _size, others)
 
 
 def _size(call: cst.Call) -> cst.BaseExpression | None:

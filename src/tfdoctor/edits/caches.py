@@ -11,17 +11,21 @@ from tfdoctor.edits.chains import (
     TRANSFORMATIONS,
     Segment,
     appended,
+    assigned,
     assigned_before,
     calls_of,
     calls_on,
+    exchanged,
+    in_block,
     mapped_before,
     methods_of,
     only_call,
+    rebound,
     segment,
+    target,
 )
-from tfdoctor.edits.module import SyntaxTree, last_name
-from tfdoctor.edits.rebound import assigned, rebound, target
-from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.edits.module import SyntaxTree, last_name, method_of, receiver
+from tfdoctor.edits.splice import Declined, Splice, only
 
 # After these the elements differ in each epoch, and a cache would freeze them.
 RANDOM = frozenset(["shuffle", "random", "sample_from_datasets", "rejection_resample"])
@@ -58,23 +62,20 @@ def cache(module: SyntaxTree, line: int, example: str) -> list[Splice]:
 def cache_before_repeat(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Change ``.repeat().cache()`` to ``.cache().repeat()`` within one chain."""
     call = only_call(module, line, {"cache"})
-    repeat = call.func.value if isinstance(call.func, cst.Attribute) else None
-    if not isinstance(repeat, cst.Call) or methods_of(repeat)[:1] != ["repeat"]:
+    repeat = receiver(call)
+    if not isinstance(repeat, cst.Call) or method_of(repeat) != "repeat":
         raise Declined("repeat() does not stand directly before cache() in one chain")
-    first, second = segment(module, repeat), segment(module, call)
-    return [Splice(first.start, first.end, 0, second.text), Splice(second.start, second.end, 0, first.text)]
+    return exchanged(module, repeat, call)
 
 
 def _behind_cache(module: SyntaxTree, call: cst.Call) -> list[Splice] | None:
     """Change ``.cache().map(f)`` to ``.map(f).cache()``; None where no cache in memory stands directly before."""
-    before = call.func.value if isinstance(call.func, cst.Attribute) else None
-    if not isinstance(before, cst.Call) or methods_of(before)[:1] != ["cache"] or before.args:
-        return None
-    if methods_of(call)[:1] != ["map"]:
+    before = receiver(call)
+    cached = isinstance(before, cst.Call) and method_of(before) == "cache" and not before.args
+    if not isinstance(before, cst.Call) or not cached or method_of(call) != "map":
         return None
     _must_draw_nothing(module, call)
-    first, second = segment(module, before), segment(module, call)
-    return [Splice(first.start, first.end, 0, second.text), Splice(second.start, second.end, 0, first.text)]
+    return exchanged(module, before, call)
 
 
 def _must_draw_nothing(module: SyntaxTree, call: cst.Call) -> None:
@@ -86,7 +87,7 @@ def _stage(module: SyntaxTree, line: int, example: str) -> cst.Call:
     """Return the only stage on a line, or the one that maps the example's function."""
     named = MAPPED.match(example)
     calls = calls_on(module, line, TRANSFORMATIONS | MAKERS)
-    maps = [call for call in calls if methods_of(call)[:1] == ["map"]]
+    maps = [call for call in calls if method_of(call) == "map"]
     if named and named[1] != "function":
         maps = [call for call in maps if call.args and module.written(call.args[0].value) == named[1]]
     if named and len(calls) > 1 and len(maps) == 1:
@@ -110,17 +111,15 @@ def _unshuffled(module: SyntaxTree, line: int) -> cst.Call | None:
 
 def _library_call(module: SyntaxTree, line: int, name: str) -> cst.Call:
     """Return the only call of a library's function on a line, which returns one dataset."""
-    found = [call for call in module.on(cst.Call, line) if last_name(call.func) == name]
-    if len(found) != 1:
-        raise Declined(f"line {line} has {'several calls' if found else 'no call'} of {name}()")
-    around = module.parent(found[0])
+    call = only(module.calls(name, line=line), f"line {line} has {{}} of {name}()")
+    around = module.parent(call)
     if not isinstance(around, cst.Assign) or not all(
         isinstance(target.target, cst.Name) for target in around.targets
     ):
         raise Declined(f"{name}() is not assigned to one name, so it may return several datasets")
     if _ATTRIBUTES.search(module.text):
         raise Declined("the file reads class_names or file_paths, which a cached dataset does not have")
-    return found[0]
+    return call
 
 
 def _moved(module: SyntaxTree, chain: cst.Call) -> Iterator[tuple[cst.Call, Segment]]:
@@ -148,13 +147,9 @@ def _must_be_the_same(module: SyntaxTree, call: cst.Call, moved: list[tuple[cst.
 
 def _statements_before(module: SyntaxTree, call: cst.Call) -> Iterator[cst.Call]:
     """Yield the chains of the statements directly before, which give the same name its dataset."""
-    line = next(module.around(call, cst.SimpleStatementLine), None)
-    block = module.parent(line) if line else None
-    name = rebound(line) if line else ""
-    if not isinstance(block, cst.Module | cst.IndentedBlock) or line is None or not name:
-        return
-    body = list(block.body)
-    for earlier in reversed(body[: body.index(line)]):
+    line, above, _ = in_block(module, call)
+    name = rebound(line)
+    for earlier in reversed(above) if name else ():
         chain = assigned(earlier)
         if chain is None or target(earlier) != name:
             return
@@ -167,7 +162,7 @@ def _removed(module: SyntaxTree, chain: cst.Call, part: Segment) -> Splice:
     """Remove a stage; the whole line where nothing else is left of it."""
     if "#" in module.text[part.end : module.lines.end(part.end)]:
         raise Declined("a comment stands beside a stage that has to move")
-    line = next(module.around(chain, cst.SimpleStatementLine), None)
+    line = module.nearest(chain, cst.SimpleStatementLine)
     if line is not None and rebound(line) and len(methods_of(chain)) == 1:
         start = module.lines.start(module.span(line)[0])
         return Splice(start, module.lines.next(part.end), 0, "")

@@ -6,7 +6,7 @@ import libcst as cst
 
 from tfdoctor.edits.intervals import LOGS, READS, STEPS
 from tfdoctor.edits.module import SyntaxTree, is_docstring, last_name, root_name
-from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.splice import Declined, Splice, insert, known
 from tfdoctor.edits.values import Values
 
 EPOCHS = 10  # Epochs from one call to the next that does its work
@@ -41,16 +41,8 @@ def rarer_callback(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 
 def _guarded(module: SyntaxTree, line: int, methods: Mapping[str, int]) -> list[Splice]:
-    method = next(
-        (
-            function
-            for function in module.all(cst.FunctionDef)
-            if module.covers(function, line) and function.name.value in methods
-        ),
-        None,
-    )
-    if method is None:
-        raise Declined("the line is in no method that a callback has for each batch")
+    around = (function for function in module.on(cst.FunctionDef, line) if function.name.value in methods)
+    method = known(next(around, None), "the line is in no method that a callback has for each batch")
     parameters = method.params.params
     if len(parameters) < 2 or not isinstance(method.body, cst.IndentedBlock):  # noqa: PLR2004 - self, number
         raise Declined("the method does not get the number of the batch")

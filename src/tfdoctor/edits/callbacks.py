@@ -27,11 +27,7 @@ _PLACE = 5  # Of ``callbacks`` among the positional arguments: fit(x, y, batch_s
 
 def must_see_epochs_only(module: SyntaxTree) -> None:
     """Decline where a callback may need each batch: of several steps in one call it sees the last."""
-    fits = [
-        call
-        for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Attribute) and last_name(call.func) == "fit"
-    ]
+    fits = module.methods("fit")
     if not fits:
         raise Declined("the file does not call fit(), so the callbacks are unknown")
     for call in fits:

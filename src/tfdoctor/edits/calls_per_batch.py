@@ -11,7 +11,7 @@ import libcst as cst
 
 from tfdoctor.edits.batch_rows import Rows
 from tfdoctor.edits.module import SyntaxTree, last_name, named, positional
-from tfdoctor.edits.splice import Declined, Elsewhere, Splice
+from tfdoctor.edits.splice import Declined, Elsewhere, Splice, only
 from tfdoctor.edits.values import Values, given
 
 # Rows that fit into one batch wherever predict() takes 32 at a time (its default) beside a training step.
@@ -25,11 +25,7 @@ _TRAINED_OTHERWISE = re.compile(
 
 def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Replace predict() or fit() on a line, which get a single batch."""
-    calls = [
-        call
-        for call in module.on(cst.Call, line)
-        if isinstance(call.func, cst.Attribute) and last_name(call.func) in ("fit", "predict")
-    ]
+    calls = module.methods("fit", "predict", line=line)
     if len(calls) != 1:
         many = "several calls" if calls else "no call"
         raise Elsewhere(f"line {line} has {many} of predict() or fit()")
@@ -42,18 +38,12 @@ def calls_per_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 def predict_on_batch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Replace predict() on a line, whose rows then go through the model at once, however many they are."""
-    calls = [
-        call
-        for call in module.on(cst.Call, line)
-        if isinstance(call.func, cst.Attribute) and last_name(call.func) == "predict"
-    ]
-    if len(calls) != 1:
-        raise Declined(f"line {line} has {'several calls' if calls else 'no call'} of predict()")
+    call = only(module.methods("predict", line=line), f"line {line} has {{}} of predict()")
     if found := _TRAINED_OTHERWISE.search(module.text):
         raise Declined(f"the file has `{found[0].strip()}`, which depends on how the model is called")
-    must_be_of_keras(module, Values(module), calls[0])
-    inputs, _options = _arguments(calls[0], 1, {"batch_size", "verbose"})
-    return _renamed(module, calls[0], "predict_on_batch", inputs)
+    must_be_of_keras(module, Values(module), call)
+    inputs, _options = _arguments(call, 1, {"batch_size", "verbose"})
+    return _renamed(module, call, "predict_on_batch", inputs)
 
 
 def _predicted(module: SyntaxTree, rows: Rows, call: cst.Call) -> list[Splice]:
@@ -137,7 +127,7 @@ def must_be_of_keras(module: SyntaxTree, values: Values, call: cst.Call) -> None
 
 def _of_callback(module: SyntaxTree, values: Values, receiver: cst.BaseExpression) -> bool:
     """Say whether an expression is ``self.model`` of a callback of Keras, which Keras sets."""
-    owner = next(module.around(receiver, cst.ClassDef), None)
+    owner = module.nearest(receiver, cst.ClassDef)
     if owner is None or module.written(receiver) != "self.model" or len(owner.bases) != 1:
         return False
     base = values.from_tensorflow(owner.bases[0].value)
@@ -147,9 +137,7 @@ def _of_callback(module: SyntaxTree, values: Values, receiver: cst.BaseExpressio
 
 def _given(module: SyntaxTree, values: Values, name: cst.Name) -> list[cst.BaseExpression | None]:
     """Return what all calls of a function of the file give one of its parameters; [] of any other name."""
-    bound = module.bound(name)
-    function = next(module.around(name, cst.FunctionDef), None)
-    parameter = len(bound) == 1 and isinstance(bound[0], cst.Param)
-    if function is None or not parameter or values.function(function.name.value) is not function:
+    bound, function = module.bound(name), module.nearest(name, cst.FunctionDef)
+    if function is None or len(bound) != 1 or not isinstance(bound[0], cst.Param):
         return []
-    return [given(function, call, name.value) for call in values.calls(function)]
+    return [given(function, call, name.value) for call in values.callers(name)]

@@ -5,57 +5,22 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from tfdoctor.edits.module import SyntaxTree, last_name
-from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.splice import Declined, Splice, insert, only
 from tfdoctor.terms.record import Record
 
 # Methods of tf.data.Dataset that return a dataset, without prefetch.
 TRANSFORMATIONS = frozenset(
-    [
-        "apply",
-        "batch",
-        "bucket_by_sequence_length",
-        "cache",
-        "concatenate",
-        "enumerate",
-        "filter",
-        "flat_map",
-        "group_by_window",
-        "ignore_errors",
-        "interleave",
-        "map",
-        "padded_batch",
-        "ragged_batch",
-        "rebatch",
-        "repeat",
-        "scan",
-        "shard",
-        "shuffle",
-        "skip",
-        "sparse_batch",
-        "take",
-        "take_while",
-        "unbatch",
-        "unique",
-        "window",
-        "with_options",
-    ]
-)
+    ["apply", "batch", "bucket_by_sequence_length", "cache", "concatenate", "enumerate", "filter", "flat_map",
+     "group_by_window", "ignore_errors", "interleave", "map", "padded_batch", "ragged_batch", "rebatch",
+     "repeat", "scan", "shard", "shuffle", "skip", "sparse_batch", "take", "take_while", "unbatch", "unique",
+     "window", "with_options"]
+)  # fmt: skip
 
 # Static methods of tf.data.Dataset that return a dataset.
 MAKERS = frozenset(
-    [
-        "choose_from_datasets",
-        "from_generator",
-        "from_tensor_slices",
-        "from_tensors",
-        "list_files",
-        "load",
-        "random",
-        "range",
-        "sample_from_datasets",
-        "zip",
-    ]
-)
+    ["choose_from_datasets", "from_generator", "from_tensor_slices", "from_tensors", "list_files", "load",
+     "random", "range", "sample_from_datasets", "zip"]
+)  # fmt: skip
 
 
 def only_call(module: SyntaxTree, line: int, methods: Iterable[str]) -> cst.Call:
@@ -67,12 +32,8 @@ def only_call(module: SyntaxTree, line: int, methods: Iterable[str]) -> cst.Call
         Declined: the line has several such calls, or none.
     """
     wanted = set(methods)
-    chosen = calls_on(module, line, wanted)
-    if len(chosen) != 1:
-        method = f".{next(iter(wanted))}()" if len(wanted) == 1 else "a transformation"
-        many = "several calls" if chosen else "no call"
-        raise Declined(f"line {line} has {many} to {method}")
-    return chosen[0]
+    method = f".{next(iter(wanted))}()" if len(wanted) == 1 else "a transformation"
+    return only(calls_on(module, line, wanted), f"line {line} has {{}} to {method}")
 
 
 def whole_chain(module: SyntaxTree, line: int) -> cst.Call:
@@ -97,17 +58,21 @@ def calls_on(module: SyntaxTree, line: int, methods: Iterable[str]) -> list[cst.
     """
     if not line:
         raise Declined("the line of the pipeline is unknown")
-    calls = [call for call in module.all(cst.Call) if _method(call) in methods]
-    # Python 3.11 reports the line of the method's name for a call in a chain.
-    begun = [
-        call
-        for call in calls
-        if module.line(call.func.attr if isinstance(call.func, cst.Attribute) else call) == line
-    ]
+    return begun_on(module, [call for call in module.all(cst.Call) if _method(call) in methods], line)
+
+
+def begun_on(module: SyntaxTree, calls: Iterable[cst.Call], line: int) -> list[cst.Call]:
+    """Return those of some calls that begin on a line, else those that span it.
+
+    Python 3.11 reports the line of the method's name for a call in a chain.
+    """
+    calls = list(calls)
+    names = [call.func.attr if isinstance(call.func, cst.Attribute) else call for call in calls]
+    begun = [call for call, name in zip(calls, names, strict=True) if module.line(name) == line]
     return begun or [call for call in calls if module.covers(call, line)]
 
 
-def calls_of(chain: cst.BaseExpression) -> Iterator[cst.Call]:
+def calls_of(chain: cst.BaseExpression | None) -> Iterator[cst.Call]:
     """Yield the calls of methods of a chain, the last first."""
     while isinstance(chain, cst.Call) and isinstance(chain.func, cst.Attribute):
         yield chain
@@ -143,6 +108,46 @@ def mapped_before(module: SyntaxTree, call: cst.Call) -> list[cst.CSTNode]:
     return [*chains, *functions]
 
 
+def assigned(line: cst.CSTNode | None) -> cst.Call | None:
+    """Return the call that a line gives one name: ``d = files.map(f)``; None for other lines."""
+    match line:
+        case cst.SimpleStatementLine(
+            body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name())], value=cst.Call() as call)]
+        ):
+            return call
+        case _:
+            return None
+
+
+def target(line: cst.CSTNode | None) -> str:
+    """Return the one name that a line assigns; "" for other lines."""
+    match line:
+        case cst.SimpleStatementLine(body=[cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))])]):
+            return name
+        case _:
+            return ""
+
+
+def rebound(line: cst.CSTNode | None) -> str:
+    """Return the name of ``d = d.map(f)``; "" where the chain starts with another."""
+    call = assigned(line)
+    start = start_of(call) if call else None
+    return start.value if isinstance(start, cst.Name) and start.value == target(line) else ""
+
+
+def in_block(
+    module: SyntaxTree, node: cst.CSTNode
+) -> tuple[cst.SimpleStatementLine | None, list[cst.CSTNode], list[cst.CSTNode]]:
+    """Return the statement of a node, and those above and below it in its block."""
+    line = module.nearest(node, cst.SimpleStatementLine)
+    block = module.parent(line) if line else None
+    if line is None or not isinstance(block, cst.Module | cst.IndentedBlock):
+        return line, [], []
+    body = list(block.body)
+    at = body.index(line)
+    return line, [*body[:at]], [*body[at + 1 :]]
+
+
 class Segment(Record):
     """One method of a chain as it is written, from the end of what it is called on: ``.repeat(2)``."""
 
@@ -164,6 +169,12 @@ def segment(module: SyntaxTree, call: cst.Call) -> Segment:
     if before.strip() != ".":
         raise Declined("a comment or a parenthesis stands between the stages")
     return Segment(start, end, module.text[start:end])
+
+
+def exchanged(module: SyntaxTree, first: cst.Call, second: cst.Call) -> list[Splice]:
+    """Return the splices after which two methods of a chain stand in each other's place."""
+    one, two = segment(module, first), segment(module, second)
+    return [Splice(one.start, one.end, 0, two.text), Splice(two.start, two.end, 0, one.text)]
 
 
 def appended(module: SyntaxTree, call: cst.Call, new: str, rank: int = 0) -> Splice:

@@ -106,7 +106,7 @@ def _is_key(module: SyntaxTree, node: cst.Subscript) -> bool:
         case [cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString()))]:
             return True
         case [cst.SubscriptElement(slice=cst.Index(value=cst.Name() as key))]:
-            loop = next(module.around(node, cst.ListComp), None)
+            loop = module.nearest(node, cst.ListComp)
             through = loop.for_in if loop else None
             return (
                 through is not None

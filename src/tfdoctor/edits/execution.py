@@ -7,27 +7,19 @@ import libcst as cst
 from tfdoctor.edits.arguments import setting, written
 from tfdoctor.edits.callbacks import must_see_epochs_only
 from tfdoctor.edits.eager import must_compile
-from tfdoctor.edits.module import SyntaxTree, dotted, last_name, named
-from tfdoctor.edits.splice import Declined, Splice, insert
+from tfdoctor.edits.module import SyntaxTree, dotted, last_name, named, receiver
+from tfdoctor.edits.splice import Declined, Splice, in_example, insert, only
 from tfdoctor.recording.program import ProgramRecord
 
 FUNCTION = "tensorflow.function"
 
 # Arguments of a model's compile().
 COMPILED_WITH = frozenset(
-    [
-        "jit_compile",
-        "loss",
-        "loss_weights",
-        "metrics",
-        "optimizer",
-        "run_eagerly",
-        "steps_per_execution",
-        "weighted_metrics",
-    ]
-)
+    ["jit_compile", "loss", "loss_weights", "metrics", "optimizer", "run_eagerly", "steps_per_execution",
+     "weighted_metrics"]
+)  # fmt: skip
 
-_STEPS = re.compile(r"steps_per_execution=(\d+)")
+_STEPS = r"steps_per_execution=(\d+)"
 _NOT_COMPILED = re.compile(r"\b(py_function|numpy_function|tf\.print)\b")
 
 
@@ -65,9 +57,7 @@ def _compiled_function(module: SyntaxTree, functions: list[tuple[cst.FunctionDef
 
 def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Give compile() the number of steps that the rule's example names."""
-    number = _STEPS.search(example)
-    if number is None:
-        raise Declined("the finding does not name the number of steps")
+    number = in_example(_STEPS, example, "the number of steps")
     if re.search(r"\bon_(train_)?batch_(begin|end)\b", module.text):
         raise Declined("a callback in the file runs at each batch, and would see fewer")
     must_see_epochs_only(module)
@@ -79,7 +69,7 @@ def steps_per_execution(module: SyntaxTree, line: int, example: str) -> list[Spl
 
 def must_fill_epochs(program: ProgramRecord, _: SyntaxTree, example: str) -> None:
     """Decline a number of steps per call that does not divide the recorded steps of an epoch."""
-    number = _STEPS.search(example)
+    number = re.search(_STEPS, example)
     steps = program.run.steps_per_epoch
     if not steps:
         raise Declined("the recording does not contain the number of steps per epoch")
@@ -102,8 +92,7 @@ def run_eagerly_off(module: SyntaxTree, line: int, _: str) -> list[Splice]:
 
 def _run_eagerly_values(module: SyntaxTree) -> list[cst.BaseExpression]:
     """Return the values that compile() is given as run_eagerly, and that attributes of this name are set to."""
-    compiles = [call for call in module.all(cst.Call) if last_name(call.func) == "compile"]
-    arguments = [value for call in compiles if (value := named(call).get("run_eagerly"))]
+    arguments = [value for call in module.calls("compile") if (value := named(call).get("run_eagerly"))]
     attributes = [
         assignment.value
         for assignment in module.all(cst.Assign)
@@ -115,21 +104,17 @@ def _run_eagerly_values(module: SyntaxTree) -> list[cst.BaseExpression]:
 def _compile(module: SyntaxTree, line: int) -> cst.Call:
     """Return the call of compile() on a line, else the only one of the file."""
     calls = _compiles(module)
-    chosen = [call for call in calls if module.covers(call, line)] or calls
-    if len(chosen) != 1:
-        raise Declined(f"the file has {'several calls' if chosen else 'no call'} to compile()")
-    return chosen[0]
+    return only([call for call in calls if module.covers(call, line)] or calls, "the file has {} to compile()")
 
 
 def _compiles(module: SyntaxTree) -> list[cst.Call]:
     """Return the calls of a model's compile(), by its arguments and by the other uses of the model."""
     return [
         call
-        for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Attribute)
-        and last_name(call.func) == "compile"
-        and dotted(call.func.value).partition(".")[0] not in module.imports
-        and _of_model(module, call, call.func.value)
+        for call in module.methods("compile")
+        if (model := receiver(call))
+        and dotted(model).partition(".")[0] not in module.imports
+        and _of_model(module, call, model)
     ]
 
 

@@ -5,6 +5,7 @@ import re
 import libcst as cst
 
 from tfdoctor.edits.eager import must_compile
+from tfdoctor.edits.loop_bodies import loops_on
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.splice import Declined, Elsewhere, Splice, insert
 from tfdoctor.edits.traceable import Traceable
@@ -65,7 +66,7 @@ def _in_graphs(module: SyntaxTree, values: Values, steps: list[cst.FunctionDef])
 
 def _taped(module: SyntaxTree, line: int) -> list[cst.FunctionDef]:
     """Return the functions that the loop around a line calls and in which a tape records."""
-    loops: list[cst.For | cst.While] = [*module.on(cst.For, line), *module.on(cst.While, line)]
+    loops = loops_on(module, line)
     if not loops:
         raise Declined("no loop is at the recorded line")
     loop = max(loops, key=module.line)  # the one that begins there, else the innermost around it
@@ -135,9 +136,7 @@ def _is_steady(values: Values, value: cst.BaseExpression) -> bool:
 
 def decorated(module: SyntaxTree, function: cst.FunctionDef) -> Splice:
     """Insert the decorator above a function."""
-    name = module.name_of(FUNCTION, function)
-    if name is None:
-        raise Declined("no clear import of tensorflow precedes the function")
+    name = module.imported(FUNCTION, function, "the function")
     start = module.lines.start(module.span(function)[0])
     indent = module.lines.indent(start)
     return insert(start, f"{indent}@{name}{module.lines.newline}")

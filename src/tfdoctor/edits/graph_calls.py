@@ -11,54 +11,20 @@ NEED_VALUES = frozenset(["bool", "float", "int", "len", "max", "min", "round", "
 
 # Methods of tapes, optimizers, metrics, variables and Keras models that work in a graph.
 METHODS = frozenset(
-    [
-        "add_loss",
-        "apply",
-        "apply_gradients",
-        "assign",
-        "assign_add",
-        "assign_sub",
-        "compute_loss",
-        "compute_metrics",
-        "get_scaled_loss",
-        "get_unscaled_gradients",
-        "gradient",
-        "items",
-        "jacobian",
-        "reset_state",
-        "result",
-        "scale_loss",
-        "update_state",
-        "values",
-        "watch",
-    ]
-)
+    ["add_loss", "apply", "apply_gradients", "assign", "assign_add", "assign_sub", "compute_loss",
+     "compute_metrics", "get_scaled_loss", "get_unscaled_gradients", "gradient", "items", "jacobian",
+     "reset_state", "result", "scale_loss", "update_state", "values", "watch"]
+)  # fmt: skip
 
 # Parts of TensorFlow with effects outside of the graph, or that make something at each call.
 DENIED = (
-    "tensorflow.Variable",
-    "tensorflow.compat",
-    "tensorflow.config",
-    "tensorflow.data",
-    "tensorflow.debugging",
-    "tensorflow.distribute",
-    "tensorflow.executing_eagerly",
-    "tensorflow.experimental",
-    "tensorflow.function",
-    "tensorflow.get_logger",
-    "tensorflow.get_static_value",
-    "tensorflow.inside_function",
-    "tensorflow.io.gfile",
-    "tensorflow.make_ndarray",
-    "tensorflow.numpy_function",
-    "tensorflow.profiler",
-    "tensorflow.py_function",
-    "tensorflow.random.set_seed",
-    "tensorflow.saved_model",
-    "tensorflow.summary",
-    "tensorflow.train",
+    "tensorflow.Variable", "tensorflow.compat", "tensorflow.config", "tensorflow.data", "tensorflow.debugging",
+    "tensorflow.distribute", "tensorflow.executing_eagerly", "tensorflow.experimental", "tensorflow.function",
+    "tensorflow.get_logger", "tensorflow.get_static_value", "tensorflow.inside_function", "tensorflow.io.gfile",
+    "tensorflow.make_ndarray", "tensorflow.numpy_function", "tensorflow.profiler", "tensorflow.py_function",
+    "tensorflow.random.set_seed", "tensorflow.saved_model", "tensorflow.summary", "tensorflow.train",
     "keras.ops.convert_to_numpy",
-)
+)  # fmt: skip
 
 # Classes of TensorFlow whose objects may be made in a step.
 MADE_IN_STEP = frozenset(["GradientTape", "IndexedSlices", "TensorShape", "TensorArray"])

@@ -10,6 +10,11 @@ from tfdoctor.edits.values import Values
 Loop = cst.For | cst.While
 
 
+def loops_on(module: SyntaxTree, line: int) -> list[Loop]:
+    """Return the loops that have a line."""
+    return [*module.on(cst.For, line), *module.on(cst.While, line)]
+
+
 def own_loop(module: SyntaxTree, statement: cst.CSTNode) -> Loop:
     """Return the loop whose body has a statement as one of its own.
 

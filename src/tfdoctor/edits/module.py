@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import libcst as cst
 from libcst.metadata import ImportAssignment, MetadataWrapper, ParentNodeProvider, PositionProvider, ScopeProvider
 
-from tfdoctor.edits.splice import Declined, Lines, Splice
+from tfdoctor.edits.splice import Declined, Lines, Splice, known
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -57,12 +57,24 @@ class SyntaxTree:
         return self._parents.get(node)
 
     def around(self, node: cst.CSTNode, kind: type[Node]) -> Iterator[Node]:
-        """Yield the nodes of a kind that contain a node, the innermost first."""
+        """Return the nodes of a kind that contain a node, the innermost first."""
+        return (outer for outer in self.outward(node) if isinstance(outer, kind))
+
+    def outward(self, node: cst.CSTNode, *until: type[Any]) -> Iterator[cst.CSTNode]:
+        """Yield the nodes around a node, the innermost first, as far as one of some kinds."""
         outer = self.parent(node)
-        while outer is not None:
-            if isinstance(outer, kind):
-                yield outer
+        while outer is not None and not isinstance(outer, until):
+            yield outer
             outer = self.parent(outer)
+
+    def nearest(self, node: cst.CSTNode, kind: type[Node]) -> Node | None:
+        """Return the innermost node of a kind that contains a node."""
+        return next(self.around(node, kind), None)
+
+    def home(self, node: cst.CSTNode) -> str:
+        """Return the name of the function around a node; "" outside of all."""
+        function = self.nearest(node, cst.FunctionDef)
+        return function.name.value if function else ""
 
     def all(self, kind: type[Node]) -> list[Node]:
         """Return all nodes of a kind, in the order of the text."""
@@ -75,6 +87,20 @@ class SyntaxTree:
     def on(self, kind: type[Node], line: int) -> list[Node]:
         """Return the nodes of a kind that have a line, in the order of the text."""
         return [node for node in self.all(kind) if self.covers(node, line)]
+
+    def calls(self, *names: str, line: int | None = None) -> list[cst.Call]:
+        """Return the calls of functions and methods by their last names, in the file or on a line."""
+        calls = self.all(cst.Call) if line is None else self.on(cst.Call, line)
+        return [call for call in calls if last_name(call.func) in names]
+
+    def methods(self, *names: str, line: int | None = None) -> list[cst.Call]:
+        """Return the calls of methods by their names, in the file or on a line."""
+        return [call for call in self.calls(*names, line=line) if receiver(call)]
+
+    def without(self, statement: cst.CSTNode) -> Splice:
+        """Return the splice that removes the lines of a statement."""
+        start, end = self.span(statement)
+        return Splice(self.lines.start(start), self.lines.next(end), 0, "")
 
     def replaced(self, node: cst.CSTNode, new: str) -> Splice:
         """Return the splice after which a node is written in another way."""
@@ -116,6 +142,14 @@ class SyntaxTree:
                     return ".".join([name, *parts[size:]])
         return None
 
+    def imported(self, origin: str, node: cst.CSTNode, before: str = "the line") -> str:
+        """Return the name of a part of TensorFlow at a node, which the message calls ``before``.
+
+        Raises:
+            Declined: it has no name there.
+        """
+        return known(self.name_of(origin, node), f"no clear import of tensorflow precedes {before}")
+
     def means(self, node: cst.BaseExpression, origin: str) -> bool:
         """Say whether an expression stands for a dotted name, by the imports of the file."""
         return self.written(node) == self.name_of(origin, node)
@@ -145,10 +179,11 @@ class SyntaxTree:
         return self._wrapper.resolve(ScopeProvider)
 
 
-def imports_above(module: SyntaxTree, first: cst.CSTNode) -> tuple[cst.SimpleStatementLine | None, cst.CSTNode]:
-    """Return the last import of the file above a statement, and the statement that follows the import.
+def imports_above(module: SyntaxTree, first: cst.CSTNode) -> tuple[int, cst.CSTNode]:
+    """Return where the last import of the file above the first layer ends, and the statement that follows it.
 
-    Without an import that is None and the statement itself.
+    Raises:
+        Declined: there is none.
     """
     imports = [
         statement
@@ -158,9 +193,10 @@ def imports_above(module: SyntaxTree, first: cst.CSTNode) -> tuple[cst.SimpleSta
         and module.span(statement) < module.span(first)
     ]
     if not imports:
-        return None, first
+        raise Declined("no import precedes the first layer")
     body = list(module.tree.body)
-    return imports[-1], body[body.index(imports[-1]) + 1]  # an import may stand in a try
+    below = body[body.index(imports[-1]) + 1]  # an import may stand in a try
+    return module.lines.end(module.span(imports[-1])[1]), below
 
 
 def _imported(statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -202,6 +238,16 @@ def named(call: cst.Call) -> dict[str, cst.BaseExpression]:
 def positional(call: cst.Call) -> list[cst.BaseExpression]:
     """Return the arguments that a call gives by their place."""
     return [argument.value for argument in call.args if argument.keyword is None]
+
+
+def receiver(node: cst.CSTNode | None) -> cst.BaseExpression | None:
+    """Return ``x`` of the call ``x.method()``; None of anything else."""
+    return node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
+
+
+def method_of(node: cst.CSTNode | None) -> str:
+    """Return ``method`` of the call ``x.method()``; "" of anything else."""
+    return last_name(node.func) if isinstance(node, cst.Call) and receiver(node) else ""
 
 
 def root_name(node: cst.CSTNode) -> str:

@@ -23,6 +23,11 @@ class BoundValue(Record):
         """Whether the name stands for the expression itself."""
         return self.place < 0 and not self.each
 
+    @property
+    def part(self) -> cst.BaseExpression | None:
+        """The expression itself, or its element at the place; None where that is not written."""
+        return self.value if self.place < 0 else part_of(self.value, self.place)
+
 
 class Names:
     """The names of one file."""
@@ -80,11 +85,9 @@ class Names:
         """Return what the only call of a function gives a parameter."""
         if not isinstance(parameter, cst.Param):
             return None
-        function = next(self.module.around(parameter, cst.FunctionDef), None)
-        if function is None or self.function(function.name.value) is not function:
-            return None
-        calls = self.calls(function)
-        if len(calls) != 1:
+        function = self.module.nearest(parameter, cst.FunctionDef)
+        calls = self.callers(parameter)
+        if function is None or len(calls) != 1:
             return None
         value = given(function, calls[0], parameter.name.value)
         # A name in a loop is followed to what it stands for; any other expression is computed at each turn.
@@ -108,22 +111,22 @@ class Names:
 
     def repeated(self, node: cst.CSTNode) -> bool:
         """Say whether a node is in a loop or a comprehension of its function."""
-        outer = self.module.parent(node)
-        while outer is not None and not isinstance(outer, cst.FunctionDef):
-            if isinstance(outer, cst.For | cst.While | cst.BaseComp):
-                return True
-            outer = self.module.parent(outer)
-        return False
+        around = self.module.outward(node, cst.FunctionDef)
+        return any(isinstance(outer, cst.For | cst.While | cst.BaseComp) for outer in around)
 
     def runs_once(self, node: cst.CSTNode) -> bool:
         """Say whether a statement runs once: in no loop, and in a function that is called once."""
         if self.repeated(node):
             return False
-        function = next(self.module.around(node, cst.FunctionDef), None)
-        if function is None:
-            return True
-        calls = self.calls(function) if self.function(function.name.value) is function else []
-        return len(calls) == 1 and self.runs_once(calls[0])
+        calls = self.callers(node)
+        once = self.module.nearest(node, cst.FunctionDef) is None
+        return once or (len(calls) == 1 and self.runs_once(calls[0]))
+
+    def callers(self, node: cst.CSTNode) -> list[cst.Call]:
+        """Return the calls of the function around a node; [] where the file has no one function of its name."""
+        function = self.module.nearest(node, cst.FunctionDef)
+        own = function is not None and self.function(function.name.value) is function
+        return self.calls(function) if function is not None and own else []
 
     def _returned(self, name: str, holds: Callable[[cst.BaseExpression], bool]) -> bool:
         """Say whether all results of a function of the file are of a kind."""
@@ -131,7 +134,7 @@ class Names:
         returns = [
             node.value
             for node in self.module.all(cst.Return)
-            if next(self.module.around(node, cst.FunctionDef), None) is function
+            if self.module.nearest(node, cst.FunctionDef) is function
         ]
         return bool(returns) and all(value is not None and holds(value) for value in returns)
 

@@ -13,7 +13,7 @@ from tfdoctor.diagnosis import Order as Ordering
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.source import SourceFile, Sources
-from tfdoctor.edits.splice import Declined, Splice, before_and_after, overlapping, replaced, spliced
+from tfdoctor.edits.splice import Declined, Splice, before_and_after, known, overlapping, replaced, spliced
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Finding, Location, Remedy
 
@@ -41,9 +41,7 @@ class Draft:
         by_hand = Declined(rule.by_hand)
         if not remedy.edit_id:
             raise by_hand
-        at = remedy.at or self.sources.trains()
-        if at is None:
-            raise Declined("the line to change is unknown")
+        at = known(remedy.at or self.sources.trains(), "the line to change is unknown")
         source = self.sources[at.path]
         from tfdoctor.edits.by_id import CHECKS, KINDS  # noqa: PLC0415 - brings libcst: see above
 

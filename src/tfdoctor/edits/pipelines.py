@@ -2,8 +2,6 @@
 
 import re
 
-import libcst as cst
-
 from tfdoctor.edits.arguments import setting
 from tfdoctor.edits.chains import appended, methods_of, only_call, whole_chain
 from tfdoctor.edits.module import SyntaxTree
@@ -22,7 +20,7 @@ def prefetch(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     call = whole_chain(module, line)
     if "prefetch" in methods_of(call):
         raise Declined("the pipeline has a prefetch in the middle: move it to the end")
-    return [appended(module, call, f".prefetch({_autotune(module, call)})", rank=1)]
+    return [appended(module, call, f".prefetch({module.imported(AUTOTUNE, call)})", rank=1)]
 
 
 def must_keep_order(program: ProgramRecord, _: SyntaxTree, __: str) -> None:
@@ -76,7 +74,7 @@ class ArgumentEdit:
         call = only_call(module, line, {self.method})
         if re.search(r"deterministic\s*=\s*(?!True\b|None\b)", module.text):
             raise Declined(_ORDER)
-        value = self.value or _autotune(module, call)
+        value = self.value or module.imported(AUTOTUNE, call)
         return [setting(module, call, self.argument, value, instead_of=self.instead_of, position=self.position)]
 
 
@@ -85,10 +83,3 @@ def drop_remainder(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     call = only_call(module, line, {"batch"})
     must_only_train(module, call)
     return [setting(module, call, "drop_remainder", "True", instead_of=(), position=1)]
-
-
-def _autotune(module: SyntaxTree, node: cst.CSTNode) -> str:
-    name = module.name_of(AUTOTUNE, node)
-    if name is None:
-        raise Declined("no clear import of tensorflow precedes the line")
-    return name

@@ -3,11 +3,14 @@
 import bisect
 import os.path
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 from tfdoctor.diagnosis import Replacement
 from tfdoctor.terms.record import Record
+
+Found = TypeVar("Found")
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -18,6 +21,37 @@ class Declined(Exception):  # noqa: N818 - not an error: the report shows the ge
 
 class Elsewhere(Declined):
     """An edit does not concern what is on the line, so that another kind of edit may."""
+
+
+def only(found: Sequence[Found], why: str, noun: str = "call") -> Found:
+    """Return the only one of those found.
+
+    Raises:
+        Declined: there are several, or none: "{}" in the message is "several calls" or "no call".
+    """
+    if len(found) != 1:
+        raise Declined(why.replace("{}", f"several {noun}s" if found else f"no {noun}"))
+    return found[0]
+
+
+def known(found: Found | None, why: str) -> Found:
+    """Return what was found.
+
+    Raises:
+        Declined: nothing was; the message says why.
+    """
+    if found is None:
+        raise Declined(why)
+    return found
+
+
+def in_example(pattern: str, example: str, what: str) -> re.Match[str]:
+    """Return what a pattern finds in the example of a rule.
+
+    Raises:
+        Declined: the example does not name it.
+    """
+    return known(re.search(pattern, example), f"the finding does not name {what}")
 
 
 class Splice(Record, order=True):

@@ -77,7 +77,7 @@ class TracedCalls(TracedLoops):
 
     def _own(self, func: cst.Attribute, function: cst.FunctionDef) -> None:
         """Check a method of the class, or decline an attribute that is no layer of its __init__."""
-        definition = next(self.module.around(function, cst.ClassDef), None)
+        definition = self.module.nearest(function, cst.ClassDef)
         name = func.attr.value
         for method in self._methods(definition):
             if method.name.value == name:

@@ -43,7 +43,7 @@ class TracedLoops(TracedObjects):
         return isinstance(value, cst.Integer) or own or fixed
 
     def _is_own_list(self, node: cst.Attribute) -> bool:
-        function = next(self.module.around(node, cst.FunctionDef), None)
+        function = self.module.nearest(node, cst.FunctionDef)
         made = self._made(node, function) if function else []
         return bool(made) and all(isinstance(v, cst.List | cst.Tuple | cst.ListComp) for v in made)
 

@@ -41,8 +41,7 @@ class TracedObjects(ABC):
             written = target.target
             if not isinstance(written, cst.Attribute) or last_name(written) != node.attr.value:
                 continue
-            around = next(self.module.around(target, cst.FunctionDef), None)
-            if around is None or around.name.value not in BEFORE_STEPS:
+            if self.module.home(target) not in BEFORE_STEPS:
                 raise Declined(f"{self._at(target)} sets .{node.attr.value}, which the step reads")
 
     def _methods(self, definition: cst.ClassDef | None) -> list[cst.FunctionDef]:
@@ -52,7 +51,7 @@ class TracedObjects(ABC):
     def _made(self, node: cst.Attribute, function: cst.FunctionDef) -> list[cst.BaseExpression]:
         """Return what the methods of the class assign to an attribute of self, outside of steps."""
         self._must_stay(node)
-        methods = self._methods(next(self.module.around(function, cst.ClassDef), None))
+        methods = self._methods(self.module.nearest(function, cst.ClassDef))
         if not isinstance(node.value, cst.Name) or node.value.value != "self":
             return []
         attribute = f"self.{node.attr.value}"
@@ -60,7 +59,7 @@ class TracedObjects(ABC):
             assigned.value
             for assigned in self.module.all(cst.Assign)
             if any(self.module.written(part.target) == attribute for part in assigned.targets)
-            and next(self.module.around(assigned, cst.FunctionDef), None) in methods
+            and self.module.nearest(assigned, cst.FunctionDef) in methods
         ]
 
     def _is_layer(self, value: cst.BaseExpression) -> bool:
@@ -78,8 +77,8 @@ class TracedObjects(ABC):
     def _is_given(self, name: cst.Name) -> bool:
         """Say whether a parameter of __init__ or compile() gets an object of Keras from the only call."""
         bound = self.module.bound(name)
-        method = next(self.module.around(name, cst.FunctionDef), None)
-        definition = next(self.module.around(name, cst.ClassDef), None)
+        method = self.module.nearest(name, cst.FunctionDef)
+        definition = self.module.nearest(name, cst.ClassDef)
         if method is None or definition is None or not all(isinstance(node, cst.Param) for node in bound):
             return False
         if method.name.value == "compile":
@@ -119,8 +118,6 @@ class TracedObjects(ABC):
     def _is_pythons(self, name: str) -> bool:
         """Say whether a class of the file that is not of Keras has a method of this name."""
         classes = [
-            next(self.module.around(f, cst.ClassDef), None)
-            for f in self.module.all(cst.FunctionDef)
-            if f.name.value == name
+            self.module.nearest(f, cst.ClassDef) for f in self.module.all(cst.FunctionDef) if f.name.value == name
         ]
         return any(found and not self.values.keras_class(found.name.value) for found in classes)

@@ -49,7 +49,7 @@ def _next(module: SyntaxTree, made: cst.BaseExpression) -> cst.BaseExpression | 
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]) as assignment:
             return _only(_uses(module, name, assignment))
         case cst.Return():
-            function = _function(module, made)
+            function = module.nearest(made, cst.FunctionDef)
             return _called(module, function) if function is not None else None
         case _:
             return None
@@ -67,9 +67,9 @@ def _uses(module: SyntaxTree, name: str, assignment: cst.Assign) -> list[cst.Nam
     named = [node for node in module.all(cst.Name) if node.value == name]
     read = [node for node in named if not isinstance(module.parent(node), cst.AssignTarget)]
     after = [node for node in read if start <= module.span(node)[0] < end]
-    function = _function(module, assignment)
+    function = module.nearest(assignment, cst.FunctionDef)
     if function is None:
-        return after + [node for node in read if _function(module, node) and node not in after]
+        return after + [node for node in read if module.home(node) and node not in after]
     return [node for node in after if function in module.around(node, cst.FunctionDef)]
 
 
@@ -84,10 +84,6 @@ def _until(module: SyntaxTree, name: str, assignment: cst.Assign) -> int:
         and module.span(other) > module.span(assignment)
     ]
     return min(later, default=len(module.text))
-
-
-def _function(module: SyntaxTree, node: cst.CSTNode) -> cst.FunctionDef | None:
-    return next(module.around(node, cst.FunctionDef), None)
 
 
 def _again(module: SyntaxTree, node: cst.CSTNode) -> bool:

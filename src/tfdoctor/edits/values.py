@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from tfdoctor.edits.module import last_name, root_name
-from tfdoctor.edits.names import BoundValue, given, part_of
+from tfdoctor.edits.names import BoundValue, given
 from tfdoctor.edits.tensors import Tensors
 
 __all__ = ["BoundValue", "Values", "given"]
@@ -40,8 +40,7 @@ class Values(Tensors):
             return f"`{name.value}` is not assigned exactly once"
         if self._changed(name.value, node):
             return f"`{name.value}` is changed elsewhere in the file"
-        part = part_of(source.value, source.place) if source.place >= 0 else source.value
-        if part is None or not self._is_fixed(part):
+        if source.part is None or not self._is_fixed(source.part):
             return f"`{name.value}` is neither a constant nor made by TensorFlow or Keras"
         return ""
 
@@ -50,11 +49,11 @@ class Values(Tensors):
 
         Those are statements of the file itself, in no block, above the name. ``x = x / 2`` reads an earlier ``x``.
         """
-        own = next(self.module.around(name, cst.SimpleStatementLine), None)
+        own = self.module.nearest(name, cst.SimpleStatementLine)
         bound = [
             node
             for node in sorted(self.module.bound(name), key=self.module.span)
-            if own is None or own is not next(self.module.around(node, type(own)), None)
+            if own is None or own is not self.module.nearest(node, type(own))
         ]
         before = all(self._is_top_level(node) and self.module.span(node) < self.module.span(name) for node in bound)
         if not bound or (len(bound) > 1 and not before):
@@ -64,16 +63,14 @@ class Values(Tensors):
 
     def _is_top_level(self, node: cst.CSTNode) -> bool:
         """Say whether a statement that binds a name is in no block."""
-        line = next(self.module.around(node, cst.SimpleStatementLine), None)
+        line = self.module.nearest(node, cst.SimpleStatementLine)
         return line is not None and self.module.parent(line) is self.module.tree
 
     def object(self, name: cst.Name) -> cst.BaseExpression | None:
         """Return what made the only fixed object that a name stands for, also through parameters."""
         settled = self._settled(name)
         source = settled[1] if settled and not settled[1].each else None
-        value = source.value if source else None
-        if source and source.place >= 0:
-            value = part_of(source.value, source.place)
+        value = source.part if source else None
         if isinstance(value, cst.Name):
             return self.object(value)
         parameter = any(isinstance(node, cst.Param) for node in self.module.bound(name))

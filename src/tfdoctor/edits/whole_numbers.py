@@ -7,7 +7,7 @@ import libcst as cst
 
 from tfdoctor.edits.module import SyntaxTree
 from tfdoctor.edits.names import is_label
-from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.edits.splice import Declined, Splice, known
 from tfdoctor.recording.program import ProgramRecord
 
 # Returns the argument of a call that is to be changed; None of a call that has none.
@@ -48,10 +48,8 @@ def is_value(module: SyntaxTree, node: cst.BaseExpression, value: int) -> bool:
 
 def _constant(module: SyntaxTree, name: cst.Name, number_of: NumberOf, others: Sequence[str]) -> cst.BaseExpression:
     """Return what the file assigns to a constant."""
-    assigned = _assigned(module, name)
-    if assigned is None:
-        raise Declined(f"`{name.value}` is not a number that the file assigns once, in no block")
-    target, value = assigned
+    why = f"`{name.value}` is not a number that the file assigns once, in no block"
+    target, value = known(_assigned(module, name), why)
     uses = [
         node
         for node in module.all(cst.Name)

@@ -1,47 +1,31 @@
 """The edit that writes another type into the precision policy, where the file names float16 nowhere else."""
 
-import re
-
-import libcst as cst
-
-from tfdoctor.edits.by_id import Kind
-from tfdoctor.edits.module import SyntaxTree, last_name
-from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.edits.kit import *
 
 POLICY = "mixed_float16"
 
 # Functions and classes of Keras, old and new, that take the name of a policy.
 SETTERS = frozenset(["DTypePolicy", "Policy", "set_dtype_policy", "set_global_policy", "set_policy"])
 
-_TARGET = re.compile(r'"(mixed_bfloat16|float32)"')
-
 
 def precision_policy(module: SyntaxTree, _: int, example: str) -> list[Splice]:
     """Write the policy of the rule's example in place of the only ``"mixed_float16"`` of the file."""
-    target = _TARGET.search(example)
-    if target is None:
-        raise Declined("the finding does not name the type to train in")
+    chosen = in_example(r'"(mixed_bfloat16|float32)"', example, "the type to train in")[1]
     texts = [text for text in module.all(cst.SimpleString) if text.evaluated_value == POLICY]
-    if len(texts) != 1:
-        raise Declined(f"the file names {POLICY} {'several times' if texts else 'nowhere'}")
-    if not _is_policy(module, texts[0]):
+    text = only(texts, f"the file names {POLICY} {'several times' if texts else 'nowhere'}")
+    match module.parent(text):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=constant) as own)]):
+            uses = [name for name in module.all(cst.Name) if name.value == constant]
+            given = all(name is own or _is_given(module, name) for name in uses)
+        case _:
+            given = _is_given(module, text, cst.IfExp)
+    if not given:
         raise Declined(f"the file does not show that {POLICY} is used for the policy alone")
     if any(name.value in ("float16", "half") for name in module.all(cst.Name)) or any(
-        text.evaluated_value in ("float16", "half") for text in module.all(cst.SimpleString)
+        other.evaluated_value in ("float16", "half") for other in module.all(cst.SimpleString)
     ):
         raise Declined("the file also has float16, which may need values of the same type")
-    quote = texts[0].quote
-    return [module.replaced(texts[0], f"{quote}{target[1]}{quote}")]
-
-
-def _is_policy(module: SyntaxTree, text: cst.SimpleString) -> bool:
-    """Say whether a text is given to what sets a policy, directly or as a constant that has no other use."""
-    match module.parent(text):
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=constant) as target)]):
-            uses = [name for name in module.all(cst.Name) if name.value == constant]
-            return all(name is target or _is_given(module, name) for name in uses)
-        case _:
-            return _is_given(module, text, cst.IfExp)
+    return [module.replaced(text, f"{text.quote}{chosen}{text.quote}")]
 
 
 def _is_given(module: SyntaxTree, node: cst.CSTNode, *within: type[cst.CSTNode]) -> bool:
@@ -52,4 +36,4 @@ def _is_given(module: SyntaxTree, node: cst.CSTNode, *within: type[cst.CSTNode])
     return isinstance(parent, cst.Call) and last_name(parent.func) in SETTERS
 
 
-EDITS: dict[str, Kind] = {"precision-policy": precision_policy}
+EDITS = {"precision-policy": precision_policy}

@@ -1,97 +1,74 @@
 """Mixed precision: a policy above the first layer, and the output kept in float32.
 
-The policy alone would make the model's output, and with it the loss, 16-bit. The edit is made only
-where the file shows beyond doubt which layer is the last one.
+The policy alone would make the model's output, and with it the loss, 16-bit. The edit is made only where the file
+shows beyond doubt which layer is the last one. Keras casts the inputs of each layer, and its weights, to 16 bits,
+but TensorFlow's own operations take no operands of two types: a call() of the file qualifies only where every
+operand comes from its input, a layer or a Python number.
 """
 
-import re
+from collections import defaultdict
 
-import libcst as cst
-
-from tfdoctor.edits.arguments import setting, written
-from tfdoctor.edits.by_id import Kind
-from tfdoctor.edits.module import SyntaxTree, dotted, imports_above, last_name, named, positional
-from tfdoctor.edits.splice import Declined, Splice, insert
-from tfdoctor.edits.values import Values
-from tfdoctor.rules.float32_matmul.own_layers import OwnLayers
+from tfdoctor.edits.kit import *
 
 # Layers that may be the last: each computes the input of the loss, which has to be float32.
 OUTPUTS = frozenset(["Activation", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "Dense", "Softmax"])
 
+# Functions of TensorFlow and keras.ops whose result has the type of their first operand.
+KEEP_TYPE = frozenset(
+    ["abs", "add", "avg_pool2d", "concat", "concatenate", "elu", "exp", "expand_dims", "flatten", "gelu",
+     "identity", "l2_normalize", "leaky_relu", "max", "max_pool2d", "mean", "ones_like", "pad", "reduce_max",
+     "reduce_mean", "reduce_min", "reduce_sum", "relu", "relu6", "reshape", "shape", "sigmoid", "silu",
+     "softmax", "softplus", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "sum", "swish",
+     "tanh", "tile", "transpose", "unstack", "zeros_like"]
+)  # fmt: skip
+
+FLAGS = frozenset(["mask", "self", "training"])  # Parameters of call() that are no tensors to compute with
+
 KERAS = ("keras", "tf_keras", "tensorflow.keras")
 
-_POLICY = re.compile(r'set_global_policy\("(mixed_\w+)"\)')
 _CHOSEN = re.compile(r"policy|floatx|\bLambda\b")
+
+Made = dict[str, cst.BaseExpression]  # what __init__ and build make, by the attribute of self
 
 
 def mixed_precision(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Set the policy that the rule's example names, and ``dtype="float32"`` of the last layer."""
-    policy = _POLICY.search(example)
-    if policy is None:
-        raise Declined("the finding does not name the policy")
-    own, values = OwnLayers(module), Values(module)
-    outputs = _outputs(module, own)
-    if any(output is None or last_name(output.func) not in OUTPUTS for output in outputs):
+    policy, values = in_example(r'set_global_policy\("(mixed_\w+)"\)', example, "the policy")[1], Values(module)
+    own = [node for node in module.all(cst.ClassDef) if values.keras_class(node.name.value)]
+    outputs = _outputs(values, own)
+    last = [output for output in outputs if output is not None and last_name(output.func) in OUTPUTS]
+    if len(last) != len(outputs):
         raise Declined("the file does not show which layer is the last one")
-    last = [output for output in outputs if output is not None]
-    _must_be_plain(module, values, policy[1], last)
-    own.must_keep_types()
-    first = next((node for node in module.tree.body if module.covers(node, line)), None)
-    if first is None:
-        raise Declined("the first layer is not at the recorded line")
+    made = [call for call in module.all(cst.Call) if last_name(call.func)[:1].isupper()]
+    typed = [call for call in made if call not in last and written(module, call, "dtype")]
+    if _CHOSEN.search(module.text) or any(last_name(call.func) != "Input" for call in typed):
+        raise Declined("the file sets data types or policies, or has a Lambda layer")
+    for other in (node for node in module.all(cst.ClassDef) if node not in own):
+        if any(last_name(base.value).endswith(("Layer", "Model")) for base in other.bases):
+            raise Declined("the file defines layers of its own, which may not support 16-bit precision")
+    if policy == "mixed_float16" and "GradientTape" in module.text:
+        raise Declined("a custom training loop has to scale the loss for float16")
+    _must_keep_types(values, own)
+    here = (node for node in module.tree.body if module.covers(node, line))
+    first = known(next(here, None), "the first layer is not at the recorded line")
     kept = [
         setting(module, output, "dtype", '"float32"', instead_of=('"float32"', "'float32'"))
         for output in last
         if not written(module, output, "dtype")
     ]
-    return [_policy_line(module, values, first, policy[1]), *kept]
-
-
-def _outputs(module: SyntaxTree, own: OwnLayers) -> list[cst.Call | None]:
-    """Return the calls that make the last layer of each model."""
-    models = [
-        call
-        for call in module.all(cst.Call)
-        if last_name(call.func) in ("Sequential", "Model")
-        and not any(module.within(call, definition) for definition in own.classes)
-    ]
-    plain = all(last_name(call.func) == "Sequential" for call in models)
-    if not models and own.classes:
-        return [own.output()]
-    if len(models) != 1 and (not plain or own.classes or not models):
-        raise Declined(f"the file creates {'several models' if models else 'no model from layers'}")
-    return [_of_sequential(module, call) if plain else _of_functional(module, call) for call in models]
-
-
-def _must_be_plain(module: SyntaxTree, values: Values, policy: str, outputs: list[cst.Call]) -> None:
-    """Decline what a policy may break, or what the file chooses itself."""
-    made = [call for call in module.all(cst.Call) if last_name(call.func)[:1].isupper()]
-    typed = [call for call in made if call not in outputs and written(module, call, "dtype")]
-    if _CHOSEN.search(module.text) or any(last_name(call.func) != "Input" for call in typed):
-        raise Declined("the file sets data types or policies, or has a Lambda layer")
-    for definition in module.all(cst.ClassDef):
-        like = any(last_name(base.value).endswith(("Layer", "Model")) for base in definition.bases)
-        if like and not values.keras_class(definition.name.value):
-            raise Declined("the file defines layers of its own, which may not support 16-bit precision")
-    if policy == "mixed_float16" and "GradientTape" in module.text:
-        raise Declined("a custom training loop has to scale the loss for float16")
+    return [_policy_line(module, values, first, policy), *kept]
 
 
 def _policy_line(module: SyntaxTree, values: Values, first: cst.CSTNode, policy: str) -> Splice:
     """Insert the line after the last import above the first layer, with an import where Keras has no name."""
     origins = {values.from_tensorflow(call.func) for call in module.all(cst.Call)}
     used = [name for name in KERAS if any(origin.startswith(f"{name}.layers.") for origin in origins)]
-    if len(used) != 1:
-        raise Declined(f"the file makes layers of {'more than one' if used else 'no'} Keras package")
-    package = used[0]
-    last, below = imports_above(module, first)
-    if last is None:
-        raise Declined("no import precedes the first layer")
-    at, newline = module.lines.end(module.span(last)[1]), module.lines.newline
+    package = only(used, f"the file makes layers of {'more than one' if used else 'no'} Keras package")
+    (at, below), newline = imports_above(module, first), module.lines.newline
     name, added = module.name_of(f"{package}.mixed_precision", below), ""
     if name is None:
-        known = {origin for origins in module.imports.values() for origin in origins}
-        above = [origin for origin in known if f"{origin}.".startswith(f"{package.partition('.')[0]}.")]
+        imported = {origin for origins in module.imports.values() for origin in origins}
+        above = [origin for origin in imported if f"{origin}.".startswith(f"{package.partition('.')[0]}.")]
         seen = any(module.name_of(origin, below) for origin in above)
         if not seen or re.search(r"\bmixed_precision\b", module.text):
             raise Declined("no clear import of keras precedes the first layer")
@@ -99,42 +76,60 @@ def _policy_line(module: SyntaxTree, values: Values, first: cst.CSTNode, policy:
     return insert(at, f'{added}{newline}{newline}{name}.set_global_policy("{policy}")')
 
 
+def _outputs(values: Values, own: list[cst.ClassDef]) -> list[cst.Call | None]:
+    """Return the calls that make the last layer of each model; None where the file does not show it."""
+    module = values.module
+    calls = module.calls("Sequential", "Model")
+    models = [call for call in calls if not any(module.within(call, definition) for definition in own)]
+    plain = all(last_name(call.func) == "Sequential" for call in models)
+    if models or not own:
+        if len(models) != 1 and (not plain or own or not models):
+            raise Declined(f"the file creates {'several models' if models else 'no model from layers'}")
+        return [_of_sequential(module, call) if plain else _of_functional(module, call) for call in models]
+    classes = [node for node in own if values.from_tensorflow(node.bases[0].value).endswith(".Model")]
+    model = only(classes, "the file defines {}", "model")
+    match [node.value for part in _methods(model, "call") for node in module.inside(cst.Return, part)]:
+        case [cst.Call(func=cst.Attribute(value=cst.Name(value="self"), attr=layer))]:
+            made = _made(values, model).get(layer.value)
+            return [made if isinstance(made, cst.Call) else None]
+        case _:
+            return [None]
+
+
 def _of_sequential(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
     """Return the last layer of a list, where no ``add`` follows, or the layer added last.
 
     That is in the block that makes the model, where all others are added above it.
     """
-    added = [
-        call
-        for call in module.all(cst.Call)
-        if last_name(call.func) == "add" and len(call.args) == 1 and isinstance(call.args[0].value, cst.Call)
-    ]
+    given = [(call, call.args[0].value) for call in module.calls("add") if len(call.args) == 1]
+    added = [(call, layer) for call, layer in given if isinstance(layer, cst.Call)]
     if not added:
         match model.args[0].value if model.args else None:
             case cst.List(elements=[*_, cst.Element(value=cst.Call() as layer)]):
                 return layer
             case _:
                 return None
-    last, assigned = added[-1], module.parent(model)
+    calls, assigned = [call for call, _ in added], module.parent(model)
     targets = assigned.targets if isinstance(assigned, cst.Assign) else ()
     names = {module.written(target.target) for target in targets}
-    receivers = {module.written(call.func.value) for call in added if isinstance(call.func, cst.Attribute)}
-    here = {next(module.around(call, cst.FunctionDef), None) for call in (model, *added)}
-    if (  # a call that is no statement may be repeated by a comprehension
-        not all(isinstance(module.parent(call), cst.Expr) for call in added)
-        or len(here) != 1
-        or receivers != names
-        or _block(module, model) is not _block(module, last)
-        or module.span(added[0]) < module.span(model)
-    ):
-        return None
-    newest = last.args[0].value
-    return newest if isinstance(newest, cst.Call) else None
+    receivers = {module.written(of) for call in calls if (of := receiver(call))}
+    here = {module.nearest(call, cst.FunctionDef) for call in (model, *calls)}
+    clear = (  # a call that is no statement may be repeated by a comprehension
+        all(isinstance(module.parent(call), cst.Expr) for call in calls)
+        and len(here) == 1
+        and receivers == names
+        and _block(module, model) is _block(module, calls[-1])
+        and module.span(calls[0]) >= module.span(model)
+    )
+    return added[-1][1] if clear else None
 
 
 def _of_functional(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
-    """Return the layer whose call made the only output, the value last assigned to its name in the same block."""
-    made = named(model).get("outputs") or next(iter(positional(model)[1:]), None)
+    """Return the layer whose call made the only output, the value last assigned to its name in the same block.
+
+    None where TensorFlow's own operations are between inputs and model, or in functions used there.
+    """
+    made, block = named(model).get("outputs") or next(iter(positional(model)[1:]), None), _block(module, model)
     if isinstance(made, cst.Name):
         before = [
             assignment
@@ -142,34 +137,106 @@ def _of_functional(module: SyntaxTree, model: cst.Call) -> cst.Call | None:
             if module.written(assignment.targets[0].target) == made.value
             and module.span(assignment) < module.span(model)
         ]
-        same = bool(before) and _block(module, before[-1]) is _block(module, model)
-        made = before[-1].value if same else None
-    match made:
-        case cst.Call(func=cst.Call() as layer) if not _raw(module, model):
-            return layer
-        case _:
-            return None
-
-
-def _raw(module: SyntaxTree, model: cst.Call) -> bool:
-    """Say whether TensorFlow's own operations are between inputs and model, or in functions used there."""
-    every, block = module.all(cst.Call), _block(module, model)
+        made = before[-1].value if before and _block(module, before[-1]) is block else None
+    every = module.all(cst.Call)
     calls = [call for call in every if _block(module, call) is block]
     first = next((call for call in calls if last_name(call.func) == "Input"), None)
-    if first is None:
-        return True
+    if first is None or not isinstance(made, cst.Call) or not isinstance(made.func, cst.Call):
+        return None
     between = [call for call in calls if module.span(first) < module.span(call) < module.span(model)]
     used = {last_name(call.func) for call in between}
     within = [call for call in every if any(f.name.value in used for f in module.around(call, cst.FunctionDef))]
     tensorflow = module.name_of("tensorflow", model)
     names = [dotted(call.func) for call in (*between, *within)]
-    return any(name.startswith(f"{tensorflow}.") and not name.startswith(f"{tensorflow}.keras.") for name in names)
+    raw = any(name.startswith(f"{tensorflow}.") and not name.startswith(f"{tensorflow}.keras.") for name in names)
+    return None if raw else made.func
 
 
 def _block(module: SyntaxTree, node: cst.CSTNode) -> cst.CSTNode:
     """Return the block of statements around a node, also one of a single line: ``for _ in x: model.add(y)``."""
-    one_line = next(module.around(node, cst.SimpleStatementSuite), None)
-    return one_line or next(module.around(node, cst.IndentedBlock), module.tree)
+    return next((outer for outer in module.outward(node) if isinstance(outer, cst.BaseSuite)), module.tree)
 
 
-EDITS: dict[str, Kind] = {"mixed-precision": mixed_precision}
+def _methods(definition: cst.ClassDef, *names: str) -> list[cst.FunctionDef]:
+    parts = (part for part in definition.body.body if isinstance(part, cst.FunctionDef))
+    return [part for part in parts if part.name.value in names]
+
+
+def _made(values: Values, definition: cst.ClassDef) -> Made:
+    """Return the layers that __init__ and build assign once to attributes of self."""
+    module, made = values.module, defaultdict[str, list[cst.BaseExpression]](list)
+    setup = _methods(definition, "__init__", "build")
+    for node in (node for node in module.all(cst.Assign) if module.nearest(node, cst.FunctionDef) in setup):
+        for target in node.targets:
+            if module.written(target.target).startswith("self."):
+                made[last_name(target.target)].append(node.value)
+    return {name: first for name, [first, *more] in made.items() if not more and _is_layer(values, first)}
+
+
+def _is_layer(values: Values, value: cst.BaseExpression) -> bool:
+    match value:
+        case cst.ListComp(elt=made):
+            return _is_layer(values, made)
+        case cst.List(elements=elements):
+            return bool(elements) and all(_is_layer(values, element.value) for element in elements)
+        case cst.Call(func=func):
+            origin = values.from_tensorflow(func)
+            own = isinstance(func, cst.Name) and values.keras_class(func.value) is not None
+            return own or ".layers." in origin or origin.endswith(".Sequential")
+        case _:
+            return False
+
+
+def _must_keep_types(values: Values, own: list[cst.ClassDef]) -> None:
+    """Decline where a call() of the file may mix two types, or something other than call() uses a layer."""
+    module, every = values.module, set[str]()
+    for definition in own:
+        name, layers = definition.name.value, _made(values, definition)
+        method = only(_methods(definition, "call"), f"{name} has no call() of its own")
+        if len([one for one in method.params.params if one.name.value not in FLAGS]) != 1:
+            raise Declined(f"call() of {name} takes several inputs, which may differ in type")
+        calls, names = module.inside(cst.Call, method.body), module.inside(cst.Name, method.body)
+        wrong: list[cst.CSTNode] = [call for call in calls if not _keeps(values, call, layers)]
+        wrong += [one for one in names if not _has_type(values, one, method, layers)]
+        if wrong:
+            raise Declined(f"line {module.line(wrong[0])} may compute with two types under the policy")
+        every |= layers.keys()
+    for call in module.methods(*every):
+        if module.home(call) != "call":
+            line = module.line(call)
+            raise Declined(f"line {line} calls .{method_of(call)}(), whose result would have 16 bits")
+
+
+def _keeps(values: Values, call: cst.Call, layers: Made) -> bool:
+    """Say whether a call is one of a layer, of super, or of a function that keeps the type."""
+    if origin := values.from_tensorflow(call.func):
+        is_argument = isinstance(values.module.parent(call), cst.Arg)
+        return last_name(call.func) in KEEP_TYPE or (is_argument and origin.endswith(".range"))
+    match call.func:
+        case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):
+            return name in layers
+        case cst.Name(value="zip" | "enumerate" | "reversed" | "range"):
+            return True
+        case cst.Name() as func:  # for layer in self.layers
+            sources = values.sources(func)
+            lists = [source.value for source in sources if source.each and isinstance(source.value, cst.Attribute)]
+            return len(lists) == len(sources) != 0 and all(last_name(one) in layers for one in lists)
+        case _:
+            return False
+
+
+def _has_type(values: Values, name: cst.Name, method: cst.FunctionDef, layers: Made) -> bool:
+    """Say whether a name is local, a layer, a part of Keras' names or a Python number."""
+    module, parent = values.module, values.module.parent(name)
+    if isinstance(parent, cst.Attribute) and parent.attr is name:
+        own = isinstance(parent.value, cst.Name) and parent.value.value == "self"
+        use = module.parent(parent)
+        used = name.value in layers and isinstance(use, cst.Call | cst.Arg | cst.For | cst.CompFor | cst.Subscript)
+        given = isinstance(use, cst.Arg | cst.Element)  # to a function, such as a shape: no operand
+        return not own or used or given
+    local = all(module.within(node, method) for node in module.bound(name))
+    named_so = is_label(module, name) or bool(values.from_tensorflow(name))
+    return local or named_so or isinstance(values.object(name), cst.BaseNumber)
+
+
+EDITS = {"mixed-precision": mixed_precision}

@@ -1,12 +1,6 @@
 """The edit that makes Keras compute in float32, where the file asks for float64 and uses it nowhere else."""
 
-import re
-
-import libcst as cst
-
-from tfdoctor.edits.by_id import Kind
-from tfdoctor.edits.module import SyntaxTree, last_name
-from tfdoctor.edits.splice import Declined, Splice
+from tfdoctor.edits.kit import *
 
 # What may meet a float32 value with a float64 one: TensorFlow computes with one type only.
 _ELSEWHERE = re.compile(r"float64|double|\bGradientTape\b|\btf\.function\b|\bVariable\b|\bdtype\b|\bastype\b")
@@ -16,23 +10,17 @@ _WHOLE = re.compile(r"""\b(?:astype\(|dtype\s*=)\s*["']?(?:(?:np|numpy|tf)\.)?(?
 
 def floatx(module: SyntaxTree, _: int, __: str) -> list[Splice]:
     """Write float32 in the only ``set_floatx("float64")`` of a file that trains with fit()."""
-    chosen = [
-        call.args[0].value
-        for call in module.all(cst.Call)
-        if last_name(call.func) == "set_floatx" and len(call.args) == 1
-    ]
-    wide = [value for value in chosen if module.written(value).strip("\"'") == "float64"]
-    if len(chosen) != 1 or not wide:
+    chosen = [call.args[0].value for call in module.calls("set_floatx") if len(call.args) == 1]
+    if len(chosen) != 1 or module.written(chosen[0]).strip("\"'") != "float64":
         raise Declined(
             "the values of one step have to change their type together, and the file does not show all of them"
         )
-    start, end = module.span(wide[0])
-    rest = _WHOLE.sub("", module.text[:start] + module.text[end:])
-    if found := _ELSEWHERE.search(rest):
+    start, end = module.span(chosen[0])
+    if found := _ELSEWHERE.search(_WHOLE.sub("", module.text[:start] + module.text[end:])):
         raise Declined(f"the file also has `{found[0]}`, which may need values of the same type")
-    if not re.search(r"\.fit\(", module.text):
+    if ".fit(" not in module.text:
         raise Declined("the file does not train with fit(), which casts its data to Keras' type")
-    return [Splice(start, end, 0, module.written(wide[0]).replace("64", "32"))]
+    return [module.replaced(chosen[0], module.written(chosen[0]).replace("64", "32"))]
 
 
-EDITS: dict[str, Kind] = {"floatx": floatx}
+EDITS = {"floatx": floatx}

@@ -3,21 +3,9 @@
 The recorded graphs have shown before which operations may follow the resize.
 """
 
-import re
-from collections.abc import Sequence
+from tfdoctor.edits.kit import *
 
-import libcst as cst
-
-from tfdoctor.edits.by_id import Kind
-from tfdoctor.edits.chains import methods_of, segment
-from tfdoctor.edits.module import SyntaxTree, last_name, positional
-from tfdoctor.edits.names import is_label
-from tfdoctor.edits.splice import Declined, Splice, insert
-from tfdoctor.edits.values import Values
-
-_BEFORE = re.compile(r"# before line (\d+)")
-
-RESIZES = frozenset(["resize", "resize_with_crop_or_pad", "resize_with_pad"])
+RESIZES = ("resize", "resize_with_crop_or_pad", "resize_with_pad")
 
 # Functions that give an image of the size that they take, and need no other.
 CHANGES = re.compile(
@@ -30,19 +18,17 @@ ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 
 def earlier_resize(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     """Move the resize on a line before the line that the rule's example names."""
-    named, values = _BEFORE.search(example), Values(module)
-    if named is None:
-        raise Declined("the first operation on full images has no known line")
-    calls = [call for call in module.on(cst.Call, line) if last_name(call.func) in RESIZES and _image(call)]
-    found = [call for call in calls if values.from_tensorflow(call.func).startswith("tensorflow.image.")]
-    if len(found) != 1:
-        raise Declined(f"line {line} has {'several resizes' if found else 'no resize'} of a name")
-    function, first = next(module.around(found[0], cst.FunctionDef), None), int(named[1])
-    if function is None:
-        raise Declined("the resize is in no function of its own")
-    if module.covers(function, first):
-        return _within(module, values, found[0], first)
-    return _exchanged(module, values, function, first)
+    why, values = "the first operation on full images has no known line", Values(module)
+    first = int(known(re.search(r"# before line (\d+)", example), why)[1])
+    found = [
+        call
+        for call in module.calls(*RESIZES, line=line)
+        if _image(call) and values.from_tensorflow(call.func).startswith("tensorflow.image.")
+    ]
+    call = only(found, f"line {line} has {{}} of a name", "resize")
+    function = known(module.nearest(call, cst.FunctionDef), "the resize is in no function of its own")
+    within = module.covers(function, first)
+    return _within(module, values, call, first) if within else _exchanged(module, values, function, first)
 
 
 def _image(call: cst.Call) -> str:
@@ -53,21 +39,17 @@ def _image(call: cst.Call) -> str:
 
 def _within(module: SyntaxTree, values: Values, call: cst.Call, first: int) -> list[Splice]:
     """Move the resize up in its function."""
-    line = next(module.around(call, cst.SimpleStatementLine), None)
-    block = module.parent(line) if line else None
-    if line is None or not isinstance(block, cst.IndentedBlock) or len(line.body) != 1:
+    line, above, _ = in_block(module, call)
+    if line is None or len(line.body) != 1:
         raise Declined("the resize is no statement of a function's own")
-    body, image = list(block.body), _image(call)
-    starts = [part for part in body if module.covers(part, first)]
-    if len(starts) != 1 or module.span(starts[0]) >= module.span(line):
-        raise Declined(f"line {first} is in another block than the resize")
-    between = body[body.index(starts[0]) : body.index(line)]
+    starts = [at for at, part in enumerate(above) if module.covers(part, first)]
+    between, image = above[only(starts, f"line {first} is in another block than the resize") :], _image(call)
     _must_pass(module, values, between, image)
     fixed = {name.value for arg in call.args[1:] for name in module.inside(cst.Name, arg)}
     inside = (name for part in between for name in module.inside(cst.Name, part))
     if any(name.value in fixed and name in module.bound(name) for name in inside):
         raise Declined("the size of the resize is computed between the lines")
-    lines, at, (start, end) = module.lines, module.span(between[0])[0], module.span(line)
+    lines, at, end = module.lines, module.span(between[0])[0], module.span(line)[1]
     moved = f"{image} = {module.written(call)}"
     if "\n" in moved or "#" in module.text[end : lines.end(end)]:
         raise Declined("the resize goes over several lines, or has a comment")
@@ -76,7 +58,7 @@ def _within(module: SyntaxTree, values: Values, call: cst.Call, first: int) -> l
         case cst.Assign(targets=targets, value=value) if value is call:
             if module.written(targets[0].target) != image or len(targets) > 1:
                 raise Declined("the resized image has another name")
-            return [put, Splice(lines.start(start), lines.next(start), 0, "")]
+            return [put, module.without(line)]
         case cst.Return():
             return [put, module.replaced(call, image)]
         case _:
@@ -86,8 +68,7 @@ def _within(module: SyntaxTree, values: Values, call: cst.Call, first: int) -> l
 def _must_pass(module: SyntaxTree, values: Values, between: Sequence[cst.CSTNode], image: str) -> None:
     """Decline a statement that may need the full image, or gives it another name."""
     for part in between:
-        names = (name for name in module.inside(cst.Name, part) if not is_label(module, name))
-        if image not in {name.value for name in names}:
+        if image not in {name.value for name in module.inside(cst.Name, part) if not is_label(module, name)}:
             continue
         match part:
             case cst.SimpleStatementLine(
@@ -127,38 +108,30 @@ def _is_number(values: Values, value: cst.BaseExpression) -> bool:
 
 
 def _exchanged(module: SyntaxTree, values: Values, function: cst.FunctionDef, first: int) -> list[Splice]:
-    """Exchange ``.map(change).map(resize)``."""
+    """Exchange ``.map(change).map(resize)``, where the second function does nothing but resize."""
+    taken = [parameter.name.value for parameter in function.params.params]
     changing = next((f for f in module.all(cst.FunctionDef) if module.covers(f, first)), None)
-    if changing is None or len(changing.params.params) != len(function.params.params):
+    if changing is None or len(changing.params.params) != len(taken):
         raise Declined(f"line {first} is in no function that is mapped like the resize")
-    if not _only_resizes(module, values, function):
+    body = function.body.body if isinstance(function.body, cst.IndentedBlock) else ()
+    inside = module.inside(cst.Call, function.body)
+    calls = [call for call in inside if last_name(call.func) in RESIZES and _image(call) == taken[0]]
+    names = [name for name in module.inside(cst.Name, function.body) if not is_label(module, name)]
+    others = {name.value for name in names if not any(module.within(name, call) for call in calls)}
+    few = 1 <= len(body) <= 2  # noqa: PLR2004 - the resize, and what is returned
+    if not few or len(calls) != 1 or not others <= {*taken} or not _returns(body[-1], function, values):
         raise Declined(f"{function.name.value}() does more than resize the image")
-    own, body = changing.params.params[0].name.value, changing.body.body
-    last = body[-1]
+    *lines, last = changing.body.body
     if not isinstance(changing.body, cst.IndentedBlock) or not isinstance(last, cst.SimpleStatementLine):
         raise Declined(f"{changing.name.value}() has other statements than assignments")
-    _must_pass(module, values, body[:-1], own)
+    _must_pass(module, values, lines, changing.params.params[0].name.value)
     if not _returns(last, changing, values):
         raise Declined(f"{changing.name.value}() returns other values than it takes")
     later = _mapped(module, function)
-    earlier = later.func.value if isinstance(later.func, cst.Attribute) else None
+    earlier = receiver(later)
     if not isinstance(earlier, cst.Call) or earlier is not _mapped(module, changing):
         raise Declined("the two maps do not follow each other in one chain")
-    one, two = segment(module, earlier), segment(module, later)
-    return [Splice(one.start, one.end, 0, two.text), Splice(two.start, two.end, 0, one.text)]
-
-
-def _only_resizes(module: SyntaxTree, values: Values, function: cst.FunctionDef) -> bool:
-    """Say whether a function resizes its first parameter, and returns the others as they are."""
-    body = function.body.body if isinstance(function.body, cst.IndentedBlock) else ()
-    taken = [parameter.name.value for parameter in function.params.params]
-    all_calls = module.inside(cst.Call, function.body)
-    calls = [call for call in all_calls if last_name(call.func) in RESIZES and _image(call) == taken[0]]
-    names = [name for name in module.inside(cst.Name, function.body) if not is_label(module, name)]
-    outside = [name for name in names if not any(module.within(name, call) for call in calls)]
-    few = 1 <= len(body) <= 2  # noqa: PLR2004 - the resize, and what is returned
-    alone = few and len(calls) == 1 and {name.value for name in outside} <= {*taken}
-    return alone and _returns(body[-1], function, values)
+    return exchanged(module, earlier, later)
 
 
 def _returns(line: cst.CSTNode, function: cst.FunctionDef, values: Values) -> bool:
@@ -183,9 +156,9 @@ def _mapped(module: SyntaxTree, function: cst.FunctionDef) -> cst.Call:
     uses = [used for used in module.all(cst.Name) if used.value == name.value and used is not name]
     argument = module.parent(uses[0]) if len(uses) == 1 else None
     call = module.parent(argument) if isinstance(argument, cst.Arg) else None
-    if not isinstance(call, cst.Call) or methods_of(call)[:1] != ["map"]:
+    if not isinstance(call, cst.Call) or method_of(call) != "map":
         raise Declined(f"{name.value}() is not mapped exactly once")
     return call
 
 
-EDITS: dict[str, Kind] = {"earlier-resize": earlier_resize}
+EDITS = {"earlier-resize": earlier_resize}

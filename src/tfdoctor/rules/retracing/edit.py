@@ -1,22 +1,14 @@
-"""The edits that make a function once: compile in front of the loop, and tf.function in front of it."""
+"""The edits that make a function once, in front of the loop, or trace it once for all shapes and numbers."""
 
-import re
+from functools import partial
 
-import libcst as cst
-
-from tfdoctor.edits.by_id import Kind
 from tfdoctor.edits.execution import FUNCTION, undecorated
-from tfdoctor.edits.loop_bodies import Loop, bound_in, moved_up, must_be_the_same, own_loop
-from tfdoctor.edits.module import SyntaxTree, last_name, root_name
-from tfdoctor.edits.splice import Declined, Splice, spliced
-from tfdoctor.edits.values import Values
-from tfdoctor.rules.retracing.signatures import reduce_retracing, tensor_argument
+from tfdoctor.edits.kit import *
+from tfdoctor.edits.loop_bodies import bound_in, loops_on, moved_up, must_be_the_same, own_loop
+from tfdoctor.edits.splice import spliced
 
 # Keras' optimizers whose first argument is the learning rate, which ``optimizer.learning_rate`` assigns.
-OPTIMIZERS = frozenset(
-    ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam", "RMSprop", "SGD"]
-)
-
+OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Ftrl", "Lion", "Nadam", "RMSprop", "SGD")
 RATES = ("learning_rate", "lr")
 
 # What needs a new compile, or sets the learning rate in another way, which compile resets.
@@ -24,12 +16,20 @@ _RECOMPILED = re.compile(r"\.trainable\s*=|\.add\(|\.pop\(|\bschedules\b|ReduceL
 # The same outside of the loop, where a function that the loop calls may do it.
 _ELSEWHERE = re.compile(r"\.trainable\s*=|\bschedules\b|ReduceLROnPlateau|LearningRateScheduler")
 
+# What may need a shape as numbers while a function is traced.
+_NEEDS_SHAPE = re.compile(
+    r"\.shape\b|\blen\(|\brange\(|\.get_shape\b|\bunstack\b|\bensure_shape\b|\bset_shape\b|\bsplit\b|\bTensorArray\b"
+)
+# Layers and options that may need it as well.
+_LAYERS = re.compile(r"\b(?:Flatten|Lambda|Reshape|unroll|jit_compile)\b")
+
+_OTHER_TYPES = re.compile(r"float64|double|float16|half|mixed_|set_floatx|complex")
+
 
 def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Move ``model.compile`` in front of its loop; a learning rate that changes is assigned in the loop."""
     call, statement = _compile(module, line)
-    loop, values = own_loop(module, statement), Values(module)
-    model = call.func.value if isinstance(call.func, cst.Attribute) else None
+    loop, values, model = own_loop(module, statement), Values(module), receiver(call)
     if not isinstance(model, cst.Name):
         raise Declined("the model is not a name of the file")
     changed = bound_in(module, loop) - {model.value} - _only_rates(module, loop)
@@ -48,8 +48,16 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
             rate = _changing_rate(module, values, argument.value, changed)
         else:
             must_be_the_same(module, values, argument.value, changed)
-    instead = f"{model.value}.optimizer.learning_rate = {module.written(rate.value)}" if rate else ""
-    return moved_up(module, statement, loop, _without(module, call, rate), instead)
+    text, instead = module.written(call), ""
+    if rate and isinstance(optimizer := module.parent(rate), cst.Call):  # without the argument of the loop
+        place, (start, end), begin = list(optimizer.args).index(rate), module.span(rate), module.span(call)[0]
+        if place + 1 < len(optimizer.args):
+            end = module.span(optimizer.args[place + 1])[0]
+        elif place:
+            start = module.span(optimizer.args[place - 1].value)[1]
+        text = spliced(text, [Splice(start - begin, end - begin, 0, "")])
+        instead = f"{model.value}.optimizer.learning_rate = {module.written(rate.value)}"
+    return moved_up(module, statement, loop, text, instead)
 
 
 def _only_rates(module: SyntaxTree, loop: Loop) -> frozenset[str]:
@@ -59,8 +67,8 @@ def _only_rates(module: SyntaxTree, loop: Loop) -> frozenset[str]:
         match node.target:
             case cst.Attribute(attr=attr, value=of) if attr.value in RATES:
                 rates |= {of.value} if isinstance(of, cst.Name) else set()
-            case target:
-                others.add(root_name(target))
+            case other:
+                others.add(root_name(other))
     return frozenset(rates - others)
 
 
@@ -69,32 +77,27 @@ def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStateme
 
     The statement stands alone on its line. A recording may name the line of the fit() that traces the model again.
     """
-    every = [
-        call
-        for call in module.all(cst.Call)
-        if isinstance(call.func, cst.Attribute) and last_name(call.func) == "compile"
-    ]
-    innermost = max(_loops(module, line), key=module.span, default=None)
-    inside = [call for call in every if innermost is not None and module.within(call, innermost)]
-    calls = [call for call in every if module.covers(call, line)] or inside
-    if len(calls) != 1:
-        raise Declined(f"line {line} has no single call of compile()")
-    part = module.parent(calls[0])
+    calls = module.methods("compile", line=line)
+    if not calls and (loops := loops_on(module, line)):
+        calls = [call for call in module.methods("compile") if module.within(call, max(loops, key=module.span))]
+    call = only(calls, f"line {line} has no single call of compile()")
+    part = module.parent(call)
     statement = module.parent(part) if isinstance(part, cst.Expr | cst.Assign) else None
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         raise Declined("the call is not a statement of its own")
-    return calls[0], statement
-
-
-def _loops(module: SyntaxTree, line: int) -> list[Loop]:
-    return [*module.on(cst.For, line), *module.on(cst.While, line)]
+    return call, statement
 
 
 def _changing_rate(
     module: SyntaxTree, values: Values, optimizer: cst.BaseExpression, changed: frozenset[str]
 ) -> cst.Arg | None:
     """Return the argument that is the learning rate, if it is another one in each turn; nothing else may be."""
-    rate = _rate(values, optimizer) if isinstance(optimizer, cst.Call) and optimizer.args else None
+    rate = None
+    if isinstance(optimizer, cst.Call) and optimizer.args and last_name(optimizer.func) in OPTIMIZERS:
+        rates = [arg for arg in optimizer.args if arg.keyword and arg.keyword.value in RATES]
+        first = optimizer.args[0]
+        if ".optimizers." in values.from_tensorflow(optimizer.func):
+            rate = first if first.keyword is None and not first.star else next(iter(rates), None)
     if not isinstance(optimizer, cst.Call) or rate is None:
         must_be_the_same(module, values, optimizer, changed)
         return None
@@ -108,37 +111,13 @@ def _changing_rate(
     return None
 
 
-def _rate(values: Values, optimizer: cst.Call) -> cst.Arg | None:
-    """Return the argument of one of Keras' optimizers that is its learning rate."""
-    if last_name(optimizer.func) not in OPTIMIZERS or ".optimizers." not in values.from_tensorflow(optimizer.func):
-        return None
-    named = [arg for arg in optimizer.args if arg.keyword and arg.keyword.value in RATES]
-    first = optimizer.args[0]
-    return first if first.keyword is None and not first.star else next(iter(named), None)
-
-
-def _without(module: SyntaxTree, call: cst.Call, rate: cst.Arg | None) -> str:
-    """Return the call as it is written, without the argument that is assigned in the loop."""
-    optimizer = module.parent(rate) if rate else None
-    if rate is None or not isinstance(optimizer, cst.Call):
-        return module.written(call)
-    place, (start, end), begin = list(optimizer.args).index(rate), module.span(rate), module.span(call)[0]
-    if place + 1 < len(optimizer.args):
-        end = module.span(optimizer.args[place + 1])[0]
-    elif place:
-        start = module.span(optimizer.args[place - 1].value)[1]
-    return spliced(module.written(call), [Splice(start - begin, end - begin, 0, "")])
-
-
 def function_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     """Move the definition of a tf.function, or the call that makes one, in front of its loop."""
-    loops = _loops(module, line)
+    loops = loops_on(module, line)
     if not loops:
         raise Declined(f"line {line} is in no loop of the file")
     made = [part for loop in loops for part in loop.body.body if _function_name(module, part)]
-    if len(made) != 1:
-        raise Declined("the loop does not show one tf.function that it makes in each turn")
-    statement, values = made[0], Values(module)
+    statement = only(made, "the loop does not show one tf.function that it makes in each turn")
     loop, name, own = own_loop(module, statement), _function_name(module, statement), frozenset[str]()
     targets: list[tuple[cst.CSTNode, str]] = [
         *((node, module.written(node.target)) for node in module.inside(cst.AssignTarget, loop)),
@@ -153,7 +132,7 @@ def function_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     if re.search(r"\bglobal\b|\bnonlocal\b|\bVariable\(", module.written(statement)):
         raise Declined("the function binds names outside of itself, or makes variables")
     if not isinstance(statement, cst.FunctionDef):
-        must_be_the_same(module, values, statement, changed)
+        must_be_the_same(module, Values(module), statement, changed)
     elif found := next((one.value for one in module.inside(cst.Name, statement) if one.value in changed), ""):
         raise Declined(f"`{found}` is another one in each turn of the loop")
     return moved_up(module, statement, loop)
@@ -173,7 +152,102 @@ def _function_name(module: SyntaxTree, part: cst.CSTNode) -> str:
             return ""
 
 
-EDITS: dict[str, Kind] = {
+def reduce_retracing(module: SyntaxTree, _: int, example: str) -> list[Splice]:
+    """Give ``reduce_retracing=True`` to the tf.function that the rule's example names.
+
+    Declines where the function, a function that it may call, a class or a layer needs a known shape.
+    """
+    function, decorator = _function(module, example)
+    if found := _LAYERS.search(module.text):
+        raise Declined(f"the file has `{found[0]}`, which may need a shape that is known")
+    parts: list[cst.FunctionDef | cst.ClassDef] = [function, *module.all(cst.ClassDef)]
+    for part in parts:
+        if found := _NEEDS_SHAPE.search(module.written(part)):
+            raise Declined(f"`{found[0]}` below line {module.line(part)} may need a shape that is known")
+        called = {last_name(call.func) for call in module.inside(cst.Call, part)}
+        parts += [f for f in module.all(cst.FunctionDef) if f.name.value in called and f not in parts]
+    expression = decorator.decorator
+    if not isinstance(expression, cst.Call):
+        return [insert(module.span(expression)[1], "(reduce_retracing=True)")]
+    if positional(expression):
+        raise Declined(f"the decorator of {function.name.value}() has other arguments")
+    if "input_signature" in named(expression):
+        raise Declined(f"{function.name.value}() has an input_signature")
+    return [setting(module, expression, "reduce_retracing", "True", instead_of=("None", "False"))]
+
+
+def tensor_argument(module: SyntaxTree, _: int, example: str) -> list[Splice]:
+    """Pass a tensor where the loop passes a floating-point number of Python that changes."""
+    function, _decorator = _function(module, example)
+    values = Values(module)
+    if found := _OTHER_TYPES.search(module.text):
+        raise Declined(f"the file has `{found[0]}`, whose type a tensor of float32 would not take")
+    calls = [call for call in values.calls(function) if values.repeated(call)]
+    names = [parameter.name.value for parameter in function.params.params]
+    passed = {name: [given(function, call, name) for call in calls] for name in names}
+    floats = {name: [one for one in passed[name] if one is not None and _is_float(values, one)] for name in names}
+    changed = [name for name in names if floats[name]]
+    name = only(changed, "the file does not show which argument is a floating-point number of Python")
+    tensors = re.findall(r"tf\.constant\((\w+)\)", example)  # what gets other numbers, if the recording names it
+    if other := next((n for n in tensors if n in names and n != name), ""):
+        raise Declined(f"`{other}` changes too, and is no floating-point number by how it is written")
+    _must_only_compute(module, values, function, name)
+    splices = list[Splice]()
+    for value in floats[name]:
+        constant = module.imported("tensorflow.constant", value, "the call")
+        kind, (start, end) = module.imported("tensorflow.float32", value, "the call"), module.span(value)
+        splices += [insert(start, f"{constant}("), insert(end, f", {kind})")]
+    return splices
+
+
+def _function(module: SyntaxTree, example: str) -> tuple[cst.FunctionDef, cst.Decorator]:
+    """Return the function that the example names, and the decorator that makes it a tf.function."""
+    named = re.search(r"^(?:def |loss = )(\w+)\(", example, re.MULTILINE)
+    found = Values(module).function(named[1]) if named else None
+    function = known(found, "the function is not one of the file with a name of its own")
+    decorators = [d for d in function.decorators if module.means(undecorated(d), FUNCTION)]
+    return function, only(decorators, f"{function.name.value}() is not decorated with tf.function")
+
+
+def _is_float(values: Values, value: cst.BaseExpression) -> bool:  # noqa: PLR0911 - one case a kind
+    """Say whether an expression is a floating-point number of Python, by how it is written."""
+    is_float = partial(_is_float, values)
+    match value:
+        case cst.Float() | cst.Call(func=cst.Name(value="float")):
+            return True
+        case cst.UnaryOperation(expression=inner):
+            return is_float(inner)
+        case cst.BinaryOperation(operator=cst.Divide(), left=left, right=right):
+            return not any(map(values.is_tensor, (left, right)))
+        case cst.BinaryOperation(left=left, right=right):
+            return is_float(left) or is_float(right)
+        case cst.IfExp(body=body, orelse=orelse):
+            return is_float(body) and is_float(orelse)
+        case cst.Call(func=cst.Name(value="min" | "max"), args=args):
+            return any(is_float(argument.value) for argument in args)
+        case cst.Name():
+            return values.always(value, is_float)
+        case _:
+            return False
+
+
+def _must_only_compute(module: SyntaxTree, values: Values, function: cst.FunctionDef, name: str) -> None:
+    """Decline uses of a parameter other than in arithmetic and as an operand of TensorFlow's functions."""
+    for node in module.inside(cst.Name, function.body):
+        parent = module.parent(node)
+        if node.value != name or (isinstance(parent, cst.Arg) and parent.keyword is node):
+            continue
+        plain = isinstance(parent, cst.BinaryOperation) or (isinstance(parent, cst.Arg) and parent.keyword is None)
+        known = all(
+            values.from_tensorflow(call.func).startswith("tensorflow.") and last_name(call.func)[:1].islower()
+            for call in module.around(node, cst.Call)
+            if module.within(call, function.body)
+        )
+        if not plain or not known or module.nearest(node, cst.Comparison):
+            raise Declined(f"line {module.line(node)} uses `{name}` for more than arithmetic")
+
+
+EDITS = {
     "compile-once": compile_once,
     "function-once": function_once,
     "reduce-retracing": reduce_retracing,
