@@ -1,7 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.conversions import Conversions
 from tfdoctor.facts.machine.device_memory import DeviceMemory
-from tfdoctor.facts.operations.optimizer_work import is_small
+from tfdoctor.facts.operations.step_parts import is_small
 from tfdoctor.facts.run.framework import JAX, TENSORFLOW
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.eager_work import EagerWork

@@ -3,8 +3,17 @@
 import pytest
 
 from scripts.synthetic import kernels as synthetic
-from tfdoctor.facts.operations.kernel_kinds import UNKNOWN, kernel, multiplies, of_operation, precision_of
-from tfdoctor.facts.operations.kernel_names import DOCS, FAMILIES, SEEN, KernelRole
+from tfdoctor.facts.operations.kernel_kinds import (
+    DOCS,
+    FAMILIES,
+    SEEN,
+    UNKNOWN,
+    KernelRole,
+    kernel,
+    multiplies,
+    of_operation,
+    precision_of,
+)
 
 ON = {
     "volta_h884gemm_64x128_ldg8_nn": "fp16",

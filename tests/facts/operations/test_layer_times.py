@@ -1,7 +1,6 @@
 """Operations by layer."""
 
-from tfdoctor.facts.operations.layer_times import by_layer
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime, by_layer
 
 
 def test_operations_are_grouped_by_layer_or_by_their_own_name_the_longest_first() -> None:

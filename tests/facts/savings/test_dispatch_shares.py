@@ -8,7 +8,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.savings.dispatch_shares import DispatchShares
+from tfdoctor.facts.savings.dispatch import DispatchShares
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.terms.kinds import DeviceKind

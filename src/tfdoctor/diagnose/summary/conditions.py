@@ -11,7 +11,7 @@ from tfdoctor.facts.machine.device_memory import DeviceMemory
 from tfdoctor.facts.machine.gpu_clocks import GpuClocks
 from tfdoctor.facts.machine.host_memory import HostMemory
 from tfdoctor.facts.machine.samples import Samples
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.savings.operation_groups import OperationGroups

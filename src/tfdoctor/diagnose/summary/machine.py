@@ -6,7 +6,7 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.gpu_boards import Board, GpuBoards
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.machine.threads import Threads
-from tfdoctor.facts.operations.onednn import OneDnn
+from tfdoctor.facts.operations.matmuls import OneDnn
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware

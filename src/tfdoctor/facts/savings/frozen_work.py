@@ -47,36 +47,36 @@ class FrozenWork(OperationRows):
             raise Unavailable("the recording does not say which layers train; record again")
         frozen = frozen_reads(dataflow)
         names = repeated(dataflow, frozen)
-        known_rows = [(row, row.operation) for row in operations.rows if row.operation]
-        ran = {operation.layer for _, operation in known_rows}
+        built = [(row, row.operation) for row in operations.rows if row.operation]
         settings, arrays = program.settings, program.input_kind == "arrays"
         known = properties.passes if properties else None
+        differs = "" if arrays else why_different(properties)
+        single = (row for row in operations.rows if any(map(EAGER_OPERATION.fullmatch, row.ran)))
+        if any(UPDATES.fullmatch(row.type) for row in single):  # perhaps a moving average or a copy of trained ones
+            differs = "Python assigns variables between the steps, and those of frozen layers may be among them"
         return cls(
-            layers=tuple(sorted({operation.layer for operation in frozen} & ran)),
-            rows=tuple(row for row, operation in known_rows if operation.name in names),
+            layers=tuple(sorted({one.layer for one in frozen} & {one.layer for _, one in built})),
+            rows=tuple(row for row, one in built if one.name in names),
             features_bytes=results_bytes(dataflow, names),
             passes=float(settings.epochs) if arrays and settings.epochs else known,
             batches=settings.steps_per_epoch,
-            differs=_assigned(operations) or ("" if arrays else why_different(properties)),
+            differs=differs,
             fit_at=properties.fit_at if properties else None,
         )
 
     @property
     def features_total(self) -> int | None:
         """The bytes of the features of all examples; None is unknown."""
-        if self.features_bytes is None or self.batches is None:
-            return None
-        return self.features_bytes * self.batches
+        known = self.features_bytes is not None and self.batches is not None
+        return (self.features_bytes or 0) * (self.batches or 0) if known else None
 
     @property
     def at(self) -> Location | None:
         """The line that calls the frozen layers, or that made them where fit does."""
-        for row in sorted(self.rows, key=lambda row: -row.ms):
-            called = row.operation.at if row.operation else None
-            at = called if called not in {None, self.fit_at} else row.at
-            if at:
-                return at
-        return None
+        rows = sorted(self.rows, key=lambda row: -row.ms)
+        called = ((row.operation.at if row.operation else None, row.at) for row in rows)
+        places = (made if at in {None, self.fit_at} else at for at, made in called)
+        return next(filter(None, places), None)
 
 
 def frozen_reads(dataflow: Dataflow) -> list[Operation]:
@@ -120,14 +120,6 @@ def results_bytes(dataflow: Dataflow, names: Collection[str]) -> int | None:
     return None if None in sizes else sum(size or 0 for size in sizes)
 
 
-def _assigned(operations: Operations) -> str:
-    """Return that Python assigns variables in the step, perhaps a moving average or a copy of trained ones."""
-    single = (row for row in operations.rows if any(map(EAGER_OPERATION.fullmatch, row.ran)))
-    if any(UPDATES.fullmatch(row.type) for row in single):
-        return "Python assigns variables between the steps, and those of frozen layers may be among them"
-    return ""
-
-
 def why_different(properties: DatasetProperties | None) -> str:
     """Return why an example may differ from pass to pass; the order of the examples does not matter."""
     if properties is None:
@@ -138,11 +130,10 @@ def why_different(properties: DatasetProperties | None) -> str:
     for stage in properties.chain:
         same = True if kind_of(stage) == "Shuffle" else repeatable(stage)
         if not same:
-            name = stage.function or kind_of(stage).lower()
-            what = "draws random numbers" if same is False else "may give other values"
-            if same is False and stage.id in cached and not properties.remade:
-                return f"{name} in the pipeline {what}, {KEPT}"
-            return f"{name} in the pipeline {what} in each pass"
+            name, random = stage.function or kind_of(stage).lower(), same is False
+            kept = random and stage.id in cached and not properties.remade
+            what = "draws random numbers" if random else "may give other values"
+            return f"{name} in the pipeline {what}{f', {KEPT}' if kept else ' in each pass'}"
     return ""
 
 

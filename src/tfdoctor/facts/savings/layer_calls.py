@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Self
@@ -14,8 +14,6 @@ from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
 BUILD = "build"  # The scope in which Keras makes the variables of a layer, by calling the layers inside it
-SEVERAL = 2  # Layers of one name from which on their calls cannot be told apart
-Value = int  # The number of a value: equal for operations that must return equal results
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +39,6 @@ class CalledLayer:
     name: str
     calls: tuple[LayerCall, ...]
     equal: tuple[tuple[LayerCall, ...], ...] = ()
-
-    @property
-    def places(self) -> Mapping[Location, int]:
-        """How often each line calls it, the most frequent first."""
-        return dict(Counter(call.at for call in self.calls if call.at).most_common())
-
-    @property
-    def callers(self) -> Mapping[Location, int]:
-        """How often each line calls a function that calls it, the most frequent first."""
-        return dict(Counter(call.by for call in self.calls if call.by).most_common())
 
     @property
     def repeated(self) -> tuple[LayerCall, ...]:
@@ -84,33 +72,26 @@ class LayerCalls:
         times: dict[str, float] = defaultdict(float)
         for row in operations.rows:
             times[row.operation.name if row.operation else row.name] += row.ms
-        values = values_of(tuple(program.by_name.values()))
-        calls: dict[str, list[LayerCall]] = defaultdict(list)
-        equal: dict[str, dict[frozenset[Value], list[LayerCall]]] = defaultdict(lambda: defaultdict(list))
+        values = values_of(program.by_name.values())
         training = {operation.name for operation in program.training}
         number = Counter(layer.name for layer in program.layers)
         scopes: dict[tuple[str, str], list[Operation]] = defaultdict(list)
         for operation in program.by_name.values():
-            known = operation.name in training and number[operation.layer] < SEVERAL
+            known = operation.name in training and number[operation.layer] <= 1
             if known and (scope := _scope(operation)):
                 scopes[operation.layer, scope].append(operation)
+        calls: dict[str, dict[LayerCall, frozenset[int]]] = defaultdict(dict)  # and the values that each computes
         for (layer, scope), members in scopes.items():
-            ran = tuple(one.name for one in members if one.name in times)
-            if ran:
+            if ran := tuple(one.name for one in members if one.name in times):
                 first = next((one for one in members if one.at), members[0])
                 call = LayerCall(scope, first.at, first.by, sum(times[name] for name in ran), ran)
-                calls[layer].append(call)
-                equal[layer][frozenset(values[one.name] for one in members if one.sources)].append(call)
-        found = [
-            CalledLayer(name, tuple(made), tuple(tuple(alike) for alike in equal[name].values() if len(alike) > 1))
-            for name, made in calls.items()
-            if len(made) > 1
-        ]
-        return cls(tuple(sorted(found, key=lambda layer: -len(layer.calls))))
-
-    def of(self, name: str) -> CalledLayer | None:
-        """Return the calls of a layer; None where a step calls it once at most."""
-        return next((layer for layer in self.layers if layer.name == name), None)
+                calls[layer][call] = frozenset(values[one.name] for one in members if one.sources)
+        layers = []
+        for layer, made in calls.items():
+            alike = (tuple(call for call in made if made[call] == same) for same in dict.fromkeys(made.values()))
+            if len(made) > 1:
+                layers.append(CalledLayer(layer, tuple(made), tuple(equal for equal in alike if len(equal) > 1)))
+        return cls(tuple(sorted(layers, key=lambda layer: -len(layer.calls))))
 
 
 def _scope(operation: Operation) -> str:
@@ -128,23 +109,22 @@ def _scope(operation: Operation) -> str:
     return ""
 
 
-def values_of(operations: Iterable[Operation]) -> dict[str, Value]:
+def values_of(operations: Iterable[Operation]) -> dict[str, int]:
     """Number the values of a graph's operations in their order, equal ones alike.
 
     Values are equal if they are computed by operations of the same type and attributes from equal values, and no
     variable that they read is written in between.
     """
-    numbers: dict[object, Value] = {}
-    values: dict[str, Value] = {}
-    written: dict[str, int] = {}
+    numbers: dict[object, int] = {}
+    values: dict[str, int] = {}
+    written: Counter[str] = Counter()
     for operation in operations:
         reads = bool(READS.search(operation.type))
-        for handle in () if reads else operation.sources:
-            written[handle] = written.get(handle, 0) + 1
+        written.update(() if reads else operation.sources)
         inputs = [values.get(source) for source in operation.sources]
         computed: object = operation.name  # what it is computed of is unknown, or its value may differ
         if None not in inputs and operation.computes and (inputs or operation.type in CONSTANT):
-            epoch = written.get(operation.sources[0], 0) if reads else 0
+            epoch = written[operation.sources[0]] if reads else 0
             computed = operation.computes, operation.ports, tuple(inputs), epoch
         values[operation.name] = numbers.setdefault(computed, len(numbers))
     return values

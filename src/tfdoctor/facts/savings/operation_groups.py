@@ -10,7 +10,7 @@ from typing import Self
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, Source
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.traced_shapes import allocations
+from tfdoctor.facts.operations.shapes import allocations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
 from tfdoctor.terms.kinds import DeviceKind

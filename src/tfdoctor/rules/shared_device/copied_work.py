@@ -7,7 +7,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.optimizer_work import is_small
+from tfdoctor.facts.operations.step_parts import is_small
 from tfdoctor.facts.run.program import Program
 
 # The scope of a replica beyond the first (TensorFlow, distribute/mirrored_run.py).
