@@ -11,8 +11,6 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-UNKNOWN = "the kernel's name belongs to no family that tfdoctor knows"
-
 
 class KernelRole(StrEnum):
     """What a kernel does within the operation that launched it."""
@@ -39,7 +37,6 @@ class Family(NamedTuple):
     on_unit: bool | None
     source: str
     precision: str = ""
-    reason: str = ""  # why on_unit is None
 
 
 def _row(pattern: str, *more: Any) -> Family:  # noqa: ANN401 - a row of the table has these columns
@@ -48,10 +45,6 @@ def _row(pattern: str, *more: Any) -> Family:  # noqa: ANN401 - a row of the tab
 
 ON, OFF, MAYBE = True, False, None
 MATMUL, HELPER, DEPTHWISE, OTHER = KernelRole
-
-TRITON = "Triton chooses the instruction by type and tile, which the kernel's name does not show"
-FUSED = "cuDNN also generates such kernels for the scalar units, and the name does not say for which"
-TENSILE = "names of AMD's kernels hold the matrix instruction, but this one is cut off or has none"
 
 # m, n and k of the Tensor Cores' instructions, as kernels' names join them. The operation follows directly
 # ("s1688gemm"): alone, they may be the numbers that XLA gives its fusions ("fusion_1688").
@@ -73,14 +66,14 @@ NVIDIA: tuple[Family, ...] = (
     _row(r"xmma_.*f32f32_f32f32", "NVIDIA cuBLAS, cuDNN", MATMUL, OFF, DOCS, "fp32"),
     _row(r"xmma_.*tensor\d+x\d+x\d+", "NVIDIA cuBLAS, cuDNN", MATMUL, ON, DOCS),
     _row(r"xmma_.*(?:f16f16|tf32|bf16|i8i8|i8u8|e4m3|e5m2|fp4|e2m1)", "NVIDIA cuBLAS, cuDNN", MATMUL, ON, DOCS),
-    _row(r"xmma_", "NVIDIA cuBLAS, cuDNN", MATMUL, MAYBE, DOCS, "", "an xmma kernel of unknown types"),
+    _row(r"xmma_", "NVIDIA cuBLAS, cuDNN", MATMUL, MAYBE, DOCS),  # of unknown types
     _row(r"nvjet_", "NVIDIA cuBLAS 12", MATMUL, ON, DOCS),
     _row(r"sdpa_sm\d+_flash|fmha_v2|fmhaSm\d+|fmha_cutlass[FB]_b?f16_aligned\w*_sm[789]|"
          r"flash_(?:fwd|bwd)_(?!convert|dot|preprocess)|FlashAttention", "NVIDIA attention", MATMUL, ON, DOCS),
     _row(r"fmha_cutlass[FB]_f32\w*_sm[57]\d", "NVIDIA attention", MATMUL, OFF, DOCS, "fp32"),
-    _row(r"cudnn_generated|fort_native", "NVIDIA cuDNN's runtime fusion", MATMUL, MAYBE, DOCS, "", FUSED),
-    _row(r"RNN_blockPersist|persistRNN", "NVIDIA cuDNN", MATMUL, MAYBE, DOCS, "",
-         "cuDNN's recurrent kernels run on either unit"),
+    # cuDNN also generates such kernels for the scalar units, and the name does not say for which
+    _row(r"cudnn_generated|fort_native", "NVIDIA cuDNN's runtime fusion", MATMUL, MAYBE, DOCS),
+    _row(r"RNN_blockPersist|persistRNN", "NVIDIA cuDNN", MATMUL, MAYBE, DOCS),  # either unit
     _row(r"(?:^|_|\s)(?:gc|s|d|c|z|h|i)gemm_|magma_[sdh]gemm|sgemm_largek", "NVIDIA cuBLAS", MATMUL, OFF, SEEN),
     _row(r"gemmSN_|gemmk1_|gemv|dot_kernel", "NVIDIA cuBLAS", MATMUL, OFF, SEEN),
     _row(r"(?<![a-z])[shid]cudnn", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
@@ -100,24 +93,24 @@ NVIDIA: tuple[Family, ...] = (
 AMD: tuple[Family, ...] = (
     _row(r"^Cijk_\w*_MI\d+x\d+", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, ON, SEEN),
     _row(r"^Cijk_\w*_TT\d+_\d+", "AMD Tensile (rocBLAS)", MATMUL, OFF, DOCS),
-    _row(r"^Cijk_", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, MAYBE, DOCS, "", TENSILE),
+    # names of AMD's kernels hold the matrix instruction, but these are cut off or have none
+    _row(r"^Cijk_", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, MAYBE, DOCS),
     _row(r"Fmha(?:Bwd)?(?:OGradDotO|ConvertQGrad|\w*Combine)", "AMD composable kernel", HELPER, OFF, SEEN),
     _row(r"ck_tile::.*Fmha(?:Fwd|Bwd)", "AMD composable kernel", MATMUL, ON, SEEN),
     _row(r"xdlops|_xdl_|Xdl|mfma|MFMA|(?<![A-Za-z])[Ww]mma|igemm_\w+_gtcx", "AMD MIOpen, composable kernel",
          MATMUL, ON, DOCS),
     _row(r"igemm_\w+_gtc_|ck::\w*.*_dl_|[Mm]iopenSp3AsmConv\w*_gfx9_|[Mm]iopenGcnAsmConv|naive_conv_|MIOpenConv\w*",
          "AMD MIOpen", MATMUL, OFF, DOCS),
-    _row(r"[Mm]iopenSp3AsmConv", "AMD MIOpen", MATMUL, MAYBE, DOCS, "",
-         "Winograd kernels of newer generations exist for either unit"),
+    _row(r"[Mm]iopenSp3AsmConv", "AMD MIOpen", MATMUL, MAYBE, DOCS),  # Winograd of newer generations: either unit
     _row(r"Im\d?d?2Col|Im3d2Col|Col2Im|batched_transpose_|SubTensorOp", "AMD MIOpen", HELPER, OFF, SEEN),
-    _row(r"ck(?:_tile)?::", "AMD composable kernel", MATMUL, MAYBE, DOCS, "",
-         "a composable kernel whose name holds no instruction"),
+    _row(r"ck(?:_tile)?::", "AMD composable kernel", MATMUL, MAYBE, DOCS),  # the name holds no instruction
     _row(r"MIOpenBatchNorm|MIOpenPooling|mloPooling|MIOpenSoftmax", "AMD MIOpen", OTHER, OFF, DOCS),
     _row(r"__amd_rocclr_", "AMD runtime", OTHER, OFF, SEEN),
 )  # fmt: skip
 
 XLA: tuple[Family, ...] = (
-    _row(r"^(?:__)?(?:triton_)?gemm_fusion|^triton_gemm", "XLA, Triton", MATMUL, MAYBE, SEEN, "", TRITON),
+    # Triton chooses the instruction by type and tile, which the kernel's name does not show
+    _row(r"^(?:__)?(?:triton_)?gemm_fusion|^triton_gemm", "XLA, Triton", MATMUL, MAYBE, SEEN),
     _row(r"^(?:loop|input|wrapped|reduce|transpose|scatter|concatenate)_\w*|^triton_softmax|^__triton_fusion_softmax",
          "XLA", OTHER, OFF, SEEN),
 )  # fmt: skip
@@ -134,10 +127,8 @@ class Kernel:
     "fp4", "int8", or "" when the name does not show it.
     """
 
-    name: str
     role: KernelRole | None = None  # within its operation; None when unknown
     on_unit: bool | None = None  # whether it runs on the matrix unit (Tensor Cores, AMD's matrix cores)
-    reason: str = ""  # why it is not known whether it does
     precision: str = ""
 
 
@@ -175,11 +166,11 @@ def kernel(name: str) -> Kernel:
     family = next((candidate for candidate in FAMILIES if candidate.pattern.search(name)), None)
     precision = next((precision for precision, pattern in PRECISIONS if pattern.search(name)), "")
     if family is None:
-        return Kernel(name, reason=UNKNOWN, precision=precision)
+        return Kernel(precision=precision)
     precision = family.precision or precision
     if precision == "fp32" and family.on_unit and family.maker.startswith("NVIDIA"):
         precision = ""  # Tensor Cores do not multiply float32, so that it can only be the sum's type
-    return Kernel(name, family.role, family.on_unit, family.reason if family.on_unit is None else "", precision)
+    return Kernel(family.role, family.on_unit, precision)
 
 
 def of_operation(names: tuple[str, ...]) -> bool | None:
