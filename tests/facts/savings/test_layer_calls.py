@@ -8,7 +8,7 @@ from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.savings.layer_calls import LayerCalls
+from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.terms.verdict import Location
 
 X: Any = ["float32", [8, 4]]

@@ -78,8 +78,7 @@ NVIDIA: tuple[Family, ...] = (
     _row(r"gemmSN_|gemmk1_|gemv|dot_kernel", "NVIDIA cuBLAS", MATMUL, OFF, SEEN),
     _row(r"(?<![a-z])[shid]cudnn", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
     _row(r"(?:im|ex)plicit_convolve_sgemm|precomputed_convolve_sgemm", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
-    _row(r"[dw]grad(?:2d|_alg[01]|_engine)|conv2d_c1_k1|grouped_direct_kernel", "NVIDIA cuDNN",
-         MATMUL, OFF, SEEN),
+    _row(r"[dw]grad(?:2d|_alg[01]|_engine)|conv2d_c1_k1|grouped_direct_kernel", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
     _row(r"[Ww]inograd\w*(?:Data|Filter|Output|Delta|Tiles)|fft[12]d_|flip_filter|compute_gemm_pointers|"
          r"nchwToNhwc|nhwcToNchw|compute\w*OffsetsKernel|splitKreduce|scalePackedTensor|scal_kernel|"
          r"im2col|col2im|reorderWeight", "NVIDIA cuDNN, cuBLAS", HELPER, OFF, SEEN),

@@ -69,9 +69,8 @@ class Operations:
             raise Unavailable(str(device.missing or "the trace contains no operation"))
         inside = StepSpans.of(steps).holds(work.start_ps)
         number, size = sum(step.calls for step in steps.steady_steps), len(work.labels)
-        share = (
-            np.bincount(work.label[inside], work.attributed_ps()[inside], size) / number
-        )  # (labels,) ps per step
+        # (labels,) ps per step
+        share = np.bincount(work.label[inside], work.attributed_ps()[inside], size) / number
         calls = np.bincount(work.label[inside], minlength=size) / number
         if not share.sum():
             raise Unavailable("the trace contains no operation inside its steady steps")

@@ -25,13 +25,12 @@ LOOP = re.compile(r"^(?:gradient_tape/)?(.*?\bwhile(?:_\d+)?)/")
 # their bytes bound their time on a CPU. Exponentials, random numbers, gathers, transposes and windows compute or
 # jump more than that: what they need is not known from their bytes.
 STREAMED = frozenset(
-    ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
-     "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill",
-     "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Max", "Maximum", "Mean",
-     "Min", "Minimum", "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "Prod", "RealDiv", "Relu",
-     "Relu6", "Relu6Grad", "ReluGrad", "ResourceApplyGradientDescent", "Select", "SelectV2", "Sign", "Slice",
-     "Split", "SplitV", "Square", "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum",
-     "Tile", "Unpack", "ZerosLike")
+    ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp", "BiasAdd",
+     "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill", "Greater",
+     "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Max", "Maximum", "Mean", "Min", "Minimum",
+     "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "Prod", "RealDiv", "Relu", "Relu6", "Relu6Grad",
+     "ReluGrad", "ResourceApplyGradientDescent", "Select", "SelectV2", "Sign", "Slice", "Split", "SplitV", "Square",
+     "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum", "Tile", "Unpack", "ZerosLike")
 )  # fmt: skip
 
 # Parts of the names of types whose work is more than linear in their elements, on every device.

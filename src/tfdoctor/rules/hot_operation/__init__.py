@@ -4,7 +4,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
+from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
