@@ -146,11 +146,6 @@ class OperationGroups:
         groups = [replace(group, best_gflop_s=best.get(group.type)) for group in groups]
         return cls(tuple(sorted(groups, key=lambda group: -group.ms)), operations.why_unlisted)
 
-    @property
-    def total_ms(self) -> float:
-        """The time of all operations, in ms per step."""
-        return sum(group.ms for group in self.groups)
-
 
 def loop_of(name: str) -> str:
     """Return the name of the loop whose body holds an operation; "" where none does."""
