@@ -8,9 +8,9 @@ import pytest
 from scripts.fact_index import measured
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.facts.operations.onednn import OneDnn
+from tfdoctor.facts.operations.matmuls import OneDnn
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.tpu.padding import Padding
+from tfdoctor.facts.tpu.operations import Padding
 from tfdoctor.recording import Recording
 from tfdoctor.report.formats import html, json, md
 from tfdoctor.rules import all_rules

@@ -7,7 +7,7 @@ import pytest
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnose.accounts import unexplained
 from tfdoctor.diagnose.diagnose import chart_of
-from tfdoctor.facts.operations.batch_norm import BatchNorms
+from tfdoctor.facts.operations.step_parts import BatchNorms
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 

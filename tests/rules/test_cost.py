@@ -14,7 +14,7 @@ from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences

@@ -14,8 +14,8 @@ from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.facts.operations.batch_norm import BatchNorm, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.step_parts import BatchNorm, BatchNorms
 from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import Hardware, SixteenBit
 from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings

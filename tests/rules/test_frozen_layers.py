@@ -8,7 +8,7 @@ from tests.rules.cases.frozen_layers import FROZEN, TEACHER, example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.frozen_work import FrozenWork
+from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.rules.frozen_layers import Limits
 from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage
 

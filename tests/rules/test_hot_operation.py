@@ -10,9 +10,9 @@ from tests.rules.cases.hot_operation import example
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCall, LayerCalls
+from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCall, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown, TracingCost

@@ -10,10 +10,10 @@ from tests.rules.cases import unfused_batch_norm as norm_cases
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
-from tfdoctor.facts.operations.batch_norm import MOMENTS
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.step_parts import MOMENTS
 from tfdoctor.facts.quality import Doubt, Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware

@@ -7,7 +7,7 @@ from tests.rules.cases.optimizer_overhead import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.step_time.breakdown import Breakdown

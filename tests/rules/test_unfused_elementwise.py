@@ -7,7 +7,7 @@ from tests.rules.cases.unfused_elementwise import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules import unfused_elementwise
 from tfdoctor.rules.unfused_elementwise import Limits

@@ -10,7 +10,7 @@ from scripts.synthetic.run import Run, Truth
 from tests.builders import recording
 from tests.xspaces import save
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit, is_eligible
+from tfdoctor.facts.operations.matmuls import MatrixUnit, is_eligible
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.trace import xplane

@@ -10,7 +10,7 @@ from scripts.synthetic.network import Network
 from scripts.synthetic.run import Run, Truth
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware

@@ -137,7 +137,7 @@ def _behind_input(result: Result, outcome: Finding, model: StepModel, *, named: 
         return result
     stages = dict.fromkeys(effect.stage for effect in outcome.effects)
     if result.rule.general and not named and not model.distorted:
-        saved = model.saving_without_input(outcome.effects)
+        saved = model.without_input.saving(outcome.effects)
         saved = min(saved, sum(model.exposed[stage] for stage in stages))
         own = Severity.of(saved / model.step_ms)
         severity = min(own, outcome.severity or own)

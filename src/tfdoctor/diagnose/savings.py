@@ -141,13 +141,13 @@ def in_doubt(model: StepModel, effects: Iterable[Effect]) -> bool:
     effects = tuple(effects)
     if not model.doubts_input or any(effect.stage is Stage.INPUT for effect in effects):
         return False
-    more = model.saving_without_input(effects) - model.saving(effects)
+    more = model.without_input.saving(effects) - model.saving(effects)
     return more >= WORTH_SAYING * model.step_ms
 
 
 def _without_input(model: StepModel, effects: tuple[Effect, ...]) -> Saving:
     """Return what effects save if the input keeps up without tracing, which is not known: at most this."""
-    saved = model.saving_without_input(effects)
+    saved = model.without_input.saving(effects)
     how = words.how(effects, model, saved)
     return Saving(
         per_step=ms(saved), share=saved / model.step_ms, bound=Bound.AT_MOST, how=f"{how} {words.paced(model)}."
@@ -202,4 +202,4 @@ def at_most(effects: Iterable[Effect], model: StepModel) -> bool:
 def hides(model: StepModel, effects: tuple[Effect, ...]) -> bool:
     """Whether effects save nothing because of the input: without it they would save something."""
     worth = WORTH_SAYING * model.step_ms
-    return model.saving(effects) < worth <= model.saving_without_input(effects)
+    return model.saving(effects) < worth <= model.without_input.saving(effects)

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
 from tfdoctor.terms.humanize import dollars

@@ -1,6 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.flop_rates import flop_s
-from tfdoctor.facts.operations.layer_times import layer_table
+from tfdoctor.facts.operations.operation_time import flop_s, layer_table
 from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)

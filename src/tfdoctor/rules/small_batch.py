@@ -1,7 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.facts.machine.memory import DeviceMemory
-from tfdoctor.facts.operations.optimizer_work import is_small
+from tfdoctor.facts.operations.step_parts import is_small
 from tfdoctor.facts.run.framework import JAX, TENSORFLOW
 from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.operation_types import FUSIBLE
 
 __doc__, CODE = page(__file__)

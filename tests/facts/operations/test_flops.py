@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.facts.operations.flops import einsum_flops, flops_of, shared_dimension_flops
+from tfdoctor.facts.operations.shapes import einsum_flops, flops_of, shared_dimension_flops
 from tfdoctor.facts.run.program import Attributes, Operation, Program, RunSettings, Shape
 
 PROGRAM = Program(settings=RunSettings(batch_size=16))

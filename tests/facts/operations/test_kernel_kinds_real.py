@@ -8,9 +8,8 @@ import pytest
 from tests.builders import recording
 from tests.xspaces import TRACES
 from tfdoctor.facts.chart import Chart, Unavailable
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
-from tfdoctor.facts.operations.kernel_kinds import kernel
-from tfdoctor.facts.operations.kernel_names import KernelRole
+from tfdoctor.facts.operations.kernel_kinds import KernelRole, kernel
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.hardware import Hardware

@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import manifest, matmul, recording
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.onednn import OneDnn
+from tfdoctor.facts.operations.matmuls import OneDnn
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device

@@ -5,8 +5,7 @@ import pytest
 from tests.builders import matmul
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.roofline import Roofline
+from tfdoctor.facts.operations.operations import Operations, Roofline
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.terms.kinds import DeviceKind
 

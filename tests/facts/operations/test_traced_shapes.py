@@ -7,7 +7,7 @@ import pytest
 from tests.builders import Machine, Row, chart, line, markers, trace, v100
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.traced_shapes import TracedShapes, parse
+from tfdoctor.facts.operations.shapes import TracedShapes, parse
 
 X, W, Y = "float[2,8,8,3]", "float[3,3,3,16]", "[2,4,4,16]"
 POSITIONS = 2 * 4 * 4

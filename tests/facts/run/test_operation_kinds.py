@@ -4,7 +4,7 @@ import pytest
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.operation_types import CALLS, OPAQUE, RANDOM, READS, SHAPES, UPDATES
 
 WRITES = (

@@ -7,7 +7,7 @@ import pytest
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.run.program import Dataset, Layer, Operation, Program
-from tfdoctor.facts.savings.frozen_work import frozen_reads, repeated, results_bytes, why_different
+from tfdoctor.facts.savings.layer_work import frozen_reads, repeated, results_bytes, why_different
 
 FLOAT = ("float32", (8, 4))
 

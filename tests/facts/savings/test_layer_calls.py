@@ -8,7 +8,7 @@ from tests.builders import chart, graph_operation, recording, trace
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.savings.layer_calls import LayerCalls
+from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.terms.verdict import Location
 
 X: Any = ["float32", [8, 4]]
@@ -52,8 +52,11 @@ def call(number: int, source: int, read: str = "read", **more: Any) -> list[dict
 
 def test_calls_have_their_lines_and_their_callers() -> None:
     (layer,) = measured(*start(), *call(0, 2), *call(1, 0)).layers
-    assert layer.places == {Location("train.py", 22): 2}
-    assert layer.callers == {Location("train.py", 30): 1, Location("train.py", 31): 1}
+    lines = [
+        (Location("train.py", 22), Location("train.py", 30)),
+        (Location("train.py", 22), Location("train.py", 31)),
+    ]
+    assert [(call.at, call.by) for call in layer.calls] == lines
     assert not layer.equal
 
 

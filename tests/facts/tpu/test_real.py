@@ -9,10 +9,8 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.xla_programs import module_runs
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.tpu.launches import TpuLaunches
-from tfdoctor.facts.tpu.operations import TpuOperations
-from tfdoctor.facts.tpu.padding import Padding
-from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, TpuTime
+from tfdoctor.facts.tpu.operations import Padding, TpuOperations
+from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, TpuLaunches, TpuTime
 from tfdoctor.recording import Recording
 from tfdoctor.trace import xplane
 

@@ -15,10 +15,8 @@ from scripts.synthetic.xspace import MS
 from tfdoctor.diagnose.summary.tpu import tpu_time
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.tpu.launches import TpuLaunches
-from tfdoctor.facts.tpu.operations import TpuOperations
-from tfdoctor.facts.tpu.padding import Padding
-from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED, TpuTime
+from tfdoctor.facts.tpu.operations import Padding, TpuOperations
+from tfdoctor.facts.tpu.time import COMPUTE, COPIES, IDLE, INFEED, OUTFEED, TpuLaunches, TpuTime
 from tfdoctor.recording import Recording
 from tfdoctor.trace import xplane
 
@@ -160,9 +158,9 @@ def test_padding(cases: dict[str, Case], name: str) -> None:
         width = op.result[-1]
         lost += one.ms(op) * (1 - width / padded(width, side))
         assert product.useful == close(width / padded(width, side))
-        assert product.depth == (depth(op) if known else None)
+        deep = depth(op) / padded(depth(op), side) if known and not has_window(op) else None
+        assert product.depth_useful == (None if deep is None else close(deep))
         assert product.stored_useful == close(stored_share(op))
-        assert product.windowed == (known and has_window(op))
     assert found.lost_ms == close(lost)
     truth = tpu.truth(one.run)
     assert found.lost_ms == close(truth.padding_ms)

@@ -1,8 +1,8 @@
 """The cases of broadcast-cost: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
 from tfdoctor.rules.broadcast_cost import check
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, ExpandedProducts
 from tfdoctor.terms.verdict import Location, Verdict

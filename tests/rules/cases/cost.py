@@ -1,6 +1,6 @@
 """The cases of cost: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps

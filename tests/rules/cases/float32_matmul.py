@@ -1,8 +1,8 @@
 """The cases of float32-matmul: what its tests judge, and the examples of its page."""
 
-from tfdoctor.facts.operations.batch_norm import BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.operations.step_parts import BatchNorms
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware, SixteenBit
 from tfdoctor.facts.run.program import Operation, Program

@@ -6,7 +6,7 @@ from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.frozen_work import FrozenWork
+from tfdoctor.facts.savings.layer_work import FrozenWork
 from tfdoctor.rules.frozen_layers import check
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
-from tfdoctor.facts.savings.layer_calls import LayerCalls
+from tfdoctor.facts.operations.step_parts import OptimizerWork
+from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained

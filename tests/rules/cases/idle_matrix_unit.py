@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.rules.idle_matrix_unit import check
 from tfdoctor.terms.verdict import Verdict
 

@@ -2,7 +2,7 @@
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Layer, Program
 from tfdoctor.rules.unfused_elementwise import check

@@ -9,7 +9,7 @@ from tfdoctor.diagnosis import Conditions
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.memory import DeviceMemory, HostMemory
 from tfdoctor.facts.machine.samples import GpuClocks, Samples
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.savings.operation_groups import OperationGroups

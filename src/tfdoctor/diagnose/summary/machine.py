@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.cores import Threads
 from tfdoctor.facts.machine.samples import Board, GpuBoards, Samples
-from tfdoctor.facts.operations.onednn import OneDnn
+from tfdoctor.facts.operations.matmuls import OneDnn
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware

@@ -4,11 +4,8 @@ from collections.abc import Iterator
 
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.steps.steady_steps import RoundUnit
-from tfdoctor.facts.tpu.copies import HOST
-from tfdoctor.facts.tpu.launches import TpuLaunches
-from tfdoctor.facts.tpu.operations import TpuOperations
-from tfdoctor.facts.tpu.padding import Padding
-from tfdoctor.facts.tpu.time import COPIES, TpuTime
+from tfdoctor.facts.tpu.operations import Padding, TpuOperations
+from tfdoctor.facts.tpu.time import COPIES, CopyPlace, TpuLaunches, TpuTime
 from tfdoctor.terms.units import bandwidth, count, ms, nbytes, ratio
 from tfdoctor.terms.verdict import Measure
 
@@ -48,7 +45,7 @@ def _copies(time: TpuTime) -> Iterator[Measure]:
     if core.copies:
         yield Measure("waiting for asynchronous copies", ms(core.exposed_ms))
         yield Measure("asynchronous copies overlapped with compute", ms(core.hidden_ms))
-    if any(copy.where == HOST for copy in core.copies):
+    if any(copy.where == CopyPlace.HOST for copy in core.copies):
         yield Measure("copied to and from host memory", nbytes(core.host_bytes))
         yield Measure("copy rate to and from host memory", bandwidth(core.host_bytes / (core.round_ms * 1e-3)))
 

@@ -11,12 +11,9 @@ from tfdoctor.facts.run.operation_types import CONSTANT, OPAQUE, PASSING, RANDOM
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.trace.names import GRADIENT
 
-# Operations in a row that only pass on values: a graph with more of them, or with a circle, is damaged.
-LONGEST = 100
-# The name scope of a gradient's operations, before the name of the forward operation.
-GRADIENT_SCOPE = "gradient_tape/"
-# The beginning of the types of operations that take a batch from a pipeline, whose handle is no variable's.
-ITERATES = "IteratorGetNext"
+LONGEST = 100  # Operations in a row that only pass on values: a graph with more of them, or a circle, is damaged
+GRADIENT_SCOPE = "gradient_tape/"  # The name scope of a gradient's operations, before the forward operation's name
+ITERATES = "IteratorGetNext"  # The types that begin so take a batch from a pipeline: their handle is no variable's
 
 
 class Source(StrEnum):
@@ -123,17 +120,16 @@ class Dataflow:
         chosen = set(names)
         for one in reversed(self.operations):
             users = self.consumers.get(one.name, ())
-            needed = users if shapes else [user for user in users if user.type not in SHAPES]
+            needed = {user.name for user in users if shapes or user.type not in SHAPES}
             unused = gradients and not users and one.name.startswith(GRADIENT_SCOPE)
-            only = unused or (bool(needed) and all(user.name in chosen for user in needed))
-            if only and (among is None or one.name in among):
+            if (unused or (needed and needed <= chosen)) and (among is None or one.name in among):
                 chosen.add(one.name)
         return frozenset(chosen)
 
     def sources(self, name: str) -> Sources:
         """Return what an operation is computed from; empty is constants only."""
-        if name not in self._computed_from:
-            found = map(self.adds, reached((name,), self._before))
+        if name not in self._computed_from:  # it comes before its inputs
+            found = {*map(self.adds, reached((name,), self._before))}
             self._computed_from[name] = frozenset(source for source in found if source is not None)
         return self._computed_from[name]
 
@@ -146,8 +142,7 @@ class Dataflow:
 
         The results of those that are ``fixed`` count as constants.
         """
-        found: dict[str, Sources] = {}
-        known = self.program.by_name
+        found, known = dict[str, Sources](), self.program.by_name
         for name in known:
             before, own = self._before(name), self.adds(name)
             if name in fixed:
@@ -187,33 +182,27 @@ class Dataflow:
 
     def feeds_gradients(self, name: str) -> bool:
         """Say whether gradients are computed from an operation; an optimizer's reads come after its writes."""
-        return name in self._to_gradients
+        return name in self._leading[0]
 
     def only_metrics(self, name: str) -> bool:
         """Say whether metrics take an operation's results, and no gradient does."""
         operation = self.program.by_name.get(name)
         if operation is None or GRADIENT.search(name):
             return False
-        return of_metric(operation) or (name in self._to_metrics and name not in self._to_training)
+        _, to_metrics, to_training = self._leading
+        return of_metric(operation) or (name in to_metrics and name not in to_training)
 
     @cached_property
-    def _to_gradients(self) -> frozenset[str]:
-        return self._leading_to(lambda one: bool(GRADIENT.search(one.name)))
-
-    @cached_property
-    def _to_metrics(self) -> frozenset[str]:
-        return self._leading_to(of_metric)
-
-    @cached_property
-    def _to_training(self) -> frozenset[str]:
-        return self._leading_to(
-            lambda one: bool(GRADIENT.search(one.name) or (UPDATES.fullmatch(one.type) and not of_metric(one)))
-        )
-
-    def _leading_to(self, end: Callable[[Operation], bool]) -> frozenset[str]:
+    def _leading(self) -> tuple[frozenset[str], ...]:
+        """What leads to gradients, to metrics, and to gradients or updates of variables that are no metric's."""
         known = self.program.by_name
-        ends = (one.name for one in self.operations if end(one))
-        return reached(ends, lambda name: known[name].sources if name in known else ())
+        gradients = [one.name for one in self.operations if GRADIENT.search(one.name)]
+        metrics = [one.name for one in self.operations if of_metric(one)]
+        updates = {one.name for one in self.operations if UPDATES.fullmatch(one.type)}.difference(metrics)
+        return tuple(
+            reached(ends, lambda name: known[name].sources if name in known else ())
+            for ends in (gradients, metrics, updates.union(gradients))
+        )
 
 
 def of_metric(operation: Operation) -> bool:
@@ -223,10 +212,10 @@ def of_metric(operation: Operation) -> bool:
 
 def reached(names: Iterable[str], then: Callable[[str], Iterable[str]]) -> frozenset[str]:
     """Return all names that these ones lead to, themselves included."""
-    ahead = list(names)
-    found = set(ahead)
+    found = {*names}
+    ahead = [*found]
     while ahead:
-        new = {name for name in then(ahead.pop()) if name not in found}
+        new = {*then(ahead.pop())} - found
         found |= new
-        ahead.extend(new)
+        ahead += new
     return frozenset(found)

@@ -1,12 +1,121 @@
-"""What a GPU kernel's name shows: its role, whether it uses the matrix unit, and its precision."""
+"""What a GPU kernel's name shows: its role, whether it uses the matrix unit, and its precision.
+
+Naming schemes of NVIDIA's and AMD's libraries are tried in the order in which they stand: the first match decides.
+``SEEN`` families occur in real traces that this project measured (V100, T4, RTX 2060, P4, MI300X, MI355X); ``DOCS``
+ones are known from the libraries' documentation and sources or from published profiles, and may become outdated.
+"""
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
+from typing import Any, NamedTuple
 
-from tfdoctor.facts.operations.kernel_names import FAMILIES, KernelRole
 
-UNKNOWN = "the kernel's name belongs to no family that tfdoctor knows"
+class KernelRole(StrEnum):
+    """What a kernel does within the operation that launched it."""
+
+    MATMUL = "matmul"  # multiplies matrices, or convolves
+    HELPER = "helper"  # converts layouts, transforms tiles, adds partial sums: for a matmul
+    DEPTHWISE = "depthwise"  # convolves each channel alone
+    OTHER = "other"  # nothing that a matrix unit could do
+
+
+SEEN = "seen in real traces"
+DOCS = "from documentation and published profiles"
+
+
+class Family(NamedTuple):
+    """Kernels whose names hold ``pattern``; ``on_unit`` is None where the name does not tell.
+
+    ``precision`` is the type of the factors where the whole family has one ("fp16", "tf32", ...).
+    """
+
+    pattern: re.Pattern[str]
+    maker: str  # "NVIDIA cuBLAS", "AMD Tensile", ...
+    role: KernelRole
+    on_unit: bool | None
+    source: str
+    precision: str = ""
+
+
+def _row(pattern: str, *more: Any) -> Family:  # noqa: ANN401 - a row of the table has these columns
+    return Family(re.compile(pattern), *more)
+
+
+ON, OFF, MAYBE = True, False, None
+MATMUL, HELPER, DEPTHWISE, OTHER = KernelRole
+
+# m, n and k of the Tensor Cores' instructions, as kernels' names join them. The operation follows directly
+# ("s1688gemm"): alone, they may be the numbers that XLA gives its fusions ("fusion_1688").
+SHAPES = r"(?:884|1684|1688|16168|16816|16832|16864|8816|8832|161616|32328|83216)"
+# A Tensor Core's instruction as CUTLASS 3 writes it: "SM90_64x128x16_F32F16F16_SS", "SM100_MMA_F16BF16_SS".
+ATOM = r"SM(?:70|75|80|89|90|100|101|103|120)_\d+x\d+x\d+_|SM1\d\d_MMA_"
+
+NVIDIA: tuple[Family, ...] = (
+    _row(r"nhwcAddPadding|init_device_workspace|ReduceSplitK|convertTensor_kernel", "NVIDIA cuDNN",
+         HELPER, OFF, SEEN),
+    _row(r"simt|ffma|_dfma", "NVIDIA CUTLASS, cuDNN", MATMUL, OFF, DOCS),
+    _row(r"scudnn_winograd|hcudnn_winograd", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
+    _row(rf"(?<![a-z])[hsidczb]?f?{SHAPES}(?=gemm|cudnn|tf32|bf16|f16|f32|i8|fp|e4m3|e5m2|fprop|dgrad|wgrad"
+         r"|conv)", "NVIDIA cuBLAS, cuDNN, CUTLASS", MATMUL, ON, DOCS),
+    _row(r"cutlass\w*Kernel\w*Gemm\w*TensorOpMultiplicand", "NVIDIA CUTLASS, cuDNN", MATMUL, ON, SEEN),
+    _row(r"cutlass\w*tensorop", "NVIDIA CUTLASS", MATMUL, ON, DOCS),
+    _row(rf"{ATOM}|MainloopSm\d+\w*[GU]mma", "NVIDIA CUTLASS 3", MATMUL, ON, DOCS),
+    _row(r"(?<![a-z])(?:[hidq]mma|w?gmma|wgmma|utcmma|tcgen05|wmma)(?![a-z])", "NVIDIA", MATMUL, ON, DOCS),
+    _row(r"xmma_.*f32f32_f32f32", "NVIDIA cuBLAS, cuDNN", MATMUL, OFF, DOCS, "fp32"),
+    _row(r"xmma_.*tensor\d+x\d+x\d+", "NVIDIA cuBLAS, cuDNN", MATMUL, ON, DOCS),
+    _row(r"xmma_.*(?:f16f16|tf32|bf16|i8i8|i8u8|e4m3|e5m2|fp4|e2m1)", "NVIDIA cuBLAS, cuDNN", MATMUL, ON, DOCS),
+    _row(r"xmma_", "NVIDIA cuBLAS, cuDNN", MATMUL, MAYBE, DOCS),  # of unknown types
+    _row(r"nvjet_", "NVIDIA cuBLAS 12", MATMUL, ON, DOCS),
+    _row(r"sdpa_sm\d+_flash|fmha_v2|fmhaSm\d+|fmha_cutlass[FB]_b?f16_aligned\w*_sm[789]|"
+         r"flash_(?:fwd|bwd)_(?!convert|dot|preprocess)|FlashAttention", "NVIDIA attention", MATMUL, ON, DOCS),
+    _row(r"fmha_cutlass[FB]_f32\w*_sm[57]\d", "NVIDIA attention", MATMUL, OFF, DOCS, "fp32"),
+    # cuDNN also generates such kernels for the scalar units, and the name does not say for which
+    _row(r"cudnn_generated|fort_native", "NVIDIA cuDNN's runtime fusion", MATMUL, MAYBE, DOCS),
+    _row(r"RNN_blockPersist|persistRNN", "NVIDIA cuDNN", MATMUL, MAYBE, DOCS),  # either unit
+    _row(r"(?:^|_|\s)(?:gc|s|d|c|z|h|i)gemm_|magma_[sdh]gemm|sgemm_largek", "NVIDIA cuBLAS", MATMUL, OFF, SEEN),
+    _row(r"gemmSN_|gemmk1_|gemv|dot_kernel", "NVIDIA cuBLAS", MATMUL, OFF, SEEN),
+    _row(r"(?<![a-z])[shid]cudnn", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
+    _row(r"(?:im|ex)plicit_convolve_sgemm|precomputed_convolve_sgemm", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
+    _row(r"[dw]grad(?:2d|_alg[01]|_engine)|conv2d_c1_k1|grouped_direct_kernel", "NVIDIA cuDNN", MATMUL, OFF, SEEN),
+    _row(r"[Ww]inograd\w*(?:Data|Filter|Output|Delta|Tiles)|fft[12]d_|flip_filter|compute_gemm_pointers|"
+         r"nchwToNhwc|nhwcToNchw|compute\w*OffsetsKernel|splitKreduce|scalePackedTensor|scal_kernel|"
+         r"im2col|col2im|reorderWeight", "NVIDIA cuDNN, cuBLAS", HELPER, OFF, SEEN),
+    _row(r"[Dd]epthwise", "NVIDIA cuDNN, TensorFlow", DEPTHWISE, OFF, DOCS),
+    _row(r"bn_[fb]w_|batchnorm_|pooling_[fb]w|op_generic_tensor|softmax_[fb]w|LRN|dropout",
+         "NVIDIA cuDNN", OTHER, OFF, SEEN),
+    _row(r"Eigen(?:Float)?ContractionKernel", "Eigen", MATMUL, OFF, DOCS),
+    _row(r"Eigen::|tensorflow::|cub::", "TensorFlow", OTHER, OFF, SEEN),
+)  # fmt: skip
+
+AMD: tuple[Family, ...] = (
+    _row(r"^Cijk_\w*_MI\d+x\d+", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, ON, SEEN),
+    _row(r"^Cijk_\w*_TT\d+_\d+", "AMD Tensile (rocBLAS)", MATMUL, OFF, DOCS),
+    # names of AMD's kernels hold the matrix instruction, but these are cut off or have none
+    _row(r"^Cijk_", "AMD Tensile (rocBLAS, hipBLASLt)", MATMUL, MAYBE, DOCS),
+    _row(r"Fmha(?:Bwd)?(?:OGradDotO|ConvertQGrad|\w*Combine)", "AMD composable kernel", HELPER, OFF, SEEN),
+    _row(r"ck_tile::.*Fmha(?:Fwd|Bwd)", "AMD composable kernel", MATMUL, ON, SEEN),
+    _row(r"xdlops|_xdl_|Xdl|mfma|MFMA|(?<![A-Za-z])[Ww]mma|igemm_\w+_gtcx", "AMD MIOpen, composable kernel",
+         MATMUL, ON, DOCS),
+    _row(r"igemm_\w+_gtc_|ck::\w*.*_dl_|[Mm]iopenSp3AsmConv\w*_gfx9_|[Mm]iopenGcnAsmConv|naive_conv_|MIOpenConv\w*",
+         "AMD MIOpen", MATMUL, OFF, DOCS),
+    _row(r"[Mm]iopenSp3AsmConv", "AMD MIOpen", MATMUL, MAYBE, DOCS),  # Winograd of newer generations: either unit
+    _row(r"Im\d?d?2Col|Im3d2Col|Col2Im|batched_transpose_|SubTensorOp", "AMD MIOpen", HELPER, OFF, SEEN),
+    _row(r"ck(?:_tile)?::", "AMD composable kernel", MATMUL, MAYBE, DOCS),  # the name holds no instruction
+    _row(r"MIOpenBatchNorm|MIOpenPooling|mloPooling|MIOpenSoftmax", "AMD MIOpen", OTHER, OFF, DOCS),
+    _row(r"__amd_rocclr_", "AMD runtime", OTHER, OFF, SEEN),
+)  # fmt: skip
+
+XLA: tuple[Family, ...] = (
+    # Triton chooses the instruction by type and tile, which the kernel's name does not show
+    _row(r"^(?:__)?(?:triton_)?gemm_fusion|^triton_gemm", "XLA, Triton", MATMUL, MAYBE, SEEN),
+    _row(r"^(?:loop|input|wrapped|reduce|transpose|scatter|concatenate)_\w*|^triton_softmax|^__triton_fusion_softmax",
+         "XLA", OTHER, OFF, SEEN),
+)  # fmt: skip
+
+# All families; AMD's and XLA's first, because their patterns are the more specific ones.
+FAMILIES = AMD + XLA + NVIDIA
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,15 +126,13 @@ class Kernel:
     "fp4", "int8", or "" when the name does not show it.
     """
 
-    name: str
     role: KernelRole | None = None  # within its operation; None when unknown
     on_unit: bool | None = None  # whether it runs on the matrix unit (Tensor Cores, AMD's matrix cores)
-    reason: str = ""  # why it is not known whether it does
     precision: str = ""
 
 
 # Name patterns, the more specific first: mixed names hold the factors' type and float32, the sum's type.
-PRECISIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+PRECISIONS = tuple(
     (precision, re.compile(pattern))
     for precision, pattern in (
         ("fp4", r"e2m1|fp4|nvjet_(?:sm\d+_)?oo"),
@@ -58,11 +165,11 @@ def kernel(name: str) -> Kernel:
     family = next((candidate for candidate in FAMILIES if candidate.pattern.search(name)), None)
     precision = next((precision for precision, pattern in PRECISIONS if pattern.search(name)), "")
     if family is None:
-        return Kernel(name, reason=UNKNOWN, precision=precision)
+        return Kernel(precision=precision)
     precision = family.precision or precision
     if precision == "fp32" and family.on_unit and family.maker.startswith("NVIDIA"):
         precision = ""  # Tensor Cores do not multiply float32, so that it can only be the sum's type
-    return Kernel(name, family.role, family.on_unit, family.reason if family.on_unit is None else "", precision)
+    return Kernel(family.role, family.on_unit, precision)
 
 
 def of_operation(names: tuple[str, ...]) -> bool | None:
@@ -74,17 +181,17 @@ def of_operation(names: tuple[str, ...]) -> bool | None:
     kernels = [kernel(name) for name in names]
     if any(launched.on_unit for launched in kernels):
         return True
-    decisive = [launched for launched in kernels if launched.role in (KernelRole.MATMUL, KernelRole.DEPTHWISE)]
-    return False if decisive and all(launched.on_unit is False for launched in decisive) else None
+    decisive = {launched.on_unit for launched in kernels if launched.role in (MATMUL, DEPTHWISE)}
+    return False if decisive == {False} else None
 
 
 def multiplies(names: tuple[str, ...]) -> bool:
     """Say whether any of the kernels is known to be a matmul or convolution."""
-    return any(kernel(name).role is KernelRole.MATMUL for name in names)
+    return any(kernel(name).role is MATMUL for name in names)
 
 
 def precision_of(names: tuple[str, ...]) -> str:
     """Return the precision of an operation's first matmul that shows one, else of any kernel, else ""."""
     kernels = [kernel(name) for name in names]
-    matmuls = [launched for launched in kernels if launched.role is KernelRole.MATMUL]
+    matmuls = [launched for launched in kernels if launched.role is MATMUL]
     return next((launched.precision for launched in matmuls or kernels if launched.precision), "")

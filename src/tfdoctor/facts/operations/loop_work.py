@@ -80,12 +80,11 @@ class LoopWork:
             raise Unavailable("one call contains several steps, so the loop inside a step cannot be told apart")
         lines = [line for line in trace.host_lines if not line.name.startswith(INPUT_THREAD)]
         steady = SteadySteps.of(steps)
-        numbered = _highest(lines, steady.stretches)
+        iterating, numbered = _iterations(lines, steady.stretches)
         loops = _loops(operations, program, numbered, trace)
         if not loops:
             return cls(())
         busy = activity.of(Stage.DEVICE) | activity.wait
-        iterating = Intervals.any_of(map(_iterating, lines))
         scheduling = steady.ms(iterating - busy)
         waiting = steady.ms((_spans(lines, steady.stretches) | iterating) - busy)
         return cls(loops, scheduling, max(scheduling, waiting), numbered)
@@ -140,20 +139,12 @@ def _loops(operations: Operations, program: Program | None, numbered: float, tra
         traced = {_scope(_frame(CALLED.sub("", kind.name))) for kind in kinds}
         names = [name for name in built if name in traced] or [*built]
         groups[names[0] if len(names) == 1 else ""] = []
-    loops = []
+    single, loops = numbered if len(groups) == 1 else 0.0, []
     for name, rows in groups.items():
-        one, calls = built.get(name), [row.calls for row in rows]
-        loop = GraphLoop(
-            name,
-            max((*calls, numbered if len(groups) == 1 else 0.0)),
-            sum(calls, 0.0),
-            sum((row.ms for row in rows), 0.0),
-            tuple(rows),
-            one.at if one else None,
-            one.layer if one else "",
-            name in alone,
-        )
-        loops.append(loop)
+        one, calls, time = built.get(name), [row.calls for row in rows], sum((row.ms for row in rows), 0.0)
+        at, layer = (one.at, one.layer) if one else (None, "")
+        iterations = max((*calls, single))
+        loops.append(GraphLoop(name, iterations, sum(calls, 0.0), time, tuple(rows), at, layer, name in alone))
     return tuple(sorted(loops, key=lambda loop: -loop.iterations))
 
 
@@ -170,44 +161,35 @@ def _scope(frame: str) -> str:
     return scope[:half] if scope.endswith("_grad") and scope[:half] == scope[half + 1 : -5] else scope
 
 
-def _numbered(line: Line) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return an executor's events on iterations, and the numbers of these."""
-    events, numbers = line.stats.integers("iter_num")
-    own = is_named(line, EXECUTOR.__eq__)[events]
-    return events[own], numbers[own]
+def _iterations(lines: Iterable[Line], stretches: Iterable[tuple[int, int]]) -> tuple[Intervals, float]:
+    """Return when the executor's threads worked on any but the first iteration of a loop, and the highest number.
 
-
-def _iterating(line: Line) -> Intervals:
-    """Return when an executor's thread worked on any but the first iteration of a loop."""
-    events, numbers = _numbered(line)
-    mask = np.zeros(len(line), bool)
-    mask[events[numbers != 0]] = True
-    return spans_of(line, mask)
-
-
-def _highest(lines: Iterable[Line], stretches: Iterable[tuple[int, int]]) -> float:
-    """Return the highest number that the executor gave an iteration in a step: the median of the steps."""
-    found = [np.zeros((2, 0), np.int64)]
+    That is the highest that the executor gave an iteration in a step: the median of the steps.
+    """
+    working, starts, numbers = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for line in lines:
-        events, numbers = _numbered(line)
-        found.append(np.stack((line.start_ps[events], numbers)))
-    times, iterations = np.concatenate(found, axis=1)
+        events, iterations = line.stats.integers("iter_num")
+        own = is_named(line, EXECUTOR.__eq__)[events]
+        mask = np.zeros(len(line), bool)
+        mask[events[own & (iterations != 0)]] = True
+        working.append(spans_of(line, mask))
+        starts.append(line.start_ps[events[own]])
+        numbers.append(iterations[own])
+    times, iterations = np.concatenate(starts), np.concatenate(numbers)
     order = times.argsort(kind="stable")
     times, iterations = times[order], iterations[order]
     edges = (times.searchsorted(stretch).tolist() for stretch in stretches)
     highest = [float(iterations[first:last].max(initial=0)) for first, last in edges]
-    return float(np.median(highest)) if highest else 0.0
+    return Intervals.any_of(working), float(np.median(highest)) if highest else 0.0
 
 
 def _spans(lines: Iterable[Line], stretches: Iterable[tuple[int, int]]) -> Intervals:
     """Return when each loop ran: from the first to the last operation of its body, in each step."""
-    events: dict[str, list[NDArray[np.int64]]] = defaultdict(list)
+    events = defaultdict[str, list[NDArray[np.int64]]](list)
     for line in lines:
-        kinds: dict[str, list[int]] = defaultdict(list)
-        for kind, name in enumerate(line.types):
-            kinds[_frame(name.name)].append(kind)
-        for frame in kinds.keys() - {""}:
-            mask = np.isin(line.kind, kinds[frame])
+        frames = np.array([_frame(kind.name) for kind in line.types], dtype=object)
+        for frame in {*frames} - {""}:
+            mask = np.isin(line.kind, np.flatnonzero(frames == frame))
             starts = line.start_ps[mask]
             events[frame].append(np.stack((starts, starts + line.duration_ps[mask]), axis=1))
     times = [np.concatenate(found) for found in events.values()]

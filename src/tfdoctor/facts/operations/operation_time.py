@@ -1,6 +1,8 @@
-"""One operation of the step: its time, type, shapes and precision; and a part of the compute time."""
+"""One operation of the step: its time, type, shapes and precision; and what several of them make up together."""
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tfdoctor.facts.operations.kernel_kinds import WIDE, multiplies, precision_of
@@ -9,8 +11,8 @@ from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import TYPES
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.terms.humanize import milliseconds, percent
-from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import Bound, Effect, Location, Measure, Stage
+from tfdoctor.terms.units import count, ms, ratio
+from tfdoctor.terms.verdict import Bound, Effect, Location, Measure, Stage, Table
 
 # The end of the names of operations that ran on the host, "name:type"; kernels' names have none.
 OF_HOST = re.compile(r"[^:]:\w+$")
@@ -19,6 +21,8 @@ SUMMARY = re.compile(r"(?:^|.*/)write_summary(?:_\d+)?(?:/.*|$)")
 # The types of operations that write summaries, or make them for a writer of TensorFlow 1.
 SUMMARY_TYPE = re.compile(r"\w*Summary(V2|Writer)?")
 HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")  # The type of an HLO instruction's result, on a TPU
+# Shortest time of one call whose rate is compared, in ms: launching, or starting threads, takes as long.
+SHORTEST_MS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +92,8 @@ class OperationTime:
         """The shape of a convolution's or matmul's weights; None when unknown."""
         if self.operation is None or self.operation.type != self.type:
             return None
-        tensors = self.operation.inputs
-        shape = tensors[1][1] if len(tensors) > 1 else None
-        if "Filter" in self.type:
-            shape = self.operation.outputs[0][1] if self.operation.outputs else None
+        weights = self.operation.outputs[:1] if "Filter" in self.type else self.operation.inputs[1:2]
+        shape = weights[0][1] if weights else None
         return tuple(size or 0 for size in shape) if shape and None not in shape else None
 
 
@@ -132,3 +134,50 @@ class ComputePart:
         limit = None if least is None else ratio(least)
         share = Measure(f"share of the compute time {work}", ratio(self.share), limit)
         return Measure(f"time {work} per step", ms(self.ms)), share
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime(OperationRows):
+    """Operations of a layer, or those of one name where the layer is unknown."""
+
+    name: str
+    rows: tuple[OperationTime, ...]
+
+    @property
+    def at(self) -> Location | None:
+        """The line that creates the first of them."""
+        return self.rows[0].at
+
+
+def by_layer(rows: Iterable[OperationTime]) -> list[LayerTime]:
+    """Group operations by layer, the layer of most time first."""
+    groups: dict[str, list[OperationTime]] = defaultdict(list)
+    for row in rows:
+        groups[row.layer or row.name].append(row)
+    return sorted((LayerTime(name, tuple(group)) for name, group in groups.items()), key=lambda layer: -layer.ms)
+
+
+def layer_table(rows: Iterable[OperationTime], *, types: bool = True, most: int | None = None) -> Table:
+    """Return the table of operations by layer, of the first ``most`` layers alone, with the operations' types."""
+    of_types = ("operation types", lambda layer: ", ".join(sorted({row.type for row in layer.rows})))
+    return Table.of(
+        by_layer(rows),
+        ("layer", lambda layer: layer.name),
+        ("your line", lambda layer: layer.at),
+        *([of_types] if types else []),
+        ("number of operations", lambda layer: count(len(layer.rows))),
+        ("time per step", lambda layer: ms(layer.ms)),
+        most=most,
+    )
+
+
+def flop_s(rows: Iterable[OperationTime]) -> float | None:
+    """Return the FLOP rate of those whose FLOPs are known; None where there is none."""
+    known = [row for row in rows if row.flops]
+    seconds = sum(row.ms for row in known) * 1e-3
+    return sum((row.flops or 0.0) * row.calls for row in known) / seconds if seconds else None
+
+
+def fastest_flop_s(rows: Iterable[OperationTime]) -> float | None:
+    """Return the highest rate; None where no call is long enough, or its FLOPs are unknown."""
+    return max((row.flop_s for row in rows if row.flops and row.ms > SHORTEST_MS * row.calls), default=None)

@@ -1,19 +1,19 @@
-"""Where the device's time went: each operation's time, layer, shapes and types."""
+"""Where the device's time went: each operation's time, layer, shapes and types, and its least time."""
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.flops import flops_of, nbytes_of
 from tfdoctor.facts.operations.kernel_kinds import multiplies
 from tfdoctor.facts.operations.operation_time import OF_HOST, ComputePart, OperationTime
-from tfdoctor.facts.operations.traced_shapes import TracedShapes
+from tfdoctor.facts.operations.shapes import TracedShapes, flops_of, nbytes_of
 from tfdoctor.facts.run.device import Device
+from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.operation_types import COMPILED, base_type
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -22,6 +22,7 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.device_work import Work
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.terms.humanize import percent
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType
 from tfdoctor.trace.names import EAGER_OPERATION
@@ -38,6 +39,8 @@ MOSTLY_NAMED = 0.1  # Share of unnamed work up to which "there is no such operat
 # Operations that only read and write their tensors: they run at the memory's rate.
 STREAMING = ("AddV2", "Sub", "ReluGrad", "AddN", "RealDiv")
 LARGE = 1_000_000  # Bytes per call from which an operation exceeds the caches and its fixed costs do not matter
+FEWEST_BYTES = 0.5  # Share of float32's bytes in 16-bit precision: no change that tfdoctor proposes moves fewer
+HALVES = ("float16", "bfloat16")  # The 16-bit types
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +69,17 @@ class Operations:
             raise Unavailable(str(device.missing or "the trace contains no operation"))
         inside = StepSpans.of(steps).holds(work.start_ps)
         number, size = sum(step.calls for step in steps.steady_steps), len(work.labels)
-        share = (
-            np.bincount(work.label[inside], work.attributed_ps()[inside], size) / number
-        )  # (labels,) ps per step
+        # (labels,) ps per step
+        share = np.bincount(work.label[inside], work.attributed_ps()[inside], size) / number
         calls = np.bincount(work.label[inside], minlength=size) / number
         if not share.sum():
             raise Unavailable("the trace contains no operation inside its steady steps")
         times = share * (breakdown["device"] / share.sum())
-        rows = [
-            _row(work, label, float(times[label]), float(calls[label]), program or Program(), traced)
-            for label in np.flatnonzero(calls).tolist()
-        ]
-        return cls(tuple(sorted(_merge(rows), key=lambda row: -row.ms)))
+        kernels: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)  # of each operation
+        for label in np.flatnonzero(calls).tolist():
+            row = _row(work, label, float(times[label]), float(calls[label]), program or Program(), traced)
+            kernels[row.name, row.type].append(row)
+        return cls(tuple(sorted(map(_merged, kernels.values()), key=lambda row: -row.ms)))
 
     @property
     def total_ms(self) -> float:
@@ -100,15 +102,11 @@ class Operations:
         return ComputePart(ms, self.total_ms)
 
     @property
-    def trains(self) -> bool:
-        """Whether any operation computes a gradient, as each whole training step does."""
-        return any(BACKPROP.search(f"{row.name} {row.type}") for row in self.rows)
-
-    @property
     def why_unnamed(self) -> str:
         """Why the absence of an operation proves nothing; "" when it does."""
-        if self.unnamed <= MOSTLY_NAMED:
-            return "" if self.trains else "the traced step contains no gradient, so it is not a whole training step"
+        if self.unnamed <= MOSTLY_NAMED:  # each whole training step computes gradients
+            trains = any(BACKPROP.search(f"{row.name} {row.type}") for row in self.rows)
+            return "" if trains else "the traced step contains no gradient, so it is not a whole training step"
         if any(row.is_fused for row in self.rows):
             return f"XLA compiled {percent(self.unnamed)} of the compute time into kernels of several operations"
         return (
@@ -126,8 +124,7 @@ class Operations:
     @property
     def compiled(self) -> float:
         """The share of the time in instructions of programs that XLA compiled."""
-        ms = sum(row.ms for row in self.rows if row.operation and row.operation.compiled)
-        return ms / self.total_ms if self.total_ms else 0.0
+        return self.part(sum(row.ms for row in self.rows if row.operation and row.operation.compiled)).share
 
     @property
     def matrix(self) -> tuple[OperationTime, ...]:
@@ -137,8 +134,7 @@ class Operations:
     @property
     def unnamed(self) -> float:
         """The share of the time in operations that the trace does not name."""
-        unnamed = sum(row.ms for row in self.rows if row.type == UNNAMED or row.is_fused)
-        return unnamed / self.total_ms if self.total_ms else 0.0
+        return self.part(sum(row.ms for row in self.rows if row.type == UNNAMED or row.is_fused)).share
 
     @property
     def streaming_rate(self) -> float | None:
@@ -190,26 +186,59 @@ def lookup(name: str, kind: str, program: Program) -> Operation | None:
     return next((operation for operation in before if operation.type == kind), named)
 
 
-def _merge(rows: Iterable[OperationTime]) -> Iterator[OperationTime]:
-    """Merge the kernels of each operation."""
-    groups: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)
-    for row in rows:
-        groups[row.name, row.type].append(row)
-    for group in groups.values():
-        first = max(group, key=lambda row: row.ms)
-        # A convolution is called as often as its multiplying kernel, not as those that convert its layout; an
-        # instruction of XLA's as often as the kernel that it launches once.
-        multiplying = [row for row in group if multiplies(row.ran)]
-        least = first.operation is not None and first.operation.compiled
-        yield replace(
-            first,
-            ms=sum(row.ms for row in group),
-            calls=(min if least else max)(row.calls for row in multiplying or group),
-            ran=tuple(kernel for row in group for kernel in row.ran),
-            ran_ms=tuple(time for row in group for time in row.ran_ms),
-        )
+def _merged(rows: list[OperationTime]) -> OperationTime:
+    """Return an operation with the time of all its kernels.
+
+    A convolution is called as often as its multiplying kernel, not as those that convert its layout; an instruction
+    of XLA's as often as the kernel that it launches once.
+    """
+    first = max(rows, key=lambda row: row.ms)
+    multiplying = [row for row in rows if multiplies(row.ran)]
+    least = first.operation is not None and first.operation.compiled
+    return replace(
+        first,
+        ms=sum(row.ms for row in rows),
+        calls=(min if least else max)(row.calls for row in multiplying or rows),
+        ran=tuple(kernel for row in rows for kernel in row.ran),
+        ran_ms=tuple(time for row in rows for time in row.ran_ms),
+    )
 
 
 def _stat(event: EventType, *names: str) -> float | None:
     amounts = (event.stats.get(name, 0) for name in names)
     return next((float(amount) for amount in amounts if isinstance(amount, int | float) and amount > 0), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """The least time of each operation, in ms per training step, by the operation's name.
+
+    The larger of its bytes (in 16-bit precision) over the memory's rate and of its FLOPs over the peak in
+    16-bit precision; Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009. It is 0 where both are
+    unknown, or where caches may hold the operation's tensors.
+    """
+
+    floors: Mapping[str, float]
+
+    @classmethod
+    def measure(cls, operations: Operations, hardware: Hardware) -> Self:
+        """Take the device's peaks; for a CPU the rate at which this run's own operations stream.
+
+        Raises:
+            Unavailable: neither the memory's rate nor the peak is known.
+        """
+        rate, peak = hardware.bandwidth_bytes_s, hardware.peak_flop_s
+        if hardware.kind == DeviceKind.CPU:
+            rate = operations.streaming_rate
+        if not rate and not peak:
+            raise Unavailable(
+                "the peak rates of this hardware are unknown, and no operation of the run shows its memory "
+                "bandwidth"
+            )
+        floors = {}
+        for row in operations.rows:
+            moved = (row.nbytes or 0.0) * (1.0 if row.precision in HALVES else FEWEST_BYTES)
+            memory = moved / rate if rate and moved >= LARGE else 0.0
+            compute = (row.flops or 0.0) / peak if peak else 0.0
+            floors[row.name] = min(row.ms, max(memory, compute) * row.calls * 1e3)
+        return cls({name: ms for name, ms in floors.items() if ms})

@@ -1,15 +1,24 @@
-"""The host's time to dispatch operations, divided among them."""
+"""The host's time to dispatch operations: divided among them, and what of it goes with those that are removed."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
+from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.terms.verdict import Stage, StepWork
+from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.verdict import Bound, Effect, Stage, StepWork
+
+# Share of an operation's time that is left, up to which a change removes it rather than makes it faster: a smaller
+# operation is started and its tensors are freed as before.
+REMOVED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +34,16 @@ class Dispatch:
 
     @classmethod
     def measure(cls, operations: OperationGroups, lines: HostLines | None, loops: LoopWork | None) -> Self:
-        """Divide it among all operations of the step."""
-        return cls.of(operations.groups, lines, loops)
-
-    @classmethod
-    def of(cls, groups: Iterable[OperationGroup], lines: HostLines | None, loops: LoopWork | None) -> Self:
-        """Divide it by the executor's time in loops, then by the calls of all operations."""
+        """Divide it by the executor's time in loops, then by the calls of all operations of the step."""
         total_ms = lines.dispatching_ms if lines else 0.0
-        calls = dict.fromkeys((True, False), 0.0)
-        for group in groups:
-            calls[bool(group.loop)] += group.calls
-        number_of = sum(calls.values())
-        if not number_of or not total_ms:
+        inside = sum(group.calls for group in operations.groups if group.loop)
+        outside = sum(group.calls for group in operations.groups if not group.loop)
+        if not inside + outside or not total_ms:
             return cls()
-        if loops is None or not calls[True]:
-            return cls(total_ms / number_of, total_ms / number_of)
+        if loops is None or not inside:
+            return cls(total_ms / (inside + outside), total_ms / (inside + outside))
         looped_ms = min(total_ms, loops.scheduling_ms)
-        outside_ms = (total_ms - looped_ms) / calls[False] if calls[False] else 0.0
-        return cls(looped_ms / calls[True], outside_ms)
+        return cls(looped_ms / inside, (total_ms - looped_ms) / outside if outside else 0.0)
 
     def at_most(self, groups: Iterable[OperationGroup], unexplained: Unexplained) -> Self:
         """Limit what these groups get to what is unexplained."""
@@ -60,3 +61,53 @@ class Dispatch:
     def of_row(self, row: OperationTime) -> float:
         """Return the ms per step to dispatch an operation."""
         return row.calls * (self.in_loops_ms if loop_of(row.name) else self.outside_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchShares:
+    """The time of all operations of a CPU's step in ms, and each one's share of their calls, 0 to 1, by its name.
+
+    The trace does not show which operation the host works for: starting it, handing on and freeing its tensors. It
+    is assumed to be in proportion to their time, as allocating and freeing tensors is; for an upper bound also in
+    proportion to their number, if that is more.
+    """
+
+    total_ms: float
+    calls: Mapping[str, float]
+
+    @classmethod
+    def measure(cls, operations: Operations, device: Device) -> Self:
+        """Add up the operations of the step.
+
+        Raises:
+            Unavailable: an accelerator computes: the host launches its operations ahead of it.
+        """
+        if device.kind != DeviceKind.CPU:
+            raise Unavailable("the host launches the device's operations while it computes")
+        number = sum(row.calls for row in operations.rows)
+        if not operations.total_ms or not number:
+            raise Unavailable("no operation of the step was recorded with its time")
+        calls: defaultdict[str, float] = defaultdict(float)
+        for row in operations.rows:
+            calls[row.name] += row.calls / number
+        return cls(operations.total_ms, dict(calls))
+
+    def left(self, effects: Iterable[Effect]) -> float:
+        """Return the share of the host's time that is left after effects on operations, 0 to 1.
+
+        Work that Python starts itself (StepWork) is the host's already.
+        """
+        subjects: defaultdict[str, list[Effect]] = defaultdict(list)
+        for effect in effects:
+            if effect.stage is Stage.DEVICE and effect.of and effect.subject not in {"", *StepWork}:
+                subjects[effect.subject].append(effect)
+        time = calls = 0.0
+        for name, own in subjects.items():
+            scales = min(effect.scales for effect in own)
+            bounds = any(effect.bound is Bound.AT_MOST for effect in own)
+            if bounds or scales <= REMOVED:
+                taken = max(effect.of.value for effect in own if effect.of)
+                time += (1.0 - scales) * taken / self.total_ms
+            if bounds:
+                calls += (1.0 - scales) * self.calls.get(name, 0.0)
+        return min(1.0, max(0.0, 1.0 - max(time, calls)))

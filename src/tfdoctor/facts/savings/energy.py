@@ -110,19 +110,9 @@ class EnergyCounter:
         at = np.interp(np.array(inside), self.times, self.joules)
         return float((at[:, 1] - at[:, 0]).sum()), sum(b - a for a, b in inside)
 
-    @property
-    def idle_w(self) -> float | None:
-        """The power between readings between which no kernel ran."""
-        loads = (
-            (span, [share for at, share in self.loads if span[0] <= at <= span[1]]) for span in pairwise(self.times)
-        )
-        joules, seconds = self.within(span for span, shares in loads if shares and not any(shares))
-        return joules / seconds if seconds >= IDLE_S else None
-
-    def busy(self, spans: Sequence[Span]) -> float | None:
-        """Return the mean share of spans with kernels."""
-        known = [share for at, share in self.loads if any(a <= at <= b for a, b in spans)]
-        return float(np.mean(known)) if known else None
+    def loads_in(self, spans: Sequence[Span]) -> list[float]:
+        """Return the shares with kernels that were read in these spans."""
+        return [share for at, share in self.loads if any(a <= at <= b for a, b in spans)]
 
 
 def counters_of(samples: Iterable[MachineSample]) -> Iterator[EnergyCounter]:
@@ -131,18 +121,14 @@ def counters_of(samples: Iterable[MachineSample]) -> Iterator[EnergyCounter]:
     loads: dict[int | str, Readings] = defaultdict(list)
     for row in samples:
         at = row.unix_ns / NS
-        for gpu in row.gpu:
-            if gpu.visible is not False:
-                readings = joules[EnergySource.GPU, gpu.index]
-                readings += [] if gpu.energy_j is None else [(at, float(gpu.energy_j))]
-                loads[gpu.index] += [] if gpu.gpu_pct is None else [(at, float(gpu.gpu_pct) / 100)]
-        for package in row.package:
-            if package.energy_j is not None:
-                joules[EnergySource.CPU, package.name].append((at, float(package.energy_j)))
-    for (source, name), values in joules.items():
-        yield EnergyCounter(
-            source, tuple(at for at, _ in values), tuple(value for _, value in values), loads.get(name, [])
-        )
+        for gpu in (gpu for gpu in row.gpu if gpu.visible is not False):
+            joules[EnergySource.GPU, gpu.index] += [] if gpu.energy_j is None else [(at, float(gpu.energy_j))]
+            loads[gpu.index] += [] if gpu.gpu_pct is None else [(at, float(gpu.gpu_pct) / 100)]
+        for package in (package for package in row.package if package.energy_j is not None):
+            joules[EnergySource.CPU, package.name].append((at, float(package.energy_j or 0.0)))
+    for (source, name), readings in joules.items():
+        times, values = tuple(at for at, _ in readings), tuple(value for _, value in readings)
+        yield EnergyCounter(source, times, values, loads.get(name, []))
 
 
 def _meter(counters: Sequence[EnergyCounter], training: Sequence[Span]) -> EnergyMeter | None:
@@ -151,10 +137,17 @@ def _meter(counters: Sequence[EnergyCounter], training: Sequence[Span]) -> Energ
     measured = [counter.within(training) for counter in known]
     if not known or min(seconds for _, seconds in measured) < LEAST_S:
         return None
-    power = sum(joules / seconds for joules, seconds in measured)
-    idle, busy = [one.idle_w for one in known], [one.busy(training) for one in known]
+    power, idle, busy = sum(joules / seconds for joules, seconds in measured), [], []
+    for one in known:
+        loads = ((span, one.loads_in([span])) for span in pairwise(one.times))
+        joules, seconds = one.within(span for span, shares in loads if shares and not any(shares))
+        idle.append(joules / seconds if seconds >= IDLE_S else None)  # between readings between which no kernel ran
+        shares = one.loads_in(training)
+        busy.append(float(np.mean(shares)) if shares else None)
     waiting = [None if w is None or b is None else w * (1 - b) for w, b in zip(idle, busy, strict=True)]
-    waiting_w, whole = _sum(waiting), _sum(busy)
+    idle_w, waiting_w, whole = (
+        None if None in values else sum(value or 0.0 for value in values) for values in (idle, waiting, busy)
+    )
     return EnergyMeter(
         source=known[0].source,
         devices=len(known),
@@ -162,12 +155,7 @@ def _meter(counters: Sequence[EnergyCounter], training: Sequence[Span]) -> Energ
         power_w=power,
         seconds=min(seconds for _, seconds in measured),
         run_j=sum(counter.joules[-1] - counter.joules[0] for counter in known),
-        idle_w=_sum(idle),
+        idle_w=idle_w,
         waiting_w=None if waiting_w is None else min(power, waiting_w),
         busy=None if whole is None else whole / len(busy),
     )
-
-
-def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None

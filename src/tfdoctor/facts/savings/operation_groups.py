@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Self
@@ -10,7 +10,7 @@ from typing import Self
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, Source
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.traced_shapes import allocations
+from tfdoctor.facts.operations.shapes import allocations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
 from tfdoctor.terms.kinds import DeviceKind
@@ -25,13 +25,12 @@ LOOP = re.compile(r"^(?:gradient_tape/)?(.*?\bwhile(?:_\d+)?)/")
 # their bytes bound their time on a CPU. Exponentials, random numbers, gathers, transposes and windows compute or
 # jump more than that: what they need is not known from their bytes.
 STREAMED = frozenset(
-    ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp",
-     "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill",
-     "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Max", "Maximum", "Mean",
-     "Min", "Minimum", "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "Prod", "RealDiv", "Relu",
-     "Relu6", "Relu6Grad", "ReluGrad", "ResourceApplyGradientDescent", "Select", "SelectV2", "Sign", "Slice",
-     "Split", "SplitV", "Square", "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum",
-     "Tile", "Unpack", "ZerosLike")
+    ("Abs", "Add", "AddN", "AddV2", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp", "BiasAdd",
+     "BiasAddGrad", "BroadcastTo", "Cast", "ClipByValue", "Concat", "ConcatV2", "Equal", "Fill", "Greater",
+     "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr", "Max", "Maximum", "Mean", "Min", "Minimum",
+     "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "Prod", "RealDiv", "Relu", "Relu6", "Relu6Grad",
+     "ReluGrad", "ResourceApplyGradientDescent", "Select", "SelectV2", "Sign", "Slice", "Split", "SplitV", "Square",
+     "SquaredDifference", "StridedSlice", "StridedSliceGrad", "Sub", "Sum", "Tile", "Unpack", "ZerosLike")
 )  # fmt: skip
 
 # Parts of the names of types whose work is more than linear in their elements, on every device.
@@ -65,12 +64,8 @@ class AllocatedResults:
         be anything: a tensor that was flattened, say. There the allocated results count, and each open operand as
         the largest of them.
         """
-        if row.operation is None:
-            return row
-        taken, made = (
-            [shape for _, shape in tensors if shape is not None and None in shape]
-            for tensors in (row.operation.inputs, row.operation.outputs)
-        )
+        operands = (row.operation.inputs, row.operation.outputs) if row.operation else ((), ())
+        taken, made = ([shape for _, shape in tensors if shape and None in shape] for tensors in operands)
         if not any(not row.layer or len(shape) == 1 for shape in (*taken, *made)):
             return row
         names = [name.rpartition(":")[0] for name in row.ran]
@@ -142,21 +137,14 @@ class OperationGroups:
             placed = _placed(results.sized(row), known)
             place = placed.at or placed.layer or placed.name
             rows[placed.type, loop_of(placed.name), place, origin_of(row)].append(placed)
-        groups = []
+        groups, best = [], dict[str, float]()  # and the rate that this run reaches for products of a type
         for own in rows.values():
-            least = [_least_ms(row, hardware, bytes_s) for row in own]
-            groups.append(_group(own, least, known, dataflow))
-        best: dict[str, float] = {}  # the rate that this run reaches for products of a type
-        for group in groups:
+            group = _group(own, [_least_ms(row, hardware, bytes_s) for row in own], known, dataflow)
+            groups.append(group)
             if group.gflop_s and group.each_ms >= LONG_MS:
                 best[group.type] = max(best.get(group.type, 0.0), group.gflop_s)
         groups = [replace(group, best_gflop_s=best.get(group.type)) for group in groups]
         return cls(tuple(sorted(groups, key=lambda group: -group.ms)), operations.why_unlisted)
-
-    @property
-    def total_ms(self) -> float:
-        """The time of all operations, in ms per step."""
-        return sum(group.ms for group in self.groups)
 
 
 def loop_of(name: str) -> str:
@@ -180,10 +168,8 @@ def _least_ms(row: OperationTime, hardware: Hardware, bytes_s: float | None) -> 
     streams = row.type in STREAMED if on_cpu else not NEVER_STREAMED.search(row.type)
     if not (streams or row.is_matrix or row.is_fused):
         return "its bytes do not bound its time"
-    if row.nbytes is None:
-        return "shapes unknown"
-    if not bytes_s:
-        return "memory bandwidth unknown"
+    if row.nbytes is None or not bytes_s:
+        return "shapes unknown" if row.nbytes is None else "memory bandwidth unknown"
     unmeasured = row.is_matrix and (not peak or row.flops is None or row.precision == "float64")
     if unmeasured or not row.nbytes:
         return "FLOPs unknown" if peak else "peak FLOP/s unknown"
@@ -230,9 +216,8 @@ def _makes(row: OperationTime, program: Program) -> str:
     operation = row.operation
     if operation is None or operation.type != row.type or not operation.outputs:
         return ""
-    dtype, result = operation.outputs[0]
+    dtype, made = operation.outputs[0][0], program.shape(operation.outputs[0][1])
     shapes = [shape for _, given in operation.inputs if (shape := program.shape(given)) is not None]
-    made = program.shape(result)
     if made is None or not shapes:
         return ""
     sizes, largest = (",".join(map(str, shape)) for shape in (made, max(shapes, key=prod)))
@@ -249,18 +234,15 @@ def _placed(row: OperationTime, program: Program) -> OperationTime:
     if made:
         return replace(row, at=made)
     _, scope, name = row.name.partition(GRADIENT_SCOPE)
-    forward = _innermost((name, *_scopes(name)), program) if scope and not loop_of(row.name) else None
+    forward = _innermost(name, program) if scope and not loop_of(row.name) else None
     if forward and forward.direct and forward.at:
         return replace(row, at=program.line_of(forward), layer=row.layer or forward.layer)
-    outer = None if row.at or row.layer else _innermost(_scopes(row.name), program)
+    outer = None if row.at or row.layer else _innermost(row.name.rpartition("/")[0], program)
     return replace(row, layer=outer.layer, at=program.line_of(outer)) if outer else row
 
 
-def _innermost(names: Iterable[str], program: Program) -> Operation | None:
-    return next((program.by_name[name] for name in names if name in program.by_name), None)
-
-
-def _scopes(name: str) -> Iterable[str]:
-    """Return the scopes around an operation, the innermost first: "a/b" and "a" of "a/b/c"."""
+def _innermost(name: str, program: Program) -> Operation | None:
+    """Return the operation of a name, else of the innermost scope around it: "a/b" and "a" of "a/b/c"."""
     parts = name.split("/")
-    return ("/".join(parts[:end]) for end in range(len(parts) - 1, 0, -1))
+    names = ("/".join(parts[:end]) for end in range(len(parts), 0, -1))
+    return next((program.by_name[one] for one in names if one in program.by_name), None)

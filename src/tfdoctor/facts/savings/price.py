@@ -56,8 +56,7 @@ class Epoch:
             Unavailable: it was not recorded, is unknown or infinite.
         """
         record = recording.program or ProgramRecord()
-        sizes = [dataset.cardinality for dataset in record.datasets if dataset.id == record.feeds]
-        steps = sizes[0] if sizes else None
+        steps = next((dataset.cardinality for dataset in record.datasets if dataset.id == record.feeds), None)
         if steps is None or steps <= 0:
             raise Unavailable("the number of steps per epoch was not recorded")
         return cls(steps)

@@ -7,7 +7,7 @@
 On a CPU run the host's work for operations that a change removes goes with them (see DispatchShares), except
 where an effect states what the host does less for operations on smaller tensors. Upper bounds count what the
 change may spare besides: cores that less input leaves to the rest (``_freed``), and the profiler's cost where it
-is not known which part of the step has it (see TracingCost); half of the rest is left at least (``_stays``).
+is not known which part of the step has it (see TracingCost); half of the rest is left at least.
 
 On a CPU run input and compute share the cores, so a step is never shorter than what all cores together
 have left to do. And no operation gets faster than the memory delivers its bytes (see Roofline).
@@ -17,16 +17,17 @@ What it must guess is how long the input takes when nobody waits for it: the pip
 that, and where a waiting trainer contradicts them the difference is the model's residual.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Self
 
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
 from tfdoctor.facts.machine.cores import SHARED, Cores
-from tfdoctor.facts.operations.roofline import Roofline
+from tfdoctor.facts.operations.operations import Roofline
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.savings.dispatch_shares import DispatchShares
-from tfdoctor.facts.savings.effects_on_stages import by_stage_of, factor_of, segment_ms, stage_ms, stretched
+from tfdoctor.facts.savings.dispatch import DispatchShares
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown, TracingCost
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.steps.untraced_pace import DISTORTED, MOSTLY_TRACING, slowdown
@@ -85,17 +86,15 @@ class StepModel:
         cost: TracingCost | None,
     ) -> Self:
         """Take the stages' exposed time from the breakdown, the input's from its pipeline."""
-        slower = slowdown(recording, steps)
+        slower, spent = slowdown(recording, steps), steps.steady_steps
         tracing = cost if slower >= TRACED_LONGER else None
-        stages = pipeline.stages if pipeline else ()
-        segments = pipeline.segments if pipeline else ()
+        stages, segments = (pipeline.stages, pipeline.segments) if pipeline else ((), ())
         ahead = [segment for segment in segments if segment.overlapped]
         slowest = max(ahead, key=lambda segment: segment.ms).stages if ahead else {}
         if tracing:  # without the profiler's cost of their calls, each of which is an event
             cost_ms = {stage.path: stage.calls * tracing.each_ms for stage in stages}
             own = [tracing.left(one.ms, sum(cost_ms[path] for path in one.stages)) for one in segments]
-            segments = tuple(stretched(one, left) for one, left in zip(segments, own, strict=True))
-        spent = steps.steady_steps
+            segments = tuple(map(_stretched, segments, own))
         dispatched = sum(activity.dispatch.within(step.start_ps, step.end_ps).total for step in spent) / PS_PER_MS
         return cls(
             device=device.kind,
@@ -128,8 +127,7 @@ class StepModel:
     @property
     def _serial(self) -> float:
         """The input work that is done while the trainer waits."""
-        own = sum(segment.ms for segment in self.segments if not segment.overlapped)
-        return min(self.exposed[Stage.INPUT], own)
+        return min(self.exposed[Stage.INPUT], sum(one.ms for one in self.segments if not one.overlapped))
 
     @property
     def waits(self) -> bool:
@@ -167,16 +165,14 @@ class StepModel:
         if self.tracing and self.slowdown > DISTORTED:
             return False
         profiled = ELEMENT_MS * self.elements
-        rest = self.step_ms - self.exposed[Stage.INPUT]
-        sets_pace = self._limits or not self.waits
         large = profiled >= DOUBTFUL * self.slowest > 0.0
-        return sets_pace and large and self.slowest - profiled < rest
+        shorter = self.slowest - profiled < self.step_ms - self.exposed[Stage.INPUT]
+        return large and shorter and (self._limits or not self.waits)
 
     @property
     def trusted(self) -> bool:
         """Whether the formula explains the measured step, and the step is the run's own."""
-        explained = abs(self.residual) <= TRUSTED_RESIDUAL * self.step_ms
-        return explained and self.slowdown <= DISTORTED
+        return abs(self.residual) <= TRUSTED_RESIDUAL * self.step_ms and self.slowdown <= DISTORTED
 
     @property
     def distorted(self) -> bool:
@@ -198,7 +194,7 @@ class StepModel:
 
     def predict(self, effects: Iterable[Effect]) -> float:
         """Return the step time after these effects, in ms; their order does not matter."""
-        by_stage = by_stage_of(effects)
+        by_stage = _grouped(effects, "stage")
         if not by_stage:
             return self.step_ms
         floor = max(0.0, self.exposed.get(UNKNOWN, 0.0), self._cores_bound(by_stage))
@@ -207,12 +203,20 @@ class StepModel:
         overlapping, serial = [0.0], [0.0]  # the times of input beside the rest, and after it
         for segment in self._calibrated():
             times = overlapping if segment.overlapped or moved else serial
-            times.append(segment_ms(segment, inputs))
+            times.append(_segment_ms(segment, inputs))
         rest = self._rest(by_stage) - self._freed(by_stage)
         predicted = max(floor, max(rest, *overlapping) + sum(serial))
-        bounds = any(effect.bound is Bound.AT_MOST for own in by_stage.values() for effect in own)
-        least = self.tracing.least(predicted) if self.tracing and bounds else predicted
-        return max(least, self._stays(by_stage))
+        if self.tracing and any(effect.bound is Bound.AT_MOST for own in by_stage.values() for effect in own):
+            predicted = self.tracing.least(predicted)
+
+        def removes(effect: Effect) -> bool:
+            shares = self.device == DeviceKind.CPU and effect.bound is Bound.AT_MOST
+            return bool(effect.subject) or not shares or effect.scales < SHARED
+
+        # That each change to the input leaves its cores to a CPU's compute, and that the profiler slowed it,
+        # together leave at least half of the work that no change removes.
+        stays = SHARED * self._rest({stage: [*filter(removes, own)] for stage, own in by_stage.items()})
+        return max(predicted, stays)
 
     def predict_parts(self, effects: Iterable[Effect]) -> dict[str, float]:
         """Return the parts of the step after these effects, in ms; they sum to what ``predict`` returns.
@@ -221,7 +225,7 @@ class StepModel:
         step, all of its own work gets shorter alike.
         """
         effects = tuple(effects)
-        total, own = self.predict(effects), self._rest_parts(by_stage_of(effects))
+        total, own = self.predict(effects), self._rest_parts(_grouped(effects, "stage"))
         work = sum(own.values())
         if total < work:
             own = {part: value * total / work for part, value in own.items()}
@@ -234,8 +238,8 @@ class StepModel:
 
     def guesses_cores(self, effects: Iterable[Effect]) -> bool:
         """Whether effects need free cores on a CPU run, and how many there are is not certain."""
-        needs = any(effect.overlaps or effect.spreads for effect in effects)
-        return needs and self.device == DeviceKind.CPU and not (self.cores and self.cores.certain)
+        uncertain = self.device == DeviceKind.CPU and not (self.cores and self.cores.certain)
+        return uncertain and any(effect.overlaps or effect.spreads for effect in effects)
 
     def frees_cores(self, effects: Iterable[Effect]) -> bool:
         """Whether effects remove work that competes for a CPU's cores, and what that gains is not counted.
@@ -247,9 +251,9 @@ class StepModel:
         stated = any(one.stage is Stage.DEVICE and not one.subject for one in effects)
         reduces_input = any(one.stage is Stage.INPUT and one.scales < 1 and not one.spreads for one in effects)
         uncounted = reduces_input and not stated and self.device == DeviceKind.CPU
-        return uncounted and not self._freed(by_stage_of(effects))
+        return uncounted and not self._freed(_grouped(effects, "stage"))
 
-    def _cores_bound(self, effects: Mapping[Stage, list[Effect]]) -> float:
+    def _cores_bound(self, effects: Mapping[str, list[Effect]]) -> float:
         """Return how long all cores together are busy, in ms; for CPU runs.
 
         Work that overlaps the step, or that more threads share, keeps the cores as busy as before. The step's own
@@ -258,20 +262,19 @@ class StepModel:
         if self.device != DeviceKind.CPU or self.cores is None:
             return 0.0
         remaining = {
-            stage: [one for one in own if not one.overlaps and not one.spreads] for stage, own in effects.items()
+            at: [one for one in own if not one.overlaps and not one.spreads] for at, own in effects.items()
         }
-        busy = self.cores.share * self.step_ms  # in ms with all cores at work
-        whole = self._rest({})
+        busy, whole = self.cores.share * self.step_ms, self._rest({})  # in ms with all cores at work, and alone
         inputs = max(min(busy, self.input_ms / self.cores.usable), busy - whole)
         left = self._rest(remaining) / whole if whole else 1.0
         return min(self.step_ms, inputs * self._input_left(remaining) + (busy - inputs) * left)
 
-    def _input_left(self, effects: Mapping[Stage, list[Effect]]) -> float:
+    def _input_left(self, effects: Mapping[str, list[Effect]]) -> float:
         now = sum(segment.ms for segment in self.segments)
         input_effects = effects.get(Stage.INPUT, [])
         if not now:
-            return factor_of(effect for effect in input_effects if not effect.subject)
-        return sum(segment_ms(segment, input_effects) for segment in self.segments) / now
+            return _factor(effect for effect in input_effects if not effect.subject)
+        return sum(_segment_ms(segment, input_effects) for segment in self.segments) / now
 
     def saving(self, effects: Iterable[Effect]) -> float:
         """Return the ms that these effects save per step; negative when they cost time."""
@@ -280,32 +283,14 @@ class StepModel:
     def saving_on_own_cores(self, effects: Iterable[Effect]) -> float:
         """Return the ms that effects would save if the rest of the step shared no cores with the input."""
         own = [effect for effect in effects if effect.subject or effect.stage is Stage.INPUT]
-        uncrowded = replace(self.cores, sampled=False) if self.cores else None
-        return replace(self, cores=uncrowded).saving(own)
-
-    def saving_without_input(self, effects: Iterable[Effect]) -> float:
-        """Return the ms that effects would save if no input work overlapped the step."""
-        return self.without_input.saving(effects)
+        return replace(self, cores=self.cores and replace(self.cores, sampled=False)).saving(own)
 
     @property
     def without_input(self) -> Self:
         """The same step, if no input work overlapped it."""
         return replace(self, segments=())
 
-    def _stays(self, effects: Mapping[Stage, list[Effect]]) -> float:
-        """Return the least that the step without its input takes after effects, in ms.
-
-        That each change to the input leaves its cores to a CPU's compute, and that the profiler slowed it, together
-        leave at least half of the work that no change removes.
-        """
-
-        def removes(effect: Effect) -> bool:
-            shares = self.device == DeviceKind.CPU and effect.bound is Bound.AT_MOST
-            return bool(effect.subject) or not shares or effect.scales < SHARED
-
-        return SHARED * self._rest({stage: [*filter(removes, own)] for stage, own in effects.items()})
-
-    def _freed(self, effects: Mapping[Stage, list[Effect]]) -> float:
+    def _freed(self, effects: Mapping[str, list[Effect]]) -> float:
         """Return by how much less input work may shorten the rest of the step on a CPU, in ms.
 
         Counted for upper bounds only, where the cores are crowded, and no effect states what the compute gains.
@@ -321,15 +306,12 @@ class StepModel:
         own = self._rest(effects) - self.exposed[Stage.BETWEEN]
         return max(0.0, min(gone * beside / cores.usable, own * SHARED))
 
-    def _rest(self, effects: Mapping[Stage, list[Effect]]) -> float:
+    def _rest(self, effects: Mapping[str, list[Effect]]) -> float:
         return sum(self._rest_parts(effects).values())
 
-    def _rest_parts(self, effects: Mapping[Stage, list[Effect]]) -> dict[str, float]:
+    def _rest_parts(self, effects: Mapping[str, list[Effect]]) -> dict[str, float]:
         """Return the parts of the step without its input, in ms; the host's has what the device no longer hides."""
-        work: dict[str, float] = {
-            stage: stage_ms(self.exposed[stage], effects.get(stage, []), self.floors, self.kept(stage))
-            for stage in REST
-        }
+        work: dict[str, float] = {stage: self._left_ms(stage, effects.get(stage, [])) for stage in REST}
         stated = any(effect.narrows for effect in effects.get(Stage.HOST, []))
         if self.dispatch and not stated:
             work[Stage.HOST] *= self.dispatch.left(effects.get(Stage.DEVICE, []))
@@ -341,6 +323,22 @@ class StepModel:
             hidden = min(device, max(self.kept(Stage.HOST) * self.host_work - host, host))
             work[Stage.HOST] += max(0.0, hidden - work[Stage.DEVICE])
         return {**work, UNKNOWN: self.exposed.get(UNKNOWN, 0.0)}
+
+    def _left_ms(self, stage: Stage, effects: Iterable[Effect]) -> float:
+        """Return a stage's work after effects on the whole of it or on subjects within it.
+
+        Effects on one subject multiply, so that two of them never save the same milliseconds twice. They do not go
+        below the subject's floor, which is zero where an effect removes it, and lower where its tensors shrink.
+        """
+        subjects = _grouped(effects, "subject")
+        whole, saved = _factor(subjects.pop("", [])), 0.0
+        for subject, own in subjects.items():
+            taken = self.kept(stage) * max((effect.of.value for effect in own if effect.of), default=0.0)
+            removed = any(effect.scales == 0.0 for effect in own)  # what is left may underflow to 0
+            narrowed = _factor(effect for effect in own if effect.narrows)
+            least = 0.0 if removed else self.floors.get(subject, 0.0) * narrowed
+            saved += taken - max(taken * _factor(own), min(taken, least))
+        return max(0.0, self.exposed[stage] - saved) * whole
 
     def _calibrated(self) -> tuple[PipelineSegment, ...]:
         """Return the segments, scaled to agree with the trainer's measured wait.
@@ -355,13 +353,37 @@ class StepModel:
         waits = bool(ahead) and self.waits
         serial = self._serial if waits else self.exposed[Stage.INPUT]  # without segments, of unknown origin
         pace, own = self.step_ms - serial, sum(segment.ms for segment in alone)
-        made = [stretched(segment, serial / own) for segment in alone] or [
-            PipelineSegment({"": serial}, overlapped=False)
-        ]
+        unknown = PipelineSegment({"": serial}, overlapped=False)
+        made = [_stretched(segment, serial / own) for segment in alone] or [unknown]
         slowest = max(ahead, key=lambda segment: segment.ms) if waits else None
-        made += [stretched(one, min(one.ms, pace) / one.ms) for one in ahead if one is not slowest]
-        if slowest is None:
-            return tuple(made)
-        if self._limits:
-            return (*made, stretched(slowest, pace / slowest.ms))
-        return (*made, slowest, replace(stretched(slowest, self._wait / slowest.ms), overlapped=False))
+        made += [_stretched(one, min(one.ms, pace) / one.ms) for one in ahead if one is not slowest]
+        if slowest and self._limits:
+            made.append(_stretched(slowest, pace / slowest.ms))
+        elif slowest:
+            made += [slowest, replace(_stretched(slowest, self._wait / slowest.ms), overlapped=False)]
+        return tuple(made)
+
+
+def _grouped(effects: Iterable[Effect], by: str) -> dict[str, list[Effect]]:
+    groups: dict[str, list[Effect]] = defaultdict(list)
+    for effect in effects:
+        groups[getattr(effect, by)].append(effect)
+    return groups
+
+
+def _stretched(segment: PipelineSegment, factor: float) -> PipelineSegment:
+    return PipelineSegment({path: ms * factor for path, ms in segment.stages.items()}, segment.overlapped)
+
+
+def _segment_ms(segment: PipelineSegment, effects: Iterable[Effect]) -> float:
+    """Return the time of a segment after the effects on the input or on stages of it, in ms."""
+    concerning = [effect for effect in effects if not effect.subject or effect.subject in segment.stages]
+    return sum(
+        ms * _factor(effect for effect in concerning if effect.subject in ("", path))
+        for path, ms in segment.stages.items()
+    )
+
+
+def _factor(effects: Iterable[Effect]) -> float:
+    """Return the product of what effects scale by, the same in whichever order they come."""
+    return prod(sorted(effect.scales for effect in effects), start=1.0)

@@ -8,12 +8,9 @@ from tfdoctor.trace.hlo_matmul import Shape
 
 # A type and sizes, and for a laid-out array the order of its dimensions, its tiles and memory space.
 ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=]*)\](?:\{([\d,]*)(?::([^{}]*))?\})?")
-
 TILE = re.compile(r"T((?:\([\d,*]+\))+)")
 SPACE = re.compile(r"S\((\d+)\)")
-
 BITS = re.compile(r"(?:pred|[a-z]+?)(\d+)")  # The width in a type's name: bf16, f32, s8, u4, f8e4m3fn
-
 GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
 # A convolution's groups, and the dimension of its result that holds the features ("f").
 LABELS = re.compile(r"dim_labels=\w+->(\w+)")
@@ -36,15 +33,10 @@ class Array:
         return cls(shape.dtype, shape.dims, shape.minor_to_major, tile, shape.space)
 
     @property
-    def bits(self) -> int:
-        """The width of an element; predicates take a byte."""
-        digits = BITS.match(self.dtype)
-        return int(digits[1]) if digits else 8
-
-    @property
     def nbytes(self) -> int:
-        """The bytes of its elements, without padding."""
-        return ceil(prod(self.dims) * self.bits / 8)
+        """The bytes of its elements, without padding; predicates take a byte each."""
+        digits = BITS.match(self.dtype)
+        return ceil(prod(self.dims) * (int(digits[1]) if digits else 8) / 8)
 
     @property
     def width(self) -> int | None:
@@ -77,8 +69,11 @@ def arrays(text: str) -> tuple[Array, ...]:
         tile, space = TILE.search(layout), SPACE.search(layout)
         first = tile[1].partition(")")[0].lstrip("(") if tile else ""
         padded = tuple(int(size) for size in first.split(",") if size.isdigit())
-        at = int(space[1]) if space else 0
-        found.append(Array(dtype, _numbers(sizes), _numbers(order), padded, at))
+        dims, minor_to_major = (
+            tuple(int(number.strip("<=")) for number in part.split(",") if number.strip("<="))
+            for part in (sizes, order)
+        )
+        found.append(Array(dtype, dims, minor_to_major, padded, int(space[1]) if space else 0))
     return tuple(found)
 
 
@@ -89,7 +84,3 @@ def convolves_each_alone(text: str) -> bool:
         return False
     features, group_count = labels[1].index("f"), int(groups[1])
     return group_count > 1 and features < len(shapes[0].dims) and shapes[0].dims[features] == group_count
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(number.strip("<=")) for number in text.split(",") if number.strip("<="))

@@ -1,12 +1,16 @@
 """Where the time of a TPU's cores goes, per training step, or per run of the program with the most time.
 
-Each instant of a round belongs to one part, the first of the list that is at work, so the parts sum to
-the round. A round lasts from its start to the next one's start.
+Each instant of a round belongs to one part, the first of the list that is at work, so the parts sum to the round. A
+round lasts from its start to the next one's. XLA starts asynchronous work with one operation (copy-start,
+all-gather-start, send) and waits for it with another (copy-done): between them it is hidden, the wait is exposed.
 """
 
+import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -14,23 +18,27 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms, module_runs
 from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.steps.xla_steps import compiled_steps, of_modules
+from tfdoctor.facts.timeline.host_events import leaves
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
-from tfdoctor.facts.tpu.copies import Copy, CopyPlace, copies
-from tfdoctor.facts.tpu.rounds import counted, rounds_of, starts_of
+from tfdoctor.facts.tpu.shapes import arrays
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.trace import Intervals, Line, Plane, Trace
+from tfdoctor.trace import EventType, Intervals, Line, Plane, Trace
+from tfdoctor.trace.hlo import HOST_SPACE
 from tfdoctor.trace.names import TPU_COLLECTIVES, TPU_OPS
+
+STEP_LINE = "Steps"  # The line of steps that TensorFlow and PyTorch/XLA write on a TPU; JAX does not
+BARRIER = "barrier-cores"  # The event of a core that waits for the others, on the line "XLA TraceMe" (v6e, 2025)
+ENQUEUE = "DoEnqueueProgram"  # The host hands a program to a core's queue (libtpu, v3 to v6e)
+DONE = re.compile(r"-done(?:(?!-done)[\w.-])*\(")  # The end of asynchronous work in HLO text, before its operands
+OPERAND = re.compile(r"%([\w.-]+)\)")  # The last one began that work
 
 
 class TpuPart(StrEnum):
-    """A part of a round, by priority.
-
-    ``HOST`` is send and receive to the host; ``COPIES`` the waits for asynchronous copies, which
-    ``TpuCore.copies`` lists by where they go.
-    """
+    """A part of a round, by priority; HOST is send and receive, COPIES the waits for asynchronous copies."""
 
     COMPUTE = "compute"
     COLLECTIVE = "collectives"
@@ -41,10 +49,27 @@ class TpuPart(StrEnum):
     IDLE = "idle"
 
 
-COMPUTE, COLLECTIVE, HOST, COPIES, INFEED, OUTFEED, IDLE = TpuPart
-PARTS = tuple(TpuPart)
+COMPUTE, COLLECTIVE, HOST, COPIES, INFEED, OUTFEED, IDLE = PARTS = tuple(TpuPart)
 
-BARRIER = "barrier-cores"  # The event of a core that waits for the others, on the line "XLA TraceMe" (v6e, 2025)
+
+class CopyPlace(StrEnum):
+    """Where a copy goes."""
+
+    HOST = "host"  # over PCIe, to or from the host
+    CHIP = "chip"  # within the chip's memories
+    PEERS = "cores"  # between cores
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One pair of operations that start and end a copy. Milliseconds and bytes per round."""
+
+    name: str  # "copy-done.5"
+    category: str  # XLA's: "copy-done", "all-gather-done"
+    where: CopyPlace
+    nbytes: float
+    exposed_ms: float  # in which the core waited for it
+    calls: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +92,17 @@ class TpuCore:
         starts, end = starts_of(core, unit, program)
         if operations is None or not len(operations) or not len(starts) or end <= starts[0]:
             return None
-        window = (int(starts[0]), end)
-        inside = (operations.start_ps >= window[0]) & (operations.start_ps < end)
-        scale = PS_PER_MS * len(starts)
-        layers = _layers(operations, inside, window)
+        inside = (operations.start_ps >= starts[0]) & (operations.start_ps < end)
+        scale, begin = PS_PER_MS * len(starts), int(starts[0])
+        kinds = np.array([PARTS.index(part_of(category_of(kind))) for kind in operations.types])
+        mask, taken, layers = inside & counted(operations), Intervals(), {}
+        for index, part in enumerate(PARTS[:-1]):
+            of_part = mask & (kinds[operations.kind] == index)
+            layers[part] = spans_of(operations, of_part).within(begin, end) - taken
+            taken |= layers[part]
         pairs, under_way = copies(operations, inside, len(starts))
-        parts = {part: layers[part].total / scale for part in PARTS[:-1]}
-        total = (end - window[0]) / scale
+        parts = {part: layer.total / scale for part, layer in layers.items()}
+        total = (end - begin) / scale
         waits = barriers.duration_ps[is_named(barriers, BARRIER.__eq__)] / PS_PER_MS if barriers else ()
         hidden = (under_way & layers[COMPUTE]).total / scale
         parts |= {IDLE: total - sum(parts.values())}
@@ -141,17 +170,84 @@ class TpuTime:
         return (max(times) - min(times)) / max(times) if max(times) else 0.0
 
 
-def _layers(line: Line, inside: NDArray[np.bool_], window: tuple[int, int]) -> dict[TpuPart, Intervals]:
-    """Return disjoint intervals of the parts, by priority; what holds other operations is not counted."""
-    kinds = np.array([PARTS.index(part_of(str(kind.stats.get("hlo_category", "")))) for kind in line.types])
-    mask = inside & counted(line)
-    taken = Intervals()
-    layers: dict[TpuPart, Intervals] = {}
-    for index, part in enumerate(PARTS[:-1]):
-        of_part = mask & (kinds[line.kind] == index)
-        layers[part] = spans_of(line, of_part).within(*window) - taken
-        taken |= layers[part]
-    return layers
+@dataclass(frozen=True, slots=True)
+class TpuLaunches:
+    """The runs on the busiest core, all programs together. Milliseconds, summed over the window.
+
+    `DoEnqueueProgram` on the host and the run on the line "XLA Modules" share run_id and queue_id. Both use
+    the host's clock. A core that has nothing queued waits until the next enqueueing ends.
+    """
+
+    runs: int
+    window_ms: float  # from the first run's start to the last one's end
+    between_ms: float  # between two runs, where the core has no program
+    late_ms: float | None  # the part until the host had enqueued the next run; None is unknown
+
+    @classmethod
+    def measure(cls, trace: Trace, device: Device) -> Self:
+        """Match the core's runs to what the host enqueued."""
+        core = device.busiest if device.kind == DeviceKind.TPU else None
+        modules = module_runs(core) if core else ()
+        named = ((one, one.runs or [(-1, -1)] * len(one.starts_ps)) for one in modules)
+        runs = sorted(
+            row for one, ids in named for row in zip(one.starts_ps.tolist(), one.ends_ps.tolist(), ids, strict=True)
+        )
+        if core is None or len(runs) < 2:  # noqa: PLR2004 - no time between them
+            raise Unavailable("the trace shows fewer than two runs of compiled programs on a TPU")
+        gaps = [(end, start, run) for (_, end, _), (start, _, run) in pairwise(runs) if start > end]
+        number = core.name.rpartition(":")[2]
+        queued = {  # when each run of this core was enqueued
+            (int(event.stats["run_id"]), int(event.stats.get("queue_id", 0))): event.end_ps
+            for event in trace.host_events(ENQUEUE)
+            if "run_id" in event.stats and str(event.stats.get("device_ordinal", number)) == number
+        }
+        late = [min(start, queued[at]) - end for end, start, at in gaps if queued.get(at, end) > end]
+        return cls(
+            len(runs),
+            (max(end for _, end, _ in runs) - runs[0][0]) / PS_PER_MS,
+            sum(start - end for end, start, _ in gaps) / PS_PER_MS,
+            sum(late) / PS_PER_MS if queued else None,
+        )
+
+
+def rounds_of(core: Plane, xla_programs: XlaPrograms) -> tuple[RoundUnit, str]:
+    """Return what a round is, and the program whose runs are the rounds: the training one, else the longest."""
+    modules = module_runs(core)
+    longest = modules[0].title if modules else ""
+    if any(line.name == STEP_LINE and len(line) for line in core.lines):
+        return RoundUnit.STEP, longest
+    try:
+        return RoundUnit.STEP, compiled_steps(of_modules(modules, xla_programs), "run")[0]
+    except Unavailable:
+        return RoundUnit.RUN, longest
+
+
+def starts_of(core: Plane, unit: RoundUnit, program: str) -> tuple[NDArray[np.int64], int]:
+    """Return (rounds,) when a core's rounds begin, and when the last one ends, in ps; empty without rounds."""
+    line = next((line for line in core.lines if line.name == STEP_LINE and len(line)), None)
+    if unit is RoundUnit.STEP and line is not None:
+        return line.start_ps, int((line.start_ps + line.duration_ps).max())
+    module = next((run for run in module_runs(core) if run.title == program), None)
+    if module is None:
+        return np.zeros(0, np.int64), 0
+    return np.sort(module.first_ps), int(module.last_ps.max())
+
+
+def counted(line: Line) -> NDArray[np.bool_]:
+    """Return (n,) whether an operation counts: loops and calls that contain others do not."""
+    contain = np.array([category_of(kind) in CONTAINERS for kind in line.types], dtype=bool)
+    counts: NDArray[np.bool_] = leaves(line) | ~contain[line.kind]
+    return counts
+
+
+def name_of(kind: EventType) -> str:
+    """Return an instruction's name: "copy-done.5"."""
+    return kind.display_name or kind.name.partition(" ")[0].lstrip("%")
+
+
+def category_of(kind: EventType) -> str:
+    """Return XLA's category of an instruction; "" is unknown."""
+    return str(kind.stats.get("hlo_category", ""))
 
 
 def part_of(category: str) -> TpuPart:
@@ -164,3 +260,36 @@ def part_of(category: str) -> TpuPart:
         return COLLECTIVE
     waits = category.startswith(("copy-", "async-", "slice-")) or category.endswith(("-start", "-done"))
     return COPIES if waits else COMPUTE
+
+
+def copies(line: Line, inside: NDArray[np.bool_], rounds: int) -> tuple[tuple[Copy, ...], Intervals]:
+    """Pair the operations of a core's line "XLA Ops" that the (n,) mask ``inside`` selects.
+
+    Returns the pairs, those waited for the longest first, and when any of them was under way.
+    """
+    by_name: dict[tuple[str, object], list[int]] = defaultdict(list)
+    for index, kind in enumerate(line.types):
+        by_name[name_of(kind), kind.stats.get("program_id")].append(index)
+    pairs, under_way = [], Intervals()
+    for index, kind in enumerate(line.types):
+        done = DONE.search(kind.name)
+        started = OPERAND.findall(kind.name, done.end()) if done else ()
+        ends = np.flatnonzero((line.kind == index) & inside)
+        if not started or not len(ends):
+            continue
+        starts = line.start_ps[np.isin(line.kind, by_name.get((started[-1], kind.stats.get("program_id")), ()))]
+        began = line.start_ps[ends]
+        finish = began + line.duration_ps[ends]
+        if len(starts):  # an end without a start counts from itself
+            before = np.searchsorted(starts, began, side="right") - 1
+            began = np.where(before >= 0, starts[np.maximum(before, 0)], began)
+        under_way |= Intervals.merged(began, finish)
+        category, moved = category_of(kind), arrays(kind.name)
+        where = CopyPlace.CHIP if category.startswith(("copy", "slice", "async")) else CopyPlace.PEERS
+        if any(array.space == HOST_SPACE for array in moved) or category.startswith("host"):
+            where = CopyPlace.HOST
+        # Those of its result, else those that the profiler counted.
+        nbytes = float(moved[0].nbytes if moved else max(0, kind.stats.get("bytes_accessed", 0)))
+        waited = float(line.duration_ps[ends].sum()) / PS_PER_MS / rounds
+        pairs.append(Copy(name_of(kind), category, where, nbytes * len(ends) / rounds, waited, len(ends) / rounds))
+    return tuple(sorted(pairs, key=lambda copy: -copy.exposed_ms)), under_way

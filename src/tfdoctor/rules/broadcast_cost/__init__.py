@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
 from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, ExpandedProducts
 
 __doc__, CODE = page(__file__)

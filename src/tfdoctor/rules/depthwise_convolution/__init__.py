@@ -1,6 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.flop_rates import fastest_flop_s, flop_s
-from tfdoctor.facts.operations.layer_times import LayerTime, by_layer
+from tfdoctor.facts.operations.operation_time import LayerTime, by_layer, fastest_flop_s, flop_s
 from tfdoctor.rules.depthwise_convolution.depthwise import line_of, regular_flops
 from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
 from tfdoctor.terms.humanize import quantity

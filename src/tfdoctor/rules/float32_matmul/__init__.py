@@ -1,6 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.unrecorded_matmuls import of_unknown_precision
-from tfdoctor.facts.operations.layer_times import layer_table
+from tfdoctor.facts.operations.matmuls import of_unknown_precision
+from tfdoctor.facts.operations.operation_time import layer_table
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.run.hardware import AMX, SixteenBit
 from tfdoctor.rules.float32_matmul.float32_work import Float32Work, avoids_unit

@@ -4,11 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from tfdoctor.facts.operations.batch_norm import CAST_PASSES, BatchNorms
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
-from tfdoctor.facts.operations.roofline import HALVES
+from tfdoctor.facts.operations.operations import HALVES, Operations
+from tfdoctor.facts.operations.step_parts import CAST_PASSES, BatchNorms, OptimizerWork
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.rules.float32_matmul.float32_work import BOTH_WAYS_MS, millions

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.operations.layer_times import layer_table
+from tfdoctor.facts.operations.operation_time import layer_table
 from tfdoctor.rules.float64_compute.float64_work import Float64Work
 
 __doc__, CODE = page(__file__)

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.unrecorded_matmuls import repeated
+from tfdoctor.facts.operations.matmuls import repeated
 from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls
 
 __doc__, CODE = page(__file__)

@@ -1,6 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.matmuls.flop_rates import flop_s
-from tfdoctor.facts.operations.layer_times import by_layer
+from tfdoctor.facts.operations.operation_time import by_layer, flop_s
 from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolutions
 from tfdoctor.terms.units import flop_rate
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.matmuls.flop_rates import fastest_flop_s
-from tfdoctor.facts.operations.operation_time import OperationTime
+from tfdoctor.facts.operations.operation_time import OperationTime, fastest_flop_s
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
 

@@ -2,9 +2,9 @@ from collections import Counter
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.loop_work import LoopWork
-from tfdoctor.facts.operations.optimizer_work import OptimizerWork
+from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.layer_calls import CalledLayer, LayerCalls
+from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
@@ -78,7 +78,7 @@ def check(  # noqa: PLR0913, PLR0917 - what is unexplained, and the facts that d
     if not on_device and Stage.HOST not in unexplained.parts_ms:
         return Healthy(summary="Findings and necessary work leave no large part of the device's time")
     groups = hot_work.without(operations.groups, unexplained.subjects)
-    dispatch = Dispatch.of(operations.groups, lines, loops).at_most(groups, unexplained)
+    dispatch = Dispatch.measure(operations, lines, loops).at_most(groups, unexplained)
     updates = {row.name for row in optimizer.rows} if optimizer else set[str]()
 
     def is_far(group: OperationGroup) -> bool:

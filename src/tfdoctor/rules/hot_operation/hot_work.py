@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.layer_calls import CalledLayer
+from tfdoctor.facts.savings.layer_work import CalledLayer
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForm
 from tfdoctor.terms.verdict import Location

@@ -3,8 +3,7 @@
 import numpy as np
 
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.operations.kernel_kinds import kernel
-from tfdoctor.facts.operations.kernel_names import KernelRole
+from tfdoctor.facts.operations.kernel_kinds import KernelRole, kernel
 from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, base_type
 from tfdoctor.facts.steps.steps import PS_PER_MS

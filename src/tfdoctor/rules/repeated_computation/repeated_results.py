@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.run.operation_types import READS
-from tfdoctor.facts.savings.layer_calls import values_of
+from tfdoctor.facts.savings.layer_work import values_of
 from tfdoctor.rules.repeated_computation.unassigned import Unassigned
 from tfdoctor.trace.names import GRADIENT
 

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.operations.optimizer_work import is_small
+from tfdoctor.facts.operations.step_parts import is_small
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.host_time import PythonOverhead
 

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.operations.roofline import HALVES
+from tfdoctor.facts.operations.operations import HALVES
 from tfdoctor.facts.run.hardware import Tile
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
 from tfdoctor.rules.unaligned_dimension.padded_widths import (

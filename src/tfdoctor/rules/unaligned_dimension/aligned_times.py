@@ -12,8 +12,7 @@ from typing import Self
 import numpy as np
 
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.facts.operations.roofline import HALVES
+from tfdoctor.facts.operations.operations import HALVES, Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import Steps, StepSpans

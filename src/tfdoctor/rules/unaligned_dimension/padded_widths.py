@@ -6,8 +6,7 @@ from math import ceil, prod
 
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.operation_time import OperationTime
-from tfdoctor.facts.operations.operations import BACKPROP, Operations
-from tfdoctor.facts.operations.roofline import HALVES
+from tfdoctor.facts.operations.operations import BACKPROP, HALVES, Operations
 from tfdoctor.facts.run.hardware import Hardware, Tile
 from tfdoctor.facts.tpu.shapes import Array, arrays
 from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.builders import chart, device, line, matmul, trace
-from tfdoctor.facts.matmuls.matrix_unit import is_eligible
+from tfdoctor.facts.operations.matmuls import is_eligible
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.timeline.host_events import UNNAMED

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.builders import matmul
-from tfdoctor.facts.matmuls.unrecorded_matmuls import of_unknown_precision, repeated
+from tfdoctor.facts.operations.matmuls import of_unknown_precision, repeated
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 

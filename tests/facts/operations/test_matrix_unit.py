@@ -4,9 +4,10 @@ import pytest
 
 from tests.builders import Machine, Row, chart, device, graph_operation, line, markers, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.matmuls.matrix_unit import MatrixUnit
+from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.terms.kinds import DeviceKind
 
@@ -97,7 +98,9 @@ def test_nothing_is_said_of_work_that_has_no_name() -> None:
 
 def test_a_step_without_matrix_work_is_known_to_have_none() -> None:
     rows = Operations((OperationTime(name="r", type="ReluGrad", ms=5),))
-    found = MatrixUnit.of(rows, Hardware(DeviceKind.GPU, "x", "Tensor Core"))
+    found = MatrixUnit.measure(
+        rows, Hardware(DeviceKind.GPU, "x", "Tensor Core"), Device(DeviceKind.GPU, 1, 1), None
+    )
     assert (found.matrix_ms, found.busy_ms) == (0, 5)
 
 

@@ -1,10 +1,20 @@
-"""A part of the compute time, as it is stated."""
+"""Operations by layer, and a part of the compute time, as it is stated."""
 
 import pytest
 
-from tfdoctor.facts.operations.operation_time import ComputePart
+from tfdoctor.facts.operations.operation_time import ComputePart, OperationTime, by_layer
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Measure
+
+
+def test_operations_are_grouped_by_layer_or_by_their_own_name_the_longest_first() -> None:
+    rows = (
+        OperationTime(name="c", type="Add", ms=1),
+        OperationTime(name="a", type="Mul", ms=1, layer="l"),
+        OperationTime(name="b", type="Add", ms=1, layer="l"),
+    )
+    layers = by_layer(rows)
+    assert [(layer.name, len(layer.rows), layer.ms) for layer in layers] == [("l", 2, 2), ("c", 1, 1)]
 
 
 def test_it_is_stated_with_its_share() -> None:

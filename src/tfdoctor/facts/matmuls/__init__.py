@@ -1,1 +1,0 @@
-"""Matmuls and convolutions: whether the matrix unit runs them, their layers, and which of them belong together."""
