@@ -105,6 +105,7 @@ class Program:
     metrics: tuple[Metric, ...] = ()
     trains: int | None = None  # how many of the first operations belong to functions that take gradients
     batches_at: Location | None = None  # defines how the PyDataset that feeds fit makes a batch
+    fit_at: Location | None = None  # calls fit
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -146,6 +147,7 @@ class Program:
             tuple(Metric(**_shown(metric, place)) for metric in record.metrics),
             sum(len(graph.operations) for graph in graphs if graph.name in training),
             place(record.run.batches_at),
+            place(record.run.fit_at),
         )
 
     @property
