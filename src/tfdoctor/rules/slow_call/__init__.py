@@ -6,7 +6,7 @@ from tfdoctor.facts.step_time.long_step_lines import LongStepLines
 from tfdoctor.facts.step_time.loop_body import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.slow_calls import SPREAD, SlowCalls
 from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
+from tfdoctor.rules.slow_call.single_calls import SingleCalls
 
 __doc__, CODE = page(__file__)
 
@@ -33,17 +33,10 @@ OF_THE_RUN: dict[SlowCall | None, RunCall] = {
 
 
 def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a change may spare with them
-    slow: SlowCalls,
-    breakdown: Breakdown,
-    long: LongStepLines | None,
-    single: SingleOperations | None,
-    body: LoopBody | None,
-    examples: SingleCalls | None,
-    phases: RunPhases | None,
-    run: RunSteps | None,
-    operations: Operations | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    slow: SlowCalls, breakdown: Breakdown, long: LongStepLines | None, single: SingleOperations | None,
+    body: LoopBody | None, examples: SingleCalls | None, phases: RunPhases | None, run: RunSteps | None,
+    operations: Operations | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Compare the time of such calls with the step, and writes with how often they can be read."""
     writes = [line for line in slow.lines if line.kind is SlowCall.WRITE]
     summaries = [row for row in operations.rows if row.of_summary] if operations else []
@@ -72,13 +65,26 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
     summary = f"Calling {called} takes about {milliseconds(time_ms)} of each step, mostly at {location(first.at)}"
     all_calls = f"; all such calls take {milliseconds(all_ms)}" if len(groups) > 1 else ""
+    table = Table.of(
+        lines,
+        ("your line", lambda line: line.at),
+        ("call", lambda line: str(line.kind)),
+        ("seen in steps", lambda line: f"{len(line.steps)} of {slow.step_count}"),
+        ("time per step (estimate)", lambda line: ms(line.ms)),
+        most=SHOWN_ROWS,
+    )
+    apart = Measure("time from one write to the next, without the writing itself", ms(rest_ms), ms(READ_MS))
+    each = [
+        figure
+        for one in many
+        for figure in (
+            Measure(f"calls of {one.name} per step", count(one.calls)),
+            Measure(f"time of a call of {one.name}", ms(one.call_ms)),
+        )
+    ]
     return Finding(
         summary=summary + all_calls,
-        evidence=(
-            *measures,
-            *((Measure(APART, ms(rest_ms), ms(READ_MS)),) if writes or in_graph else ()),
-            *_evidence(lines, many, slow.step_count),
-        ),
+        evidence=(*measures, *((apart,) if writes or in_graph else ()), *each, table),
         remedies=tuple(
             replace(_instead(one.kind, often, in_graph=one in in_graph), at=one.at) for one, *_ in groups
         ),
@@ -111,42 +117,20 @@ def _in_graph(rows: Sequence[OperationTime], steps: int) -> list[TimedLine]:
     ]  # fmt: skip
 
 
-APART = "time from one write to the next, without the writing itself"
-
-
-def _evidence(lines: Sequence[TimedLine], many: Sequence[SingleCall], steps: int) -> Iterator[Evidence]:
-    """Yield how often each function for one example is called and how long a call takes, and all lines."""
-    for one in many:
-        yield Measure(f"calls of {one.name} per step", count(one.calls))
-        yield Measure(f"time of a call of {one.name}", ms(one.call_ms))
-    yield Table.of(
-        lines,
-        ("your line", lambda line: line.at),
-        ("call", lambda line: str(line.kind)),
-        ("seen in steps", lambda line: f"{len(line.steps)} of {steps}"),
-        ("time per step (estimate)", lambda line: ms(line.ms)),
-        most=SHOWN_ROWS,
-    )
-
-
 def _little(time_ms: float, long: LongStepLines | None) -> str:
     """Say how much such calls take of typical steps, and where only long steps make them."""
     if time_ms:
         return f"Calls such as predict and set_weights take {milliseconds(time_ms)} per step"
-    first = next(iter(long.slow_calls), None) if long and long.timed else None
-    if first is None:
+    if not long or not long.timed or not long.slow_calls:
         return "No call such as predict and set_weights is seen in typical steps"
-    calls = f"Calls of {first.call} ({location(first.at)})"
+    calls = f"Calls of {long.slow_calls[0].call} ({location(long.slow_calls[0].at)})"
     return f"{calls} are not in typical steps, only in long ones; see step-outlier"
 
 
 def _effects(
-    sampled: Sequence[TimedLine],
-    many: Sequence[TimedLine],
-    breakdown: Breakdown,
-    single: SingleOperations | None,
+    sampled: Sequence[TimedLine], many: Sequence[TimedLine], breakdown: Breakdown, single: SingleOperations | None,
     body: LoopBody | None,
-) -> Iterator[Effect]:
+) -> Iterator[Effect]:  # fmt: skip
     """Yield the calls' time in each part of the step, as a ceiling, and the waits for pipelines that they build.
 
     Of a part, sampled calls may take as much as their samples allow for, within Python's time there: one standard
@@ -156,11 +140,11 @@ def _effects(
     taken = {stage: sum(line.parts_ms.get(stage, 0.0) for line in sampled) for stage in Stage}
     seen = sum(line.seen for line in sampled)
     own_ms = {Stage.HOST: body.host_ms, Stage.BETWEEN: body.between_ms} if body else {}
+    alone_ms = single.inside_ms + single.between_ms if single and sampled else 0.0
     times = {}
     for stage in (Stage.HOST, Stage.BETWEEN):
         most = min(own_ms.get(stage, 0.0), taken[stage] * (1.0 + 1.0 / sqrt(seen))) if seen else 0.0
         times[stage] = max(taken[stage], most) if taken[stage] else 0.0
-    alone_ms = single.inside_ms + single.between_ms if single and sampled else 0.0
     times[Stage.DEVICE] = max(taken[Stage.DEVICE], alone_ms)
     for stage in times:
         times[stage] += sum(line.parts_ms.get(stage, 0.0) for line in many)
