@@ -12,8 +12,8 @@ from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.rules import slow_start
+from tfdoctor.rules.slow_start import UnrolledSteps
 from tfdoctor.rules.slow_start.start_load import StartLoad
-from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 

@@ -2,9 +2,8 @@
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.rules.slow_start import check
+from tfdoctor.rules.slow_start import UnrolledSteps, check
 from tfdoctor.rules.slow_start.start_load import StartLoad
-from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -8,7 +8,7 @@ from tests.builders import chart, graph_operation, program_of, recording, trace
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_traces import RunTraces, TracedDefinition
 from tfdoctor.facts.run.program import Program
-from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
+from tfdoctor.rules.slow_start import UnrolledSteps
 from tfdoctor.terms.verdict import Location
 
 STEP = TracedDefinition(
