@@ -80,14 +80,12 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the overhead, and all facts that
     remedies = _remedies(steps, memory, framework, number_of, eager.at if eager else None, limits)
     if not remedies:
         return NotApplicable(reason=f"{summary}, but {NOTHING_LEFT}")
-    parts = [(Stage.HOST, StepWork.STEP_ENTRY, host_ms), (Stage.BETWEEN, StepWork.STEP_ENTRY, between_ms)]
-    remaining = 1 / number_of if on_cpu else 0.0
+    remaining, entry = (1 / number_of if on_cpu else 0.0), StepWork.STEP_ENTRY
+    parts: list[tuple[Stage, str, float]] = [(Stage.HOST, entry, host_ms), (Stage.BETWEEN, entry, between_ms)]
     if small and host_ms + between_ms < least_ms:  # a larger batch spares more
-        cheap = (
-            [row for row in operations.rows if is_small(row, limits.values, limits.each_ms)] if operations else []
-        )
-        starting = (Stage.HOST, StepWork.SCHEDULING, starting_ms)
-        parts = [*parts, starting, *((Stage.DEVICE, row.name, row.ms) for row in cheap)]
+        rows = operations.rows if operations else ()
+        cheap = [(Stage.DEVICE, row.name, row.ms) for row in rows if is_small(row, limits.values, limits.each_ms)]
+        parts += [(Stage.HOST, StepWork.SCHEDULING, starting_ms), *cheap]
         remedies, remaining = remedies[::-1], small / ENOUGH
     return Finding(
         summary=f"{summary}, independent of the batch size",
