@@ -54,7 +54,13 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         Measure("stack samples in such calls", count(seen), count(limits.samples)),
     )
     if share < limits.share or seen < limits.samples:
-        return Healthy(summary=_little(all_ms, long), evidence=measures)
+        little = f"Calls such as predict and set_weights take {milliseconds(all_ms)} per step"
+        if not all_ms:
+            little = "No call such as predict and set_weights is seen in typical steps"
+        if not all_ms and long and long.timed and long.slow_calls:
+            only = f"Calls of {long.slow_calls[0].call} ({location(long.slow_calls[0].at)})"
+            little = f"{only} are not in typical steps, only in long ones; see step-outlier"
+        return Healthy(summary=little, evidence=measures)
     kinds = {
         kind: [line for line in lines if line.kind is kind] for kind in dict.fromkeys(one.kind for one in lines)
     }
@@ -115,16 +121,6 @@ def _in_graph(rows: Sequence[OperationTime], steps: int) -> list[TimedLine]:
         )
         for line, group in groups.items()
     ]  # fmt: skip
-
-
-def _little(time_ms: float, long: LongStepLines | None) -> str:
-    """Say how much such calls take of typical steps, and where only long steps make them."""
-    if time_ms:
-        return f"Calls such as predict and set_weights take {milliseconds(time_ms)} per step"
-    if not long or not long.timed or not long.slow_calls:
-        return "No call such as predict and set_weights is seen in typical steps"
-    calls = f"Calls of {long.slow_calls[0].call} ({location(long.slow_calls[0].at)})"
-    return f"{calls} are not in typical steps, only in long ones; see step-outlier"
 
 
 def _effects(
