@@ -61,16 +61,13 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
             only = f"Calls of {long.slow_calls[0].call} ({location(long.slow_calls[0].at)})"
             little = f"{only} are not in typical steps, only in long ones; see step-outlier"
         return Healthy(summary=little, evidence=measures)
-    kinds = {
-        kind: [line for line in lines if line.kind is kind] for kind in dict.fromkeys(one.kind for one in lines)
-    }
-    groups = sorted(kinds.values(), key=lambda group: -sum(one.ms for one in group))
+    kinds = ([line for line in lines if line.kind is kind] for kind in {one.kind: None for one in lines})
+    groups = sorted(kinds, key=lambda group: -sum(one.ms for one in group))
     first, time_ms = groups[0][0], sum(line.ms for line in groups[0])
     called = f"{first.kind} in every step"
     if one := next((one for one in many if one.line == first), None):
         called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
     summary = f"Calling {called} takes about {milliseconds(time_ms)} of each step, mostly at {location(first.at)}"
-    all_calls = f"; all such calls take {milliseconds(all_ms)}" if len(groups) > 1 else ""
     table = Table.of(
         lines,
         ("your line", lambda line: line.at),
@@ -89,7 +86,7 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         )
     ]
     return Finding(
-        summary=summary + all_calls,
+        summary=summary + (f"; all such calls take {milliseconds(all_ms)}" if groups[1:] else ""),
         evidence=(*measures, *((apart,) if writes or in_graph else ()), *each, table),
         remedies=tuple(
             replace(_instead(one.kind, often, in_graph=one in in_graph), at=one.at) for one, *_ in groups
