@@ -18,6 +18,7 @@ class Limits:
     call_ms: float = limit(0.5)
 
 
+BESIDE = "Run the operations beside the step in a tf.function, or less often"
 OTHER = (LineWork.READING, LineWork.PYTHON)  # Work that no graph holds
 
 OUTSIDE = (
@@ -97,6 +98,3 @@ def _remedy(eager: EagerWork, host: Sequence[TimedLine]) -> Remedy:
         "Decorate the function of a step with tf.function" if eager.step_at else "Wrap the step in a tf.function"
     )
     return Remedy(action, CODE["function"], eager.step_at or eager.at, "tf-function")
-
-
-BESIDE = "Run the operations beside the step in a tf.function, or less often"

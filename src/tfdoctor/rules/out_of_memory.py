@@ -68,13 +68,18 @@ def check(
     at = f" at {location(ending.at)}" if ending.at else ""
     shape = f" of shape {list(ending.shape)}" if ending.shape else ""
     asked = f", which asked for {quantity(nbytes(wanted))}{shape}" if wanted else ""
+    columns = ("line" if ending.at else "line with most time of the phase", "phase", "error")
+    rows = [(ending.at, str(ending.phase or "unknown"), ending.error or "killed")] if ending.at else []
+    if phases and ending.phase and not ending.at:  # the line that ran most in that phase may be it
+        sure = (line for line in phases.at(ending.phase) if line.at and line.sure)
+        rows = [(line.at, str(line.phase), "not known") for line in sure if line.at][:1]
     buffers = tuned if ending.killed_by_kernel else None  # the host's memory, and no single tensor
     return Finding(
         summary=f"{who}{device}{phase}{at}{asked}",
         evidence=(
             *([Measure("memory asked for last", nbytes(wanted))] if wanted else ()),
             *measures,
-            *_table(ending, phases),
+            *([Table(columns, tuple(rows))] if rows else ()),
             *(buffers.evidence if buffers else ()),
         ),
         remedies=(
@@ -86,17 +91,6 @@ def check(
         concern=Concern.RUN,
         failure=RunFailure.HAPPENED,
     )
-
-
-def _table(ending: RunEnding, phases: RunPhases | None) -> Iterator[Table]:
-    """Yield where it ended: without a line, the one that ran most in that phase may be it."""
-    if ending.at:
-        rows = ((ending.at, str(ending.phase or "unknown"), ending.error or "killed"),)
-        yield Table(("line", "phase", "error"), rows)
-    elif phases and ending.phase:
-        columns = ("line with most time of the phase", "phase", "error")
-        for line in [line for line in phases.at(ending.phase) if line.at and line.sure][:1]:
-            yield Table(columns, ((line.at or "", str(line.phase), "not known"),))
 
 
 def _of_run(

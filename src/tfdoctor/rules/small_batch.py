@@ -18,6 +18,7 @@ BY_HAND = "a larger batch changes the training, so the learning rate has to be a
 STEPS_PER_CALL, FEWEST_PER_CALL = 20, 5
 ENOUGH = 64  # Examples in a batch, as the remedy for a small one proposes: twice the default of Keras' fit
 
+FIXED = "are the fixed cost of a training call in Python, which several steps can share in one call"
 TOO_FEW = "one or two traced steps do not show whether that repeats; trace more steps (--steps 20)"
 IN_USE = "share of device memory in use"
 NOTHING_LEFT = "one call holds several steps already, and a larger batch may not fit into the device's memory"
@@ -54,8 +55,7 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the overhead, and all facts that
     host_ms, between_ms, starting_ms = _fixed(breakdown, overhead, edges_ms, compiling, small, on_cpu=on_cpu)
     fixed_ms, least_ms = host_ms + between_ms + starting_ms, limits.share * breakdown.step_ms
     does = "Python overhead takes" if on_cpu else "The device waits for the host"
-    if small:
-        does = f"With {counted(small, 'example')} a batch, calls and starting operations take"
+    does = f"With {counted(small, 'example')} a batch, calls and starting operations take" if small else does
     summary = f"{does} {milliseconds(fixed_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
     evidence = (
         Measure.share("share of the step that is fixed overhead", fixed_ms / breakdown.step_ms, limits.share),
@@ -64,10 +64,9 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the overhead, and all facts that
     )
     if fixed_ms < least_ms:
         # What entering and leaving a call takes on a CPU, where it is as long as elsewhere.
-        fixed = f"{milliseconds(host_ms)} are the fixed cost of a training call in Python"
-        time = PartTime(Stage.HOST, ms(host_ms), f"{fixed}, which several steps can share in one call")
-        necessary = (time,) if on_cpu and host_ms <= limits.call_ms else ()
-        return Healthy(summary=summary, evidence=evidence, necessary=necessary)
+        time = PartTime(Stage.HOST, ms(host_ms), f"{milliseconds(host_ms)} {FIXED}")
+        as_elsewhere = (time,) if on_cpu and host_ms <= limits.call_ms else ()
+        return Healthy(summary=summary, evidence=evidence, necessary=as_elsewhere)
     if not on_cpu and steps.count <= FEW_STEPS:
         return NotApplicable(reason=f"{summary}, but {TOO_FEW}")
     if on_cpu and edges_ms > limits.call_ms:
@@ -76,7 +75,10 @@ def check(  # noqa: PLR0911, PLR0913, PLR0917 - the overhead, and all facts that
             f"Python's calls account for at most {milliseconds(limits.call_ms)}: the part that does not grow "
             "with the batch is unknown"
         )
-    number_of = _steps_per_call(settings.steps_per_epoch if settings else None)
+    # Of a known epoch, a number that divides it: Keras fills up the last call, and would train on more batches.
+    epoch = (settings.steps_per_epoch or 0) if settings else 0
+    fitting = (one for one in range(STEPS_PER_CALL, FEWEST_PER_CALL - 1, -1) if epoch and epoch % one == 0)
+    number_of = next(fitting, STEPS_PER_CALL)
     remedies = _remedies(steps, memory, framework, number_of, eager.at if eager else None, limits)
     if not remedies:
         return NotApplicable(reason=f"{summary}, but {NOTHING_LEFT}")
@@ -136,13 +138,3 @@ def _remedies(
         action = f"Use a larger batch ({room}), adjust the learning rate and compare the accuracy"
         remedies.append(Remedy(action, CODE["larger"]))
     return remedies
-
-
-def _steps_per_call(epoch: int | None) -> int:
-    """Return how many steps one call may take: of a known epoch, a number that divides it.
-
-    Keras fills up the last call of an epoch, and would train on more batches than before.
-    """
-    divides = (number for number in range(STEPS_PER_CALL, 0, -1) if epoch and epoch % number == 0)
-    divisor = next(divides, 0)
-    return divisor if divisor >= FEWEST_PER_CALL else STEPS_PER_CALL

@@ -3,7 +3,7 @@ from statistics import median
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.phases.long_steps import OCCASIONS
-from tfdoctor.facts.phases.run_long_lines import LongLine, RunLongLines
+from tfdoctor.facts.phases.run_long_lines import RunLongLines
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
 from tfdoctor.facts.step_time.compile_time import CompileTime
 from tfdoctor.facts.step_time.host_lines import HostLines
@@ -151,8 +151,8 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
             traced = _found(found, (line,), line, _less_often(line), pace, limits)
             break
     traced = traced or _outliers(steps, breakdown, compiling, lines, program, cores, pace, run, limits)
-    if run and phases and sampled and (work := _occasional(run, phases, sampled, breakdown, usual, cores)):
-        of_run = _of_run(run, work, phases, limits)
+    if run and phases and sampled:
+        of_run = _of_run(run, phases, sampled, breakdown, usual, cores, limits)
         if of_run and isinstance(traced, Finding):
             return replace(traced, run_effects=of_run.run_effects, severity=None)
         traced = of_run or traced
@@ -174,18 +174,18 @@ def check(  # noqa: PLR0913, PLR0917 - the traced steps, why they are long, and 
     )
 
 
-def _occasional(
+def _of_run(  # noqa: PLR0913, PLR0917 - the account of the run, and what each step consists of
     run: RunSteps, phases: RunPhases, sampled: RunLongLines, breakdown: Breakdown, usual: HostLines | None,
-    cores: Cores | None,
-) -> list[LongLine]:  # fmt: skip
-    """Return the lines whose time is in long steps of the whole run, with what they take beyond usual steps.
+    cores: Cores | None, limits: Limits,
+) -> Finding | None:  # fmt: skip
+    """Report the lines whose time is in long steps of the whole run; None where they take little of what recurs.
 
     Lines that take much of each traced step, such as an optimizer's update, are left out. Where other programs
     took the cores, any line of each step is: they may be what made it long.
     """
     contended = cores is not None and cores.contended
     if not phases.whole or run.long is None or not sampled.ms or (contended and usual is None):
-        return []
+        return None
     always = {
         line.at
         for part in (usual.parts.values() if usual else ())
@@ -195,18 +195,14 @@ def _occasional(
     }
     scale = run.long.beyond_ms / sampled.ms  # samples begin at 1.5 times the usual step
     found = [one for one in sampled.lines if one.sure and one.work in OWN_WORK and one.at not in always]
-    return [replace(line, ms=scale * line.ms) for line in found]
-
-
-def _of_run(run: RunSteps, lines: Sequence[LongLine], phases: RunPhases, limits: Limits) -> Finding | None:
-    """Report the lines of long steps in the whole run; None where they take little of what recurs in it."""
-    first, all_ms = lines[0], sum(line.ms for line in lines)
+    lines = [replace(line, ms=scale * line.ms) for line in found]
+    all_ms = sum(line.ms for line in lines)
     share = all_ms / phases.recurring_ms
-    if run.long is None or share < limits.share or all_ms < limits.least_ms:
+    if not lines or share < limits.share or all_ms < limits.least_ms:
         return None
-    every = f", about every {counted(run.long.every, 'step')}" if run.long.every else ""
+    first, every = lines[0], f", about every {counted(run.long.every, 'step')}" if run.long.every else ""
     does = f" ({_function(first.calls)})" if first.calls else ""
-    whats = [f"Call {_function(one.calls)}" if one.calls else "Do the work of this line" for one in lines]
+    whats = (f"Call {_function(one.calls)}" if one.calls else "Do the work of this line" for one in lines)
     places = (  # how often they came is not known: other things make steps long as well
         RunPlace(at=line.at, phase=Phase.STEPS, ms=line.ms, recurs=Recurrence.PER_CALL, times=0) for line in lines
     )

@@ -10,6 +10,9 @@ SINCE = "0.1.0"
 BY_HAND = "batch size, sequence length and unrolling change training or memory"
 
 
+RECURRENT = "rnn"  # The package of Keras that holds recurrent layers
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     iterations: float = limit(8.0)
@@ -89,38 +92,32 @@ def _finding(
     Operations around the loop, which divide and join its tensors, go with it: so of the host's time, ``host_ms``
     may go, which excludes the way into the call and out of it.
     """
-    waiting_ms = max(work.scheduling_ms, work.waiting_ms, host_ms)
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=_remedies(work, program),
-        effects=(
-            *Effect.of_stages({Stage.HOST: waiting_ms}, StepWork.SCHEDULING),
-            *(row.scaled(0.0, Bound.AT_MOST) for loop in work.loops for row in loop.rows),
-        ),
-    )
-
-
-RECURRENT = "rnn"  # The package of Keras that holds recurrent layers
-
-
-def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
-    """Choose by what makes the loop, as far as that is known: a recurrent layer of Keras or the user's own code."""
-    longest = work.loops[0]
+    # Chosen by what makes the loop, as far as that is known: a recurrent layer of Keras or the user's own code.
+    longest, batch = work.loops[0], program.batch_size if program else None
     layer = program.layer_by_name.get(longest.layer) if program else None
     recurrent = layer and RECURRENT in layer.module.split(".")
     at = (layer.at if layer and recurrent else None) or longest.at
     larger = Remedy("Use a larger batch, adjust the learning rate and compare the accuracy", CODE["larger"], at)
     action = "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps"
-    unroll = Remedy(action, CODE["unrolled"], at)
+    remedies = [larger, Remedy(action, CODE["unrolled"], at)]
     if recurrent:
-        return larger, unroll, Remedy("Or shorten the sequences")
-    if not longest.at:
+        remedies.append(Remedy("Or shorten the sequences"))
+    elif not longest.at:
         action = "Or shorten the sequences, or replace the loop with operations on whole tensors"
-        return larger, unroll, Remedy(action, CODE["whole"], edit_id="vectorized-fn")
-    whole = Remedy("Replace the loop with operations on whole tensors", CODE["whole"], longest.at, "vectorized-fn")
-    batch = program.batch_size if program else None
-    over_batch = batch and abs(longest.iterations - batch) <= 1  # a larger batch: more iterations
-    if over_batch or longest.independent:
-        return (whole,)
-    return whole, replace(larger, action=f"Or {larger.action[0].lower()}{larger.action[1:]}", at=None)
+        remedies.append(Remedy(action, CODE["whole"], edit_id="vectorized-fn"))
+    else:
+        action = "Replace the loop with operations on whole tensors"
+        remedies = [Remedy(action, CODE["whole"], longest.at, "vectorized-fn")]
+        over_batch = batch and abs(longest.iterations - batch) <= 1  # a larger batch: more iterations
+        if not over_batch and not longest.independent:
+            remedies.append(replace(larger, action=f"Or {larger.action[0].lower()}{larger.action[1:]}", at=None))
+    waiting_ms = max(work.scheduling_ms, work.waiting_ms, host_ms)
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=tuple(remedies),
+        effects=(
+            *Effect.of_stages({Stage.HOST: waiting_ms}, StepWork.SCHEDULING),
+            *(row.scaled(0.0, Bound.AT_MOST) for loop in work.loops for row in loop.rows),
+        ),
+    )

@@ -60,6 +60,15 @@ class RecurrentLayers:
         if not layers and any(layer.kind in ("LSTM", "GRU") for layer in program.layers):
             raise Unavailable("the arguments of the recurrent layers were not recorded")
         on_cudnn = {row.layer for row in operations.rows if row.type in RECURRENT}  # "" may be of any layer
+        of_input = CudnnObstacle.MASK if any(layer.masks for layer in program.layers) else CudnnObstacle.UNKNOWN
+        for one in (recording.program.sequences if recording.program else None) or ():
+            width = one.shape[1] if len(one.shape) > 1 else 0
+            shorter = any(length < width for lengths in one.lengths for length in lengths)
+            # Rows begin with padding and end with values.
+            if of_input is CudnnObstacle.MASK and one.leading and one.begins >= MOSTLY and shorter:
+                of_input = CudnnObstacle.LEFT_PADDING
+        if any(operation.type == RAGGED for operation in program.operations):
+            of_input = CudnnObstacle.RAGGED
         looped, ran = [], 0
         for layer in layers:
             rows = tuple(row for row in operations.rows if row.layer == layer.name)
@@ -78,21 +87,7 @@ class RecurrentLayers:
             obstacles = tuple(obstacle for obstacle, holds in forbidden.items() if holds)
             off = obstacles or any(FRAME.search(row.name) for row in rows)
             if rows and off and on_cudnn.isdisjoint((layer.name, "")):
-                looped.append(LoopedLayer(layer, rows, obstacles or (_of_input(program, recording),)))
+                looped.append(LoopedLayer(layer, rows, obstacles or (of_input,)))
         calls = sum(row.calls for row in operations.rows)
         idle_ms = gaps.launching_ms if gaps and calls else 0.0  # while the host launches: a part by kernels
         return cls(tuple(replace(one, launching_ms=one.calls / (calls or 1.0) * idle_ms) for one in looped), ran)
-
-
-def _of_input(program: Program, recording: Recording) -> CudnnObstacle:
-    """Return what keeps a layer off cuDNN whose arguments do not: its input."""
-    if any(operation.type == RAGGED for operation in program.operations):
-        return CudnnObstacle.RAGGED
-    if not any(layer.masks for layer in program.layers):
-        return CudnnObstacle.UNKNOWN
-    for one in (recording.program.sequences if recording.program else None) or ():
-        width = one.shape[1] if len(one.shape) > 1 else 0
-        shorter = any(length < width for lengths in one.lengths for length in lengths)
-        if one.leading and one.begins >= MOSTLY and shorter:  # rows begin with padding and end with values
-            return CudnnObstacle.LEFT_PADDING
-    return CudnnObstacle.MASK
