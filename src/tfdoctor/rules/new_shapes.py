@@ -28,14 +28,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Searches:
-    """The steps in which cuDNN's search ran several algorithms of one convolution.
-
-    ``operations`` searched: with the ms per training step of all their kernels in those steps, and of the fastest.
-    """
+    """The steps in which cuDNN's search ran several algorithms of one convolution."""
 
     steps: int
     of: int
     late: int  # in the second half of all steps
+    # Those that searched, with the ms per training step of all their kernels in those steps, and of the fastest.
     operations: tuple[tuple[str, float, float], ...] = ()
 
     @classmethod
@@ -65,12 +63,10 @@ class Searches:
         for (_, name), kernels in searches.items():
             tried[name] += sum(map(sum, kernels))
             fastest[name] += min(map(min, kernels))
-        per_step, searched = PS_PER_MS * max(1, sum(step.calls for step in every)), {at for at, _ in searches}
-        rows = sorted(tried.items(), key=lambda row: -row[1])
-        return cls(
-            len(searched), len(every), sum(at >= len(every) // 2 for at in searched),
-            tuple((name, total / per_step, fastest[name] / per_step) for name, total in rows),
-        )  # fmt: skip
+        per_step, searched = PS_PER_MS * max(1, steps.count), {at for at, _ in searches}
+        rows = [(name, total / per_step, fastest[name] / per_step) for name, total in tried.items()]
+        late = sum(at >= len(every) // 2 for at in searched)
+        return cls(len(searched), len(every), late, tuple(sorted(rows, key=lambda row: -row[1])))
 
 
 def check(
@@ -79,8 +75,8 @@ def check(
 ) -> Verdict:  # fmt: skip
     """Report searches that go on in the second half of the traced steps."""
     if not searches.steps:
-        unlisted = operations.why_unlisted if operations else ""
-        return nothing("No convolution searched for an algorithm in the traced steps", unlisted)
+        why = operations.why_unlisted if operations else ""
+        return nothing("No convolution searched for an algorithm in the traced steps", why)
     summary = f"Convolutions searched for an algorithm in {searches.steps} of {searches.of} steps"
     lost_ms = sum(total - needed for _, total, needed in searches.operations)
     times = {row.name: row.ms for row in operations.rows} if operations else {}

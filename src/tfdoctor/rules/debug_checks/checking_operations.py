@@ -35,7 +35,7 @@ class DebugChecks(OperationRows):
         program: Program | None,
     ) -> Self:
         """Find the checks among the operations, and share out the host's time."""
-        rows = tuple(row for row in operations.rows if is_check(row))
+        rows = tuple(row for row in operations.rows if row.type in NUMERICS or ASSERTION.search(row.name))
         aids = (program.settings.debugging if program else None) or ()
         aid = next((aid for aid in aids if aid.aid == "check_numerics"), None)  # enable_check_numerics
         host_ms, traced, python_ms = breakdown[Stage.HOST], sum(step.calls for step in steps.steps), 0.0
@@ -45,10 +45,5 @@ class DebugChecks(OperationRows):
         calls = sum(row.calls for row in operations.rows)
         part = sum(row.calls for row in rows) / calls if calls else 0.0
         everywhere = aid is not None or any(row.type == "DebugNumericSummaryV2" for row in rows)
-        at = Places.of(recording)(aid.at) if aid else None
-        return cls(rows, python_ms, part * (host_ms - python_ms), everywhere=everywhere, at=at)
-
-
-def is_check(row: OperationTime) -> bool:
-    """Say whether an operation only checks values: by its type, or by the scope of an assertion."""
-    return row.type in NUMERICS or bool(ASSERTION.search(row.name))
+        starting_ms, at = part * (host_ms - python_ms), Places.of(recording)(aid.at) if aid else None
+        return cls(rows, python_ms, starting_ms, everywhere=everywhere, at=at)

@@ -21,9 +21,10 @@ def check(unused: UnusedWork, breakdown: Breakdown, limits: Limits = Limits()) -
     """Compare the work for unused gradients with the step."""
     total_ms = unused.kernels_ms + unused.host_ms
     share = breakdown.share(total_ms) if total_ms else 0.0
-    if share < limits.share and (line := unused.unfollowed):
-        where = f" at {location(line.at)}" if line.at else ""
-        why = TOO_FEW if line.too_few else "the recorder saw no use of them before the traced steps"
+    if share < limits.share and unused.unfollowed:
+        at, too_few = unused.unfollowed
+        where = f" at {location(at)}" if at else ""
+        why = TOO_FEW if too_few else "the recorder saw no use of them before the traced steps"
         return NotApplicable(reason=f"unknown whether the gradients taken{where} are used, because {why}")
     if not unused.calls and share < limits.share:
         return Healthy(summary="No traced step takes gradients outside of a tf.function")
@@ -33,6 +34,7 @@ def check(unused: UnusedWork, breakdown: Breakdown, limits: Limits = Limits()) -
     variables = counted(unused.unused, "variable")
     types = ((kind, count(calls), ms(time_ms)) for kind, calls, time_ms in unused.types)
     times = {Stage.DEVICE: unused.kernels_ms, Stage.HOST: unused.host_ms}
+    bound = Bound.AT_MOST if unused.returned else Bound.EXPECTED
     return judged(
         Measure.share("share of the step for unused gradients", share, limits.share),
         Measure("variables that the tape follows", count(unused.variables)),
@@ -45,7 +47,5 @@ def check(unused: UnusedWork, breakdown: Breakdown, limits: Limits = Limits()) -
         Table(("variable whose gradient no operation uses",), tuple((name,) for name in unused.names)),
         healthy=f"Eager steps compute gradients of {variables} that {use}: {percent(share)} of the step",
         remedies=(Remedy(UNREAD if unused.returned else FOLLOW, CODE["before"], unused.at),),
-        effects=Effect.of_stages(
-            times, StepWork.UNUSED_GRADIENTS, bound=Bound.AT_MOST if unused.returned else Bound.EXPECTED
-        ),
+        effects=Effect.of_stages(times, StepWork.UNUSED_GRADIENTS, bound=bound),
     )

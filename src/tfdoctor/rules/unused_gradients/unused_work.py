@@ -1,18 +1,9 @@
 """What eager steps compute in back-propagation for gradients that nothing uses."""
 
-from typing import NamedTuple
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.recording import Recording
-
-
-class Unfollowed(NamedTuple):
-    """A line that takes gradients in the traced steps, of which it is not known whether they are used."""
-
-    at: Location | None
-    too_few: bool  # its calls before the traced steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +14,8 @@ class UnusedWork:
     """
 
     calls: int = 0  # of tape.gradient in the traced steps
-    unfollowed: Unfollowed | None = None  # a line of them
+    # A line of them, of which it is not known whether they are used; whether its calls before were too few to tell.
+    unfollowed: tuple[Location | None, bool] | None = None
     variables: int = 0  # that the tape follows
     unused: int = 0  # of them: their gradients are not used
     returned: int = 0  # gradients without use that the calls of all lines returned
@@ -51,7 +43,7 @@ class UnusedWork:
         kernels_ms = breakdown[Stage.DEVICE] if device.kind is DeviceKind.CPU else 0.0
         steps, places, taken = max(1, manifest.window.steps), Places.of(recording), []
         unknown = (line for line in lines if line.traced and not (line.followed and line.is_timed))
-        unfollowed = next((Unfollowed(places(line.at), line.too_few) for line in unknown), None)
+        unfollowed = next(((places(line.at), line.too_few) for line in unknown), None)
         for line in (line for line in lines if eager.operations and line.is_timed):
             # Scaled by the time of an operation with Python's before it, which differs between traced and other
             # steps. Of the time of the calls the kernels have the same part as in the whole step.
