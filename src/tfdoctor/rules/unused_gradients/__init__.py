@@ -28,23 +28,24 @@ def check(unused: UnusedWork, breakdown: Breakdown, limits: Limits = Limits()) -
         return NotApplicable(reason=f"unknown whether the gradients taken{where} are used, because {why}")
     if not unused.calls and share < limits.share:
         return Healthy(summary="No traced step takes gradients outside of a tf.function")
-    if not share:
+    most = unused.most
+    if not share or not most:
         return Healthy(summary="Each eager gradient that is computed is used")
     use = "no operation uses" if unused.returned else "the script does not ask for"
-    variables = counted(unused.unused, "variable")
-    types = ((kind, count(calls), ms(time_ms)) for kind, calls, time_ms in unused.types)
+    variables = counted(most.unused, "variable")
+    types = ((kind, count(calls), ms(time_ms)) for kind, calls, time_ms in most.types)
     times = {Stage.DEVICE: unused.kernels_ms, Stage.HOST: unused.host_ms}
     bound = Bound.AT_MOST if unused.returned else Bound.EXPECTED
     return judged(
         Measure.share("share of the step for unused gradients", share, limits.share),
-        Measure("variables that the tape follows", count(unused.variables)),
-        Measure("variables whose gradients no operation uses", count(unused.unused)),
+        Measure("variables that the tape follows", count(most.variables)),
+        Measure("variables whose gradients no operation uses", count(most.unused)),
         Measure("unused gradients that tape.gradient returned", count(unused.returned)),
         Measure("operations that only they need, per step", count(unused.operations)),
         Measure("time in these operations' kernels per step", ms(unused.kernels_ms)),
         Measure("time to start these operations per step", ms(unused.host_ms)),
         Table(("operation for unused gradients", "calls", "time in a step before tracing"), tuple(types)),
-        Table(("variable whose gradient no operation uses",), tuple((name,) for name in unused.names)),
+        Table(("variable whose gradient no operation uses",), tuple((name,) for name in most.names)),
         healthy=f"Eager steps compute gradients of {variables} that {use}: {percent(share)} of the step",
         remedies=(Remedy(UNREAD if unused.returned else FOLLOW, CODE["before"], unused.at),),
         effects=Effect.of_stages(times, StepWork.UNUSED_GRADIENTS, bound=bound),

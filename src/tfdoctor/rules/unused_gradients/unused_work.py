@@ -4,6 +4,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.eager_work import EagerWork
 from tfdoctor.recording import Recording
+from tfdoctor.recording.agent import GradientsTaken
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +17,9 @@ class UnusedWork:
     calls: int = 0  # of tape.gradient in the traced steps
     # A line of them, of which it is not known whether they are used; whether its calls before were too few to tell.
     unfollowed: tuple[Location | None, bool] | None = None
-    variables: int = 0  # that the tape follows
-    unused: int = 0  # of them: their gradients are not used
-    returned: int = 0  # gradients without use that the calls of all lines returned
-    names: tuple[str, ...] = ()
-    types: tuple[tuple[str, int, float], ...] = ()  # of operations, with their number and ms
+    most: GradientsTaken | None = None
     at: Location | None = None
+    returned: int = 0  # gradients without use that the calls of all lines returned
     operations: float = 0.0  # per traced step
     kernels_ms: float = 0.0
     host_ms: float = 0.0
@@ -58,9 +56,7 @@ class UnusedWork:
         if not taken:
             return cls(calls, unfollowed)
         most = max(taken, key=lambda one: one[1] + one[2])[0]
-        return cls(
-            calls, unfollowed, most.variables, most.unused, sum(line.returned for line, *_ in taken),
-            most.names, most.types, places(most.at),
-            sum(line.traced / steps * line.operations for line, *_ in taken),
-            sum(own_ms for _, own_ms, _ in taken), sum(python_ms for *_, python_ms in taken),
-        )  # fmt: skip
+        operations = sum(line.traced / steps * line.operations for line, *_ in taken)
+        own_ms, python_ms = sum(own_ms for _, own_ms, _ in taken), sum(python_ms for *_, python_ms in taken)
+        returned = sum(line.returned for line, *_ in taken)
+        return cls(calls, unfollowed, most, places(most.at), returned, operations, own_ms, python_ms)
