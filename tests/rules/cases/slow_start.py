@@ -2,7 +2,9 @@
 
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
-from tfdoctor.rules.slow_start import UnrolledSteps, check
+from tfdoctor.facts.phases.run_traces import RunTraces
+from tfdoctor.facts.run.program import Program
+from tfdoctor.rules.slow_start import check
 from tfdoctor.rules.slow_start.start_load import StartLoad
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location, Verdict
@@ -15,13 +17,14 @@ def example(
     lines: tuple[RunLine, ...] = (IMPORTED,),
     total_ms: float = 60_000.0,
     load: StartLoad | None = None,
-    unrolled: UnrolledSteps | None = None,
+    program: Program | None = None,
+    traces: RunTraces | None = None,
 ) -> Verdict:
     """Judge a run with these imports and calls, whose other time is in training steps."""
     times = {Phase.BUILDING: sum(call.ms for call in calls)}
     for line in lines:
         times[line.phase] = times.get(line.phase, 0.0) + line.ms
-    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls), load, unrolled)
+    return check(RunPhases.divided(total_ms, times, *lines), RunCalls(calls), load, program, traces)
 
 
 def sick() -> Verdict:
