@@ -2,15 +2,17 @@
 
 import pytest
 
+from tests.builders import recording
 from tests.rules.applied import applied
 from tests.rules.cases.debug_checks import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.rules import debug_checks
 from tfdoctor.rules.debug_checks import Limits
-from tfdoctor.rules.debug_checks.checking_operations import DebugChecks, is_check
+from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Stage, StepWork
 
 
@@ -50,7 +52,12 @@ def test_checks_of_the_users_own_are_named_by_their_line() -> None:
 )
 def test_what_training_itself_needs_is_no_check(kind: str, name: str, *, expected: bool) -> None:
     """Trap: clipping gradients and scaling a loss look for infinity, too, and use the answer."""
-    assert is_check(row(kind=kind, name=name)) is expected
+    operations, step, steps = (
+        Operations((row(kind=kind, name=name),)),
+        Breakdown.of(device=1.0),
+        Steps.uniform(5, 1.0),
+    )
+    assert bool(DebugChecks.measure(operations, step, steps, recording(), None).rows) is expected
 
 
 def test_a_step_of_unnamed_work_is_not_called_healthy() -> None:

@@ -73,18 +73,19 @@ def test_on_a_cpu_nothing_is_said() -> None:
 @pytest.mark.parametrize(
     ("environment", "aids", "how"),
     [
-        ({}, (), ""),
-        ({"TF_DETERMINISTIC_OPS": "0"}, (), ""),
-        ({"TF_DETERMINISTIC_OPS": "True"}, (), "TF_DETERMINISTIC_OPS"),
-        ({"TF_CUDNN_DETERMINISTIC": "1"}, (), "TF_CUDNN_DETERMINISTIC"),
-        ({}, ("check_numerics",), ""),
-        ({"TF_DETERMINISTIC_OPS": "1"}, ("op_determinism",), "enable_op_determinism()"),
+        ({}, (), (False, "")),
+        ({"TF_DETERMINISTIC_OPS": "0"}, (), (False, "")),
+        ({"TF_DETERMINISTIC_OPS": "True"}, (), (False, "TF_DETERMINISTIC_OPS")),
+        ({"TF_CUDNN_DETERMINISTIC": "1"}, (), (False, "TF_CUDNN_DETERMINISTIC")),
+        ({}, ("check_numerics",), (False, "")),
+        ({"TF_DETERMINISTIC_OPS": "1"}, ("op_determinism",), (True, "TF_DETERMINISTIC_OPS")),
     ],
 )
-def test_what_switches_them_on(environment: dict[str, Any], aids: tuple[str, ...], how: str) -> None:
+def test_what_switches_them_on(environment: dict[str, Any], aids: tuple[str, ...], how: tuple[bool, str]) -> None:
     beside = recording(manifest=manifest(environment=environment))
     program = Program(settings=RunSettings(debugging=tuple(DebugAid(aid) for aid in aids)))
-    assert Determinism.measure(beside, program).how == how
+    found = Determinism.measure(beside, program)
+    assert (found.by_call, found.variable) == how
 
 
 def test_a_trace_of_another_profiler_says_nothing_of_settings() -> None:

@@ -15,8 +15,7 @@ from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps
 from tfdoctor.rules import growing_step
-from tfdoctor.rules.growing_step.slowing_calls import SlowingCall
-from tfdoctor.rules.growing_step.step_lines import StepLine
+from tfdoctor.rules.growing_step.longer_times import SlowingCall, StepLine
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Location, NotApplicable, Recurrence, Verdict
 

@@ -5,8 +5,8 @@ import pytest
 from tests.rules.cases.recompilation import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding
+from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program
 from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.rules.recompilation.open_shapes import OpenShapes
 from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity
 
 
@@ -37,32 +37,62 @@ def test_compiling_in_few_steps_has_the_severity_of_its_share_of_the_trace(
     assert "of the traced time" in finding.summary
 
 
-LINE = Location("train.py", 7)
+LINE = Location("train.py", 3)
+
+
+def tensor(shape: str) -> str:
+    return f"TensorSpec(shape={shape}, dtype=tf.int32, name=None)"
+
+
+def fed(element: str, *more: Dataset, rows: int | None = None, drops: bool = False) -> Program:
+    """A program whose second dataset feeds the run."""
+    given = DatasetParameters(drop_remainder=drops, batch_size=rows)
+    batch = Dataset(id=1, kind="_BatchDataset", parameters=given, element=element, at=LINE)
+    last = Dataset(id=2, kind="_PrefetchDataset", inputs=(1,), element=element)
+    return Program(datasets=(batch, last, *more), feeds=2)
+
+
+ANY, SIZE, LENGTH = "Keep the input shapes", "smaller batch", "a few lengths"
 
 
 @pytest.mark.parametrize(
-    ("shapes", "edit_id", "words"),
+    ("element", "words"),
     [
-        (None, "", "Keep the input shapes"),
-        (OpenShapes(size=True, at=LINE), "drop-remainder", "smaller batch"),
-        (OpenShapes(size=True), "", "Keep the input shapes"),
-        (OpenShapes(at=LINE), "", "Keep the input shapes"),
-        (OpenShapes(size=True, lengths=True, at=LINE), "", "a few lengths"),
+        (tensor("(None, 20)"), SIZE),
+        (f"({tensor('(None, 20)')}, {tensor('(None,)')})", SIZE),
+        (f"({tensor('(None, None)')}, {tensor('(None,)')})", LENGTH),
+        (f"({tensor('(16, None)')}, {tensor('(16,)')})", LENGTH),
+        (tensor("(16, 20)"), ANY),
+        ("", ANY),
+        (tensor("<unknown>"), ANY),
+        ("RaggedTensorSpec(TensorShape([None]), tf.int32, 0)", ANY),
+        (f"({tensor('(None, 2)')}, SparseTensorSpec(TensorShape([2, 3]), tf.int32))", ANY),
     ],
 )
-def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies(
-    shapes: OpenShapes | None, edit_id: str, words: str
-) -> None:
+def test_whole_batches_are_advised_only_where_nothing_but_their_size_varies(element: str, words: str) -> None:
     """Trap: drop_remainder does not help with sequences of different lengths."""
-    finding = as_finding(example(shapes=shapes))
-    assert (finding.remedies[0].edit_id, finding.remedies[0].at) == (edit_id, LINE if edit_id else None)
-    assert words in finding.remedies[0].action
+    remedy = as_finding(example(program=fed(element))).remedies[0]
+    drops = words == SIZE
+    assert (remedy.edit_id, remedy.at) == (("drop-remainder", LINE) if drops else ("", None))
+    assert words in remedy.action
+
+
+@pytest.mark.parametrize("program", [None, Program()])
+def test_a_run_without_a_pipeline_is_told_both(program: Program | None) -> None:
+    assert ANY in as_finding(example(program=program)).remedies[0].action
+
+
+def test_the_line_is_that_of_the_batch_that_feeds_the_run() -> None:
+    element = tensor("(None, 20)")
+    other = Dataset(id=7, kind="_BatchDataset", parameters=DatasetParameters(drop_remainder=False))
+    assert as_finding(example(program=fed(element, other))).remedies[0].at == LINE
+    assert as_finding(example(program=fed(element, other, drops=True))).remedies[0].at is None
 
 
 def test_the_code_has_the_lengths_and_the_batch_size_that_were_recorded() -> None:
     padding = SequencePadding((PaddedInput(200, ((50,) * 31 + (200,),)),))
-    shapes = OpenShapes(lengths=True, rows=32)
-    (lengths,) = as_finding(example(shapes=shapes, padding=padding)).remedies
+    program = fed(tensor("(16, None)"), rows=32)
+    (lengths,) = as_finding(example(program=program, padding=padding)).remedies
     assert "bucket_boundaries=[57, 201], bucket_batch_sizes=[32] * 3" in lengths.code
 
     (unknown,) = as_finding(example()).remedies

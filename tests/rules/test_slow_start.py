@@ -13,7 +13,6 @@ from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.rules import slow_start
 from tfdoctor.rules.slow_start.start_load import StartLoad
-from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Verdict
 
@@ -114,21 +113,6 @@ def test_weights_one_by_one_are_found_and_layers_are_not() -> None:
 def test_python_in_a_loop_while_building_is_found() -> None:
     assert isinstance(judged(line(Phase.BUILDING, 30, 8_000.0)), Finding)
     assert isinstance(judged(line(Phase.BUILDING, 30, 8_000.0, repeats=False)), Healthy)
-
-
-@pytest.mark.parametrize(
-    ("steps", "ms", "kind"),
-    [(24, 20_000.0, Finding), (10, 20_000.0, Finding), (9, 20_000.0, Healthy), (24, 2_000.0, Healthy)],
-)
-def test_a_graph_of_many_training_steps_starts_slowly(steps: int, ms: float, kind: type) -> None:
-    """It needs no traced step: the account of the run has the time."""
-    verdict = example(unrolled=UnrolledSteps("run_epoch", Location("train.py", 32), steps, ms))
-    assert isinstance(verdict, kind)
-    if isinstance(verdict, Finding):
-        (effect,) = verdict.run_effects
-        assert (effect.phase, effect.of.value, effect.scales) == (Phase.TRACING, ms, 1 / steps)
-        assert f"its graph has {steps} training steps, made at train.py:32" in verdict.summary
-        assert "tf.range" in verdict.remedies[0].code
 
 
 def test_imports_beside_each_other_are_told_apart() -> None:

@@ -9,18 +9,15 @@ import pytest
 from tests.rules.cases.step_outlier import example
 from tests.rules.run_facts import divided_run, equal_steps
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines, RunSteps
-from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.facts.run.program import Program, RunSettings
 from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines
 from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
 from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.rules.step_outlier import LONGER_EPOCHS
-from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
-from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
 from tfdoctor.terms.kinds import Phase, RunWork, StepSource
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Severity, Stage, Verdict
 
@@ -39,17 +36,6 @@ def test_on_a_busy_machine_other_programs_may_be_the_cause(others: float, kind: 
 def test_on_a_busy_machine_a_callback_is_still_the_cause() -> None:
     extra = dict.fromkeys((4, 14), ("between", 100.0))
     assert isinstance(example(extra, cores=Cores(2.0, 1.5, 1.0)), Finding)
-
-
-@pytest.mark.parametrize(
-    ("steps", "number", "may"), [(10, 9, True), (10, 10, True), (10, 11, True), (10, 14, False), (None, 14, True)]
-)
-def test_an_epoch_ends_where_its_steps_are_over(
-    steps: int | None,
-    number: int,
-    may: bool,  # noqa: FBT001 - a case
-) -> None:
-    assert EpochEnds(Location("train.py", 12), 5, steps).explains(number) == may
 
 
 def test_two_long_steps_of_one_cause_are_found() -> None:
@@ -166,9 +152,32 @@ def test_the_end_of_fits_own_epoch_is_no_call_to_make_less_often(
     """Trap: fit is called once; the long steps are those between which it ends an epoch of eight batches."""
     line = TimedLine(AT, 40, callback=callback, calls={"keras.Model.fit": 40})
     long = {4: ("between", 100.0), 14: ("between", 100.0)}
-    epochs = EpochEnds(fit_at, 50) if fit_at else None
-    finding = as_finding(check(long, lines=LongStepLines({Stage.BETWEEN: (line,)}), epochs=epochs))
+    program = Program(settings=RunSettings(epochs=50), fit_at=fit_at)
+    finding = as_finding(check(long, lines=LongStepLines({Stage.BETWEEN: (line,)}), program=program))
     assert finding.remedies[0].at == AT
+    assert (finding.remedies[0].action == LONGER_EPOCHS) is own
+
+
+@pytest.mark.parametrize(
+    ("steps", "number", "epochs", "own"),
+    [
+        (10, 9, 5, True),
+        (10, 10, 5, True),
+        (10, 11, 5, True),
+        (10, 14, 5, False),
+        (None, 14, 5, True),
+        (None, 14, 1, False),
+        (None, 14, None, False),
+    ],
+)
+def test_an_epoch_of_fit_ends_where_its_steps_are_over(
+    steps: int | None, number: int, epochs: int | None, *, own: bool
+) -> None:
+    """A fit over one epoch may be called for each."""
+    line = TimedLine(AT, 40, calls={"keras.Model.fit": 40})
+    program = Program(settings=RunSettings(epochs=epochs, steps_per_epoch=steps), fit_at=AT)
+    long = dict.fromkeys((4, number), ("between", 100.0))
+    finding = as_finding(check(long, lines=LongStepLines({Stage.BETWEEN: (line,)}), program=program))
     assert (finding.remedies[0].action == LONGER_EPOCHS) is own
 
 
@@ -300,23 +309,23 @@ def seen(number: int, time: float, work: RunWork = RunWork.OTHER, **more: Any) -
 
 
 def occasional(
-    *lines: LongLine, beyond_ms: float = 6_000.0, usual: HostLines | None = None, cores: Cores | None = None
-) -> OccasionalWork:
-    """A run of a minute with 120 long steps of 600."""
-    long = LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
+    *lines: LongLine, beyond_ms: float = 6_000.0, usual: HostLines | None = None, cores: Cores | None = None,
+    extra: dict[int, tuple[str, float]] | None = None, **more: Any,
+) -> Verdict:  # fmt: skip
+    """A run of a minute with 120 long steps of 600, of which the traced window holds none."""
+    run = equal_steps(
+        Location("train.py", 40), 600, 20.0, LongSteps(count=120, ms=7_000.0, beyond_ms=beyond_ms, every=5)
+    )
     phases = divided_run(60_000.0, {})
-    at = Location("train.py", 40)
-    steps, step = equal_steps(at, 600, 20.0, long), Breakdown.of(host=20.0)
-    return OccasionalWork.measure(steps, RunLongLines(lines), phases, step, usual, cores)
+    return check(extra or {}, run=run, phases=phases, sampled=RunLongLines(lines), usual=usual, cores=cores, **more)
 
 
-QUIET = partial(check, {})
-"""A traced window that holds no long step."""
+def at_lines(verdict: Verdict) -> list[str]:
+    return [effect.subject for effect in as_finding(verdict).run_effects]
 
 
 def test_work_in_some_steps_of_the_run_is_found_without_a_traced_one() -> None:
-    work = occasional(seen(23, 5_000.0, calls="matplotlib.figure.Figure.savefig"))
-    finding = as_finding(QUIET(work=work))
+    finding = as_finding(occasional(seen(23, 5_000.0, calls="matplotlib.figure.Figure.savefig")))
     assert finding.at == Location("train.py", 23)
     assert "120 of 600 steps" in finding.summary
     assert "about every five steps, with 6 s (10 % of what recurs)" in finding.summary
@@ -326,15 +335,14 @@ def test_work_in_some_steps_of_the_run_is_found_without_a_traced_one() -> None:
 
 
 def test_a_special_method_is_named_with_its_class() -> None:
-    work = occasional(seen(23, 5_000.0, calls="keras.src.layers.layer.Layer.__call__"))
-    finding = as_finding(QUIET(work=work))
+    finding = as_finding(occasional(seen(23, 5_000.0, calls="keras.src.layers.layer.Layer.__call__")))
     assert finding.remedies[0].action.startswith("Call Layer.__call__ less often")
     assert "(Layer.__call__)" in finding.summary
 
 
 def test_what_each_step_consists_of_is_no_occasional_work() -> None:
     """Other programs make the optimizer's update long; the program must not be told to make it less often."""
-    update, save = seen(23, 5_000.0, calls="Optimizer.apply_gradients"), seen(30, 1_000.0)
+    update, save = seen(23, 1_000.0, calls="Optimizer.apply_gradients"), seen(30, 5_000.0)
     own = seen(31, 500.0)
     lines = {
         Stage.HOST: (
@@ -343,39 +351,31 @@ def test_what_each_step_consists_of_is_no_occasional_work() -> None:
             TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON),  # the script's own may be made rarer
         )
     }
-    work = occasional(update, save, own, usual=HostLines(lines))
-    assert [line.at for line in work.lines] == [save.at, own.at]
-    with pytest.raises(Unavailable):
-        occasional(update, usual=HostLines(lines))
+    assert at_lines(occasional(update, save, own, usual=HostLines(lines))) == ["train.py:30", "train.py:31"]
+    assert isinstance(occasional(update, usual=HostLines(lines)), Healthy)
 
 
 def test_on_a_busy_machine_no_line_of_each_step_is_occasional_work() -> None:
     """Trap: a step waits for a core in whichever line it is in, the script's own Python included."""
-    own, save = seen(31, 5_000.0), seen(30, 1_000.0)
+    own, save = seen(31, 1_000.0), seen(30, 5_000.0)
     lines = HostLines({Stage.HOST: (TimedLine(own.at, 50, 5.0, work=LineWork.PYTHON),)})
-    work = occasional(own, save, usual=lines, cores=BUSY)
-    assert [line.at for line in work.lines] == [save.at]
-    assert len(occasional(own, save, usual=lines).lines) == 2
-    with pytest.raises(Unavailable, match="other programs"):
-        occasional(own, save, cores=BUSY)
+    assert at_lines(occasional(own, save, usual=lines, cores=BUSY)) == ["train.py:30"]
+    assert len(at_lines(occasional(own, save, usual=lines))) == 2
+    assert isinstance(occasional(own, save, cores=BUSY), Healthy)
 
 
 def test_a_traced_pattern_gets_the_price_of_the_run() -> None:
-    finding = as_finding(example(work=occasional(seen(30, 5_000.0))))
-    assert "of 30 steps took much longer" in finding.summary
+    long = dict.fromkeys((4, 14), ("between", 100.0))
+    line = TimedLine(AT, 40, callback="Save.on_train_batch_end", calls={PREDICT: 40})
+    lines = LongStepLines({Stage.BETWEEN: (line,)})
+    finding = as_finding(occasional(seen(30, 5_000.0), extra=long, lines=lines))
+    assert "of 20 steps took much longer" in finding.summary
     assert [effect.of.value for effect in finding.run_effects] == [6_000.0]
 
 
-@pytest.mark.parametrize(
-    "work",
-    [
-        occasional(seen(23, 5_000.0), beyond_ms=900.0),  # below a second
-        occasional(seen(23, 5_000.0), beyond_ms=2_000.0),  # below 5 %
-        None,
-    ],
-)
-def test_little_of_the_run_is_no_finding(work: OccasionalWork | None) -> None:
-    assert isinstance(QUIET(work=work), Healthy)
+@pytest.mark.parametrize("beyond_ms", [900.0, 2_000.0])  # below a second, below 5 %
+def test_little_of_the_run_is_no_finding(beyond_ms: float) -> None:
+    assert isinstance(occasional(seen(23, 5_000.0), beyond_ms=beyond_ms), Healthy)
 
 
 @pytest.mark.parametrize(
@@ -388,10 +388,9 @@ def test_little_of_the_run_is_no_finding(work: OccasionalWork | None) -> None:
     ],
 )
 def test_waits_and_lines_that_are_seen_rarely_are_no_work_of_their_own(line: LongLine) -> None:
-    with pytest.raises(Unavailable):
-        occasional(line)
+    assert isinstance(occasional(line), Healthy)
 
 
 def test_what_other_lines_take_is_not_theirs() -> None:
-    work = occasional(seen(23, 2_000.0), seen(24, 1_000.0, RunWork.INPUT))
-    assert work.ms == pytest.approx(4_000.0)  # two thirds of what long steps take beyond usual
+    (effect,) = as_finding(occasional(seen(23, 2_000.0), seen(24, 1_000.0, RunWork.INPUT))).run_effects
+    assert effect.of.value == pytest.approx(4_000.0)  # two thirds of what long steps take beyond usual

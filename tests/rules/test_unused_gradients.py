@@ -7,7 +7,7 @@ import pytest
 from tests.rules.cases.unused_gradients import UNUSED, example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.rules.unused_gradients import Limits
-from tfdoctor.rules.unused_gradients.unused_work import Unfollowed, UnusedWork
+from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Stage
 
 
@@ -43,7 +43,7 @@ def test_no_unused_gradient_is_healthy() -> None:
 @pytest.mark.parametrize("host_ms", [0.0, 0.5])
 @pytest.mark.parametrize(("too_few", "words"), [(True, "--warmup"), (False, "no use of them")])
 def test_gradients_that_were_not_followed_are_unknown(host_ms: float, words: str, *, too_few: bool) -> None:
-    line = Unfollowed(Location("train.py", 43), too_few)
+    line = (Location("train.py", 43), too_few)
     work = replace(UNUSED, unfollowed=line, kernels_ms=0.0, host_ms=host_ms)
     reason = as_not_applicable(example(work)).reason
     assert reason.startswith("unknown whether the gradients taken at train.py:43 are used, because")
@@ -51,5 +51,5 @@ def test_gradients_that_were_not_followed_are_unknown(host_ms: float, words: str
 
 
 def test_what_is_known_of_one_line_is_found_beside_an_unknown_one() -> None:
-    finding = as_finding(example(replace(UNUSED, unfollowed=Unfollowed(None, too_few=True))))
+    finding = as_finding(example(replace(UNUSED, unfollowed=(None, True))))
     assert "six variables" in finding.summary

@@ -16,7 +16,6 @@ SINCE = "0.1.0"
 PRECONDITIONS = (timed_steps,)
 BY_HAND = "whether training needs what a callback does at each batch is not in the file"
 
-
 RARELY = 0.99  # Share of the time that is spared where work runs every 100 steps
 
 
@@ -29,17 +28,10 @@ class Limits:
 
 
 def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts that explain a part of it
-    breakdown: Breakdown,
-    samples: StackSamples | None,
-    retracing: Retracing | None,
-    slow: SlowCalls | None,
-    pace: UntracedPace | None,
-    single: SingleOperations | None,
-    lines: HostLines | None,
-    calls: RunCalls | None,
-    run: RunSteps | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    breakdown: Breakdown, samples: StackSamples | None, retracing: Retracing | None, slow: SlowCalls | None,
+    pace: UntracedPace | None, single: SingleOperations | None, lines: HostLines | None, calls: RunCalls | None,
+    run: RunSteps | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Report the time between steps that is neither tracing, making batches nor saving, by callback and line."""
     samples, own_share = _without_own(samples, lines)
     known = samples if samples and samples.sample_count >= limits.stack_samples else None
@@ -59,15 +51,19 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
         Measure.share("share of the step in this work", work_ms / breakdown.step_ms, limits.share),
     )
     own_ms, least_ms = work_ms - slow_ms, max(limits.share * breakdown.step_ms, limits.least_ms)
-    times = sorted(row[Stage.BETWEEN] for row in breakdown.steps)
-    often_ms = times[(2 * len(times) - 1) // 3]  # more than one step in three; rarer work is step-outlier's
-    saves = own_ms - _saved_ms(hotspots, calls, run) < least_ms
-    if own_ms < least_ms or saves or often_ms < least_ms:
+    # Of more than one step in three; rarer work is step-outlier's.
+    often_ms = sorted(row[Stage.BETWEEN] for row in breakdown.steps)[(2 * len(breakdown.steps) - 1) // 3]
+    # Saves at the lines of the work are frequent-saving's.
+    saves = [one for one in calls.of(RunCall.SAVE) if calls.within_epochs(one)] if calls else []
+    saved_ms = sum(one.ms for one in saves if one.at in {spot.at for spot in hotspots})
+    saving = own_ms - (saved_ms / run.count if run and run.count else 0.0) < least_ms
+    if saving or often_ms < least_ms:
         short = between_ms < limits.least_ms
-        why = LOOP_COST if short else "" if own_ms < least_ms else SAVES if saves else RARE
+        why = LOOP_COST if short else "" if own_ms < least_ms else SAVES if saving else RARE
         necessary = (PartTime(Stage.BETWEEN, ms(between_ms), why),) if why else ()
         return Healthy(summary=summary, evidence=measures, necessary=necessary)
     first, seen = next(iter(hotspots), None), sum(one.seen for one in hotspots)
+    part = first.seen / seen if first and first.callback else None
     if first and 2 * first.seen >= seen:
         at = f", mostly at {first.at.path}:{first.at.line}" if first.at else ""
         summary += f", mostly in {first.callback}" if first.callback else at
@@ -77,7 +73,6 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
             f"; steps outside of the traced ones take {number(round(longer.ratio, 1))} times as long "
             f"({milliseconds(longer.step_ms)}), so that this work may grow with the step number"
         )
-    growth = "time of an untraced step relative to a traced one"
     table = Table.of(
         hotspots,
         ("callback", lambda one: one.callback or "-"),
@@ -85,12 +80,11 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
         ("time per step (estimate)", lambda one: ms(work_ms * one.seen / seen)),
         most=SHOWN_ROWS,
     )
-    part = first.seen / seen if first and first.callback else None
     return Finding(
         summary=summary,
         evidence=(
             *measures,
-            *((Measure.share(growth, longer.ratio, limits.longer),) if longer else ()),
+            *((Measure.share(GROWTH, longer.ratio, limits.longer),) if longer else ()),
             *((table,) if hotspots else ()),
         ),
         remedies=(_remedy(first), *((NEW_ONLY,) if longer else ())),
@@ -100,20 +94,10 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
 
 # What to do about work that takes longer in later steps.
 NEW_ONLY = Remedy("If the work grows with the step number, write or compute only what is new in each step")
-
 SAVES = "Saving takes this time; the account of the run has it"
-
 RARE = "At most one step in three has this time; the account of the run has it"
-
+GROWTH = "time of an untraced step relative to a traced one"
 LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
-
-
-def _saved_ms(hotspots: Sequence[TimedLine], calls: RunCalls | None, run: RunSteps | None) -> float:
-    """Return the time per step of saves at the lines of the work, which frequent-saving states."""
-    if not calls or not run or not run.count:
-        return 0.0
-    at = {one.at for one in hotspots}
-    return sum(one.ms for one in calls.of(RunCall.SAVE) if one.at in at and calls.within_epochs(one)) / run.count
 
 
 def _work(
@@ -137,10 +121,10 @@ def _work(
 
 def _hotspots(samples: StackSamples, elsewhere: Sequence[TimedLine]) -> list[TimedLine]:
     """Return the lines besides those reported elsewhere, most first; a callback is one, at its first line."""
-    groups: dict[str | Location | None, Counter[Location | None]] = {}
+    groups = defaultdict[str | Location | None, Counter[Location | None]](Counter)
     for place in samples.places:
         if place not in elsewhere:
-            groups.setdefault(place.callback or place.at, Counter())[place.at] += place.seen
+            groups[place.callback or place.at][place.at] += place.seen
     hotspots = [
         TimedLine(seen.most_common(1)[0][0], seen.total(), callback=key if isinstance(key, str) else "")
         for key, seen in groups.items()

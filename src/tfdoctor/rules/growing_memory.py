@@ -1,6 +1,5 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.memory_trends import (
-    FillingMemory,
     KeptResult,
     KeptResults,
     MemoryTrends,
@@ -11,7 +10,6 @@ from tfdoctor.facts.growth.memory_trends import (
     makes_operations,
 )
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.verdict import RunFailure
 
 __doc__, CODE = page(__file__)
@@ -34,27 +32,22 @@ class Limits:
     models: float = limit(3.0)
 
 
+ONCE = "most of the run is what comes once, such as loading data, so its memory shows no trend"
 MODELS = frozenset(["Functional", "Model", "Sequential"])  # Types of live objects that are models of Keras
 TENSORS = frozenset(["EagerTensor", "Tensor"])  # Types of live objects that are tensors
 
 
 def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is no leak
-    phases: RunPhases,
-    memory: MemoryTrends,
-    growth: RunGrowth,
-    calls: RunCalls | None,
-    program: Program | None,
-    kept: KeptResults | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    phases: RunPhases, memory: MemoryTrends, growth: RunGrowth, calls: RunCalls | None, program: Program | None,
+    kept: KeptResults | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Report memory that certainly grows and does not level off."""
     keeps = kept.of_steps if kept else None
     time = milliseconds(1000 * growth.seconds)
     if growth.seconds < (limits.kept_seconds if keeps else limits.seconds):
         return NotApplicable(reason=f"memory was recorded for {time} only, in which it still warms up")
     if phases.total_ms - phases.recurring_ms > limits.once * phases.total_ms:
-        once = "most of the run is what comes once, such as loading data, so its memory shows no trend"
-        return NotApplicable(reason=once)
+        return NotApplicable(reason=ONCE)
     if max([call.models or 0 for call in calls.of(RunCall.FIT)] if calls else (), default=0) >= limits.models:
         return NotApplicable(reason="models are fitted one after another, so tuning-loop judges the memory")
     counts = growing_counts(growth)
@@ -69,12 +62,23 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
         *([Measure("limit of the memory", nbytes(shown.limit))] if shown.limit else ()),
         *counts_table(counts),
     )
-    if not growing:
-        return Healthy(summary=_healthy(shown, time), evidence=evidence, concern=Concern.RUN)
-    severity = _severity(shown, counts, phases, calls, program)
+    last = quantity(nbytes(shown.trend.last))
+    if not growing:  # less than a limit, reserved before, or a plateau
+        how = ", which is little" if shown.trend.grows else ", and not steadily"
+        if shown.trend.grows and shown.fills_reserved:
+            how = ", where memory was reserved before, as by an array that fills"
+        change = f"grew by {quantity(nbytes(shown.grown))} in {time}{how}"
+        if shown.grown <= 0:
+            change = f"did not grow in {time}: it was {last} at the end"
+        return Healthy(summary=f"{shown.name.capitalize()} {change}", evidence=evidence, concern=Concern.RUN)
+    # At most a note where the growth may be what the run must keep: a cache that fills, or results.
+    caches = any("Cache" in dataset.kind for dataset in (program.datasets if program else ()))
+    first_pass = caches and (calls is None or calls.epochs <= 1)
+    keeping = (first_pass or not (counts or phases.of(Phase.STEPS))) and not shown.ran_out
+    severity = Severity.NOTE if keeping else shown.severity
     # Where traced functions hold the memory, retracing is what to change.
     traced = bool(counts) and counts[0].what is Grows.FUNCTIONS
-    levels = f"from {quantity(nbytes(shown.trend.first))} to {quantity(nbytes(shown.trend.last))} in {time}"
+    levels = f"from {quantity(nbytes(shown.trend.first))} to {last} in {time}"
     ends, along = (f", {shown.end}" if shown.end else ""), (f"; {clause(counts[0])}" if counts else "")
     return Finding(
         summary=f"{shown.name.capitalize()} grew {levels}{ends}{along}" + (f"; {keeps.clause}" if keeps else ""),
@@ -84,31 +88,6 @@ def check(  # noqa: PLR0913, PLR0917 - what grows, what explains it, and what is
         concern=Concern.RUN,
         failure=RunFailure.AHEAD if severity is Severity.CRITICAL and not traced else RunFailure.NONE,
     )
-
-
-def _healthy(memory: FillingMemory, time: str) -> str:
-    """State the numbers: less than a limit is said as such, and a plateau too."""
-    name = memory.name.capitalize()
-    if memory.grown <= 0:
-        return f"{name} did not grow in {time}: it was {quantity(nbytes(memory.trend.last))} at the end"
-    grew = f"{name} grew by {quantity(nbytes(memory.grown))} in {time}"
-    if memory.trend.grows and memory.fills_reserved:
-        return f"{grew}, where memory was reserved before, as by an array that fills"
-    return f"{grew}, which is little" if memory.trend.grows else f"{grew}, and not steadily"
-
-
-def _severity(
-    memory: FillingMemory,
-    counts: tuple[Trend, ...],
-    phases: RunPhases,
-    calls: RunCalls | None,
-    program: Program | None,
-) -> Severity:
-    """Return that of the memory, and at most a note where the growth may be what the run must keep."""
-    caches = any("Cache" in dataset.kind for dataset in (program.datasets if program else ()))
-    first_pass = caches and (calls is None or calls.epochs <= 1)
-    results = not counts and not phases.of(Phase.STEPS)
-    return Severity.NOTE if (first_pass or results) and not memory.ran_out else memory.severity
 
 
 def _remedies(

@@ -1,10 +1,8 @@
-from collections import Counter
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller, summed
 
 __doc__, CODE = page(__file__)
 
@@ -14,6 +12,18 @@ BY_HAND = "it shows where the time goes, but no change that saves it"
 GENERAL = True  # Speaks only of time that no specific rule explains
 # Kinds of work that a specific finding may be about.
 NAMED = {LineWork.READING: StepWork.READING_RESULTS, LineWork.ENTERING: StepWork.STEP_ENTRY}
+
+
+RARELY = "Let {} run every 100 batches or once per epoch"
+DRAWN = "Draw the random numbers of many steps at once"  # A random draw is another one in each step
+# What to do about a line, by the kind of its work.
+CHANGES = {
+    LineWork.READING: "Read the value every 100 steps, or once per epoch",
+    LineWork.CONVERTING: "Make tensors of the arrays once, before the loop",
+    LineWork.ENTERING: "Let one call do the work of several: for a whole batch, or inside the training function",
+    LineWork.OPERATIONS: "Run this inside a tf.function, or once before the loop",
+    LineWork.PYTHON: "Run this every 100 steps, once before the loop, or for the whole batch at once",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +46,11 @@ def check(
     parts = [part for part in (Stage.HOST, Stage.BETWEEN) if part in unexplained.parts_ms]
     least_ms = limits.share * breakdown.step_ms
     models = samples.models_at if samples else frozenset()
-    made = _made(samples) if samples and StepWork.MAKING_BATCHES in unexplained.subjects else frozenset()
+    made = frozenset[Location | None]()
+    if samples and StepWork.MAKING_BATCHES in unexplained.subjects:
+        # What python-input is about: the lines that make batches, or the first where a model decides.
+        seen_at = list(summed((line.at, line.seen) for line in samples.makers))
+        made = frozenset(seen_at[:1] if samples.models_at else seen_at)
     hot = [
         (part, line)
         for part in parts
@@ -45,29 +59,19 @@ def check(
     ]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one[1].ms), unexplained, breakdown, limits)
-    parts = [part for part in parts if not _is_besides(part, unexplained.subjects)]
-    if not parts:
+    own = [line for part in parts if not _is_besides(part, unexplained.subjects) for line in lines.own(part)]
+    if all(_is_besides(part, unexplained.subjects) for part in parts):
         return Healthy(summary="Findings and necessary work leave no large part of the host's time")
-    own = [line for part in parts for line in lines.own(part)]
     seen = sum(line.seen for line in own)
     if seen < limits.samples:
         return NotApplicable(
             reason=f"only {seen} stack samples lie in the host's time; trace more steps (--steps 100)"
         )
-    evidence = [Measure("stack samples in the host's time", count(seen))]
     looping = [line.ms for line in own if line.work is LineWork.LOOPING]  # which no line chooses
-    if looping:
-        evidence.append(Measure("time of the framework's own work for each call", ms(sum(looping))))
+    framework = Measure("time of the framework's own work for each call", ms(sum(looping)))
     summary = f"No line of Python takes {percent(limits.share)} of the step in the host's time"
-    return Healthy(summary=summary, evidence=tuple(evidence))
-
-
-def _made(samples: StackSamples) -> frozenset[Location | None]:
-    """Return the lines that python-input is about: those that make batches, or the first where a model decides."""
-    seen = Counter[Location | None]()
-    for line in samples.makers:
-        seen[line.at] += line.seen
-    return frozenset(at for at, _ in seen.most_common(1 if samples.models_at else None))
+    measures = (Measure("stack samples in the host's time", count(seen)), framework)
+    return Healthy(summary=summary, evidence=measures if looping else measures[:1])
 
 
 def _is_besides(part: Stage, named: frozenset[str]) -> bool:
@@ -101,7 +105,15 @@ def _hot(
 
 
 def _finding(hot: Sequence[Hot], unexplained: Unexplained, breakdown: Breakdown, limits: Limits) -> Finding:
-    _, first = hot[0]
+    names = [line.callback or (location(line.at) if line.at else "A line outside your files") for _, line in hot]
+    (_, first), left, effects, remedies = hot[0], dict(unexplained.parts_ms), [], []
+    for (stage, line), name in zip(hot, names, strict=True):
+        of = min(line.ms, left[stage])  # a ceiling; all of a part together at most what is unexplained in it
+        left[stage] -= of
+        if of > 0:
+            effects.append(Effect(stage, 0.0, name, ms(of), bound=Bound.AT_MOST))
+        change = DRAWN if "random" in line.main_call.split(".") else CHANGES.get(line.work, "")
+        remedies.append(Remedy(RARELY.format(line.callback) if line.callback else change, at=line.at))
     mostly = f", mostly in {first.main_call}" if first.main_call else ""
     table = Table.of(
         hot,
@@ -114,49 +126,13 @@ def _finding(hot: Sequence[Hot], unexplained: Unexplained, breakdown: Breakdown,
         most=SHOWN_ROWS,
     )
     return Finding(
-        summary=f"{_place(first)} takes about {milliseconds(first.ms)} of {breakdown.each_step}{mostly}",
+        summary=f"{names[0]} takes about {milliseconds(first.ms)} of {breakdown.each_step}{mostly}",
         evidence=(
             Measure.share("share of the step in the line", first.ms / breakdown.step_ms, limits.share),
             Measure("stack samples in the line", count(first.seen), count(limits.samples)),
             table,
         ),
-        remedies=tuple(Remedy(_change(line), at=line.at) for _, line in hot[:SHOWN_ROWS]),
-        effects=tuple(_effects(hot, unexplained)),
+        remedies=tuple(remedies[:SHOWN_ROWS]),
+        effects=tuple(effects),
         alike=len(hot) - 1,
     )
-
-
-def _place(line: TimedLine) -> str:
-    return line.callback or (location(line.at) if line.at else "A line outside your files")
-
-
-def _effects(hot: Iterable[Hot], unexplained: Unexplained) -> Iterator[Effect]:
-    """Yield each line's time as a ceiling; all of a part together at most what is unexplained in it."""
-    left = dict(unexplained.parts_ms)
-    for stage, line in hot:
-        of = min(line.ms, left[stage])
-        left[stage] -= of
-        if of > 0:
-            yield Effect(stage, 0.0, _place(line), ms(of), bound=Bound.AT_MOST)
-
-
-RARELY = "Let {} run every 100 batches or once per epoch"
-
-
-def _change(line: TimedLine) -> str:
-    """Return what to do about it; a random draw is another one in each step."""
-    if line.callback:
-        return RARELY.format(line.callback)
-    return DRAWN if "random" in line.main_call.split(".") else CHANGES[line.work]
-
-
-DRAWN = "Draw the random numbers of many steps at once"
-
-# What to do about a line, by the kind of its work.
-CHANGES = {
-    LineWork.READING: "Read the value every 100 steps, or once per epoch",
-    LineWork.CONVERTING: "Make tensors of the arrays once, before the loop",
-    LineWork.ENTERING: "Let one call do the work of several: for a whole batch, or inside the training function",
-    LineWork.OPERATIONS: "Run this inside a tf.function, or once before the loop",
-    LineWork.PYTHON: "Run this every 100 steps, once before the loop, or for the whole batch at once",
-}

@@ -2,7 +2,6 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.memory_trends import MemoryTrends
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.verdict import RunFailure
 
 __doc__, CODE = page(__file__)
@@ -39,13 +38,9 @@ LARGEST_BATCH = 65_536
 
 
 def check(
-    ending: RunEnding,
-    phases: RunPhases | None,
-    calls: RunCalls | None,
-    memory: MemoryTrends | None,
-    program: Program | None,
-    tuned: TunedBuffers | None,
-) -> Verdict:
+    ending: RunEnding, phases: RunPhases | None, calls: RunCalls | None, memory: MemoryTrends | None,
+    program: Program | None, tuned: TunedBuffers | None,
+) -> Verdict:  # fmt: skip
     """Report the end of the run, if it was for lack of memory."""
     peaks = {
         "peak of the process (RSS)": ending.peak_bytes,
@@ -53,48 +48,19 @@ def check(
         "peak of the accelerator": ending.device_peak_bytes,
     }
     measures = [Measure(label, nbytes(value)) for label, value in peaks.items() if value]
-    if ending.kind is EndKind.OUT_OF_MEMORY:
-        buffers = tuned if ending.killed_by_kernel else None  # the host's memory, and no single tensor
-        wanted = _bytes_wanted(ending)
-        batch = program.batch_size if program else None
-        return Finding(
-            summary=_summary(ending, wanted),
-            evidence=(
-                *([Measure("memory asked for last", nbytes(wanted))] if wanted else ()),
-                *measures,
-                *_table(ending, phases),
-                *(buffers.evidence if buffers else ()),
-            ),
-            remedies=(
-                *_kept_before(ending, wanted, calls, memory),
-                *_one_hot(ending, phases),
-                *_of_phase(ending, batch),
-                *((buffers.remedy,) if buffers else ()),
-            ),
-            severity=Severity.CRITICAL,
-            concern=Concern.RUN,
-            failure=RunFailure.HAPPENED,
-        )
     if ending.kind is EndKind.RUNNING:
         return NotApplicable(reason="the end of the run was not recorded")
     if ending.kind is EndKind.KILLED:
         return NotApplicable(reason="a signal killed the run, and the kernel counted no kill for lack of memory")
-    summary = f"The run ended {ENDED[ending.kind]}, not for lack of memory"
-    if ending.peak_bytes:
-        of = f" of {quantity(nbytes(ending.limit_bytes))}" if ending.limit_bytes else ""
-        summary += f"; its peak was {quantity(nbytes(ending.peak_bytes))}{of}"
-    return Healthy(summary=summary, evidence=tuple(measures), concern=Concern.RUN)
-
-
-def _bytes_wanted(ending: RunEnding) -> float | None:
-    """Return what was asked for: as the message says, else by the tensor's shape and type."""
-    if ending.wanted_bytes:
-        return ending.wanted_bytes
+    if ending.kind is not EndKind.OUT_OF_MEMORY:
+        summary = f"The run ended {ENDED[ending.kind]}, not for lack of memory"
+        if ending.peak_bytes:
+            of = f" of {quantity(nbytes(ending.limit_bytes))}" if ending.limit_bytes else ""
+            summary += f"; its peak was {quantity(nbytes(ending.peak_bytes))}{of}"
+        return Healthy(summary=summary, evidence=tuple(measures), concern=Concern.RUN)
+    # What was asked for: as the message says, else by the tensor's shape and type.
     width = WIDTHS.get(ending.dtype)
-    return float(prod(ending.shape) * width) if ending.shape and width else None
-
-
-def _summary(ending: RunEnding, wanted: float | None) -> str:
+    wanted = ending.wanted_bytes or (float(prod(ending.shape) * width) if ending.shape and width else None)
     by_kernel = "The kernel killed the run for lack of memory"
     who = by_kernel if ending.killed_by_kernel else "The run ran out of memory"
     device = f" of {ending.allocator}" if ending.allocator else ""
@@ -102,23 +68,35 @@ def _summary(ending: RunEnding, wanted: float | None) -> str:
     at = f" at {location(ending.at)}" if ending.at else ""
     shape = f" of shape {list(ending.shape)}" if ending.shape else ""
     asked = f", which asked for {quantity(nbytes(wanted))}{shape}" if wanted else ""
-    return f"{who}{device}{phase}{at}{asked}"
+    columns = ("line" if ending.at else "line with most time of the phase", "phase", "error")
+    rows = [(ending.at, str(ending.phase or "unknown"), ending.error or "killed")] if ending.at else []
+    if phases and ending.phase and not ending.at:  # the line that ran most in that phase may be it
+        sure = (line for line in phases.at(ending.phase) if line.at and line.sure)
+        rows = [(line.at, str(line.phase), "not known") for line in sure if line.at][:1]
+    buffers = tuned if ending.killed_by_kernel else None  # the host's memory, and no single tensor
+    return Finding(
+        summary=f"{who}{device}{phase}{at}{asked}",
+        evidence=(
+            *([Measure("memory asked for last", nbytes(wanted))] if wanted else ()),
+            *measures,
+            *([Table(columns, tuple(rows))] if rows else ()),
+            *(buffers.evidence if buffers else ()),
+        ),
+        remedies=(
+            *_of_run(ending, wanted, calls, memory, phases),
+            *_of_phase(ending, program.batch_size if program else None),
+            *((buffers.remedy,) if buffers else ()),
+        ),
+        severity=Severity.CRITICAL,
+        concern=Concern.RUN,
+        failure=RunFailure.HAPPENED,
+    )
 
 
-def _table(ending: RunEnding, phases: RunPhases | None) -> Iterator[Table]:
-    """Yield where it ended: without a line, the one that ran most in that phase may be it."""
-    if ending.at:
-        rows = ((ending.at, str(ending.phase or "unknown"), ending.error or "killed"),)
-        yield Table(("line", "phase", "error"), rows)
-    elif phases and ending.phase:
-        columns = ("line with most time of the phase", "phase", "error")
-        for line in [line for line in phases.at(ending.phase) if line.at and line.sure][:1]:
-            yield Table(columns, ((line.at or "", str(line.phase), "not known"),))
-
-
-def _kept_before(
-    ending: RunEnding, wanted: float | None, calls: RunCalls | None, memory: MemoryTrends | None
-) -> Iterator[Remedy]:
+def _of_run(
+    ending: RunEnding, wanted: float | None, calls: RunCalls | None, memory: MemoryTrends | None,
+    phases: RunPhases | None,
+) -> Iterator[Remedy]:  # fmt: skip
     """Yield what to change where memory was filled by what grew, unless one tensor would never have fitted."""
     too_large = wanted and ending.limit_bytes and wanted > ending.limit_bytes
     trends = memory.memories if memory and not too_large else ()
@@ -126,9 +104,6 @@ def _kept_before(
         yield Remedy("Forget each model before the next one is built", CODE["session"])
     elif any(one.trend.grows and one.grown >= GREW * one.trend.last for one in trends):
         yield Remedy("Find what grows from step to step: see growing-memory", CODE["keep"])
-
-
-def _one_hot(ending: RunEnding, phases: RunPhases | None) -> Iterator[Remedy]:
     own = [line for line in phases.lines if line.at == ending.at] if phases and ending.at else []
     names = {line.calls.rpartition(".")[2] for line in own}
     if names & ONE_HOT and (not ending.shape or ending.shape[-1] >= CLASSES):
@@ -144,7 +119,13 @@ def _of_phase(ending: RunEnding, batch: int | None) -> Iterator[Remedy]:
         case Phase.BUILDING:
             yield Remedy("Make the layer smaller that holds most weights", CODE["smaller"], at)
         case Phase.STEPS | Phase.TRACING | Phase.BOUNDARIES:
-            yield _smaller_batch(ending, batch)
+            first = ending.shape[0] if ending.shape else None
+            of = f" from {number(batch)}" if batch and batch == first else ""
+            may_be_batch = first and first <= LARGEST_BATCH and len(ending.shape) > 1
+            known = batch or (first if may_be_batch else None)
+            smaller = max(1, known // 2) if known else 32  # Keras' own
+            action = f"Reduce the batch size{of}, to {number(smaller)} at first"
+            yield Remedy(action, CODE["batch"].format(smaller), at)
             update = "Keep the size of the update: add up the gradients of several small batches"
             yield Remedy(update, CODE["accumulate"])
             if ending.allocator:
@@ -153,14 +134,3 @@ def _of_phase(ending: RunEnding, batch: int | None) -> Iterator[Remedy]:
             yield Remedy("Read and convert the data in batches instead of one array", CODE["batches"], at)
             if ending.dtype in ("float64", "double"):
                 yield Remedy("Keep the data as float32, half of the memory of float64", CODE["float32"], at)
-
-
-def _smaller_batch(ending: RunEnding, batch: int | None) -> Remedy:
-    """Advise half of the batch; where it is unknown, 32, Keras' own."""
-    first = ending.shape[0] if ending.shape else None
-    of = f" from {number(batch)}" if batch and batch == first else ""
-    may_be_batch = first and first <= LARGEST_BATCH and len(ending.shape) > 1
-    known = batch or (first if may_be_batch else None)
-    smaller = max(1, known // 2) if known else 32
-    action = f"Reduce the batch size{of}, to {number(smaller)} at first"
-    return Remedy(action, CODE["batch"].format(smaller), ending.at)

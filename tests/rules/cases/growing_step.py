@@ -7,8 +7,7 @@ from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.rules.growing_step import check
-from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
-from tfdoctor.rules.growing_step.step_lines import StepLine, StepLines
+from tfdoctor.rules.growing_step.longer_times import LongerTimes, SlowingCall, StepLine
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Location, Verdict
 
@@ -36,8 +35,7 @@ def example(
     clocks: GpuClocks | None = None,
 ) -> Verdict:
     """Judge a run of 330 steps with these trends."""
-    seen, slowing = StepLines(lines), SlowingCalls(calls)
-    return check(phases, RunGrowth(trends, 20.0), steps, seen, slowing, clocks)
+    return check(phases, RunGrowth(trends, 20.0), steps, LongerTimes(lines, calls), clocks)
 
 
 def sick() -> Verdict:

@@ -4,8 +4,7 @@ from tfdoctor.facts.input.training_inputs import SequencePadding
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rules.new_shapes import check
-from tfdoctor.rules.new_shapes.searches import Searches
+from tfdoctor.rules.new_shapes import Searches, check
 from tfdoctor.terms.verdict import Verdict
 
 

@@ -4,8 +4,7 @@ from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import SingleOperations
 from tfdoctor.facts.step_time.timed_line import TimedLine
-from tfdoctor.rules.python_in_loop import check
-from tfdoctor.rules.python_in_loop.loop_lines import LoopLines
+from tfdoctor.rules.python_in_loop import LoopLines, check
 from tfdoctor.terms.verdict import Location, Verdict
 
 HISTOGRAM = Location("train.py", 36)

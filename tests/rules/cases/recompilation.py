@@ -1,21 +1,21 @@
 """The cases of recompilation: what its tests judge, and the examples of its page."""
 
 from tfdoctor.facts.input.training_inputs import SequencePadding
+from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.rules.recompilation import check
-from tfdoctor.rules.recompilation.open_shapes import OpenShapes
 from tfdoctor.terms.verdict import Verdict
 
 
 def example(
     compiling: CompileTime = CompileTime(20, 20, 10, 250.0, 0.0, 346.0),
     host_ms: float = 268.0,
-    shapes: OpenShapes | None = None,
+    program: Program | None = None,
     padding: SequencePadding | None = None,
 ) -> Verdict:
     """Every batch has another length, and XLA compiles in 20 of 20 steps."""
-    return check(compiling, Breakdown.of(host=host_ms, device=4.0), shapes, padding)
+    return check(compiling, Breakdown.of(host=host_ms, device=4.0), program, padding)
 
 
 sick = example

@@ -1,11 +1,11 @@
 """The cases of slow-start: what its tests judge, and the examples of its page."""
 
 from tests.rules.run_facts import divided_run, made_call, run_line
-from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
+from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls, RunTraces
 from tfdoctor.facts.phases.run_phases import RunLine
+from tfdoctor.facts.run.program import Program
 from tfdoctor.rules.slow_start import check
 from tfdoctor.rules.slow_start.start_load import StartLoad
-from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Location, Verdict
 
@@ -17,13 +17,14 @@ def example(
     lines: tuple[RunLine, ...] = (IMPORTED,),
     total_ms: float = 60_000.0,
     load: StartLoad | None = None,
-    unrolled: UnrolledSteps | None = None,
+    program: Program | None = None,
+    traces: RunTraces | None = None,
 ) -> Verdict:
     """Judge a run with these imports and calls, whose other time is in training steps."""
     times = {Phase.BUILDING: sum(call.ms for call in calls)}
     for line in lines:
         times[line.phase] = times.get(line.phase, 0.0) + line.ms
-    return check(divided_run(total_ms, times, *lines), RunCalls(calls), load, unrolled)
+    return check(divided_run(total_ms, times, *lines), RunCalls(calls), load, program, traces)
 
 
 def sick() -> Verdict:

@@ -5,16 +5,16 @@ from itertools import accumulate, pairwise
 from types import MappingProxyType
 
 from tfdoctor.facts.machine.cores import Cores
-from tfdoctor.facts.phases.run_steps import RunSteps
+from tfdoctor.facts.phases.run_phases import RunPhases
+from tfdoctor.facts.phases.run_steps import RunLongLines, RunSteps
+from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.step_time.host_lines import LongStepLines
+from tfdoctor.facts.step_time.host_lines import HostLines, LongStepLines
 from tfdoctor.facts.step_time.python_work import CompileTime
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import PassStarts, UntracedPace
 from tfdoctor.rules.step_outlier import check
-from tfdoctor.rules.step_outlier.epoch_ends import EpochEnds
-from tfdoctor.rules.step_outlier.occasional_work import OccasionalWork
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.verdict import Location, Stage, Verdict
 
@@ -32,12 +32,14 @@ def example(  # noqa: PLR0913 - the rule's own
     count: int = 30,
     compiling: CompileTime | None = None,
     lines: LongStepLines | None = SAVES,
-    epochs: EpochEnds | None = None,
+    program: Program | None = None,
     starts: PassStarts | None = None,
     cores: Cores | None = None,
     pace: UntracedPace | None = None,
     run: RunSteps | None = None,
-    work: OccasionalWork | None = None,
+    phases: RunPhases | None = None,
+    sampled: RunLongLines | None = None,
+    usual: HostLines | None = None,
     source: StepSource = StepSource.MARKERS,
 ) -> Verdict:
     """A checkpoint of 100 ms follows every tenth step."""
@@ -48,7 +50,7 @@ def example(  # noqa: PLR0913 - the rule's own
     steps = [Step(at, start, end, end) for at, (start, end) in enumerate(pairwise(ends))]
     parts = Breakdown(tuple(rows), rows[0])
     found = Steps.of(steps, source)
-    return check(found, parts, compiling, lines, epochs, starts, cores, pace, run, work)
+    return check(found, parts, compiling, lines, program, starts, cores, pace, run, phases, sampled, usual)
 
 
 sick = example

@@ -10,7 +10,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.recording.agent import GradientsTaken, StepsSeen, TracedWindow
-from tfdoctor.rules.unused_gradients.unused_work import Unfollowed, UnusedWork
+from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location
 
@@ -64,7 +64,7 @@ def test_a_line_outside_the_traced_steps_or_without_useless_work_is_none(line: G
 @pytest.mark.parametrize("line", [replace(TAKEN, followed=False), replace(TAKEN, step_ms=0.0)])
 def test_a_line_of_the_traced_steps_that_was_not_followed_is_unknown(line: GradientsTaken) -> None:
     line = replace(line, too_few=True)
-    assert measured(line).unfollowed == Unfollowed(Location("train.py", 43), too_few=True)
+    assert measured(line).unfollowed == (Location("train.py", 43), True)
     assert measured(replace(line, traced=0)).unfollowed is None
 
 

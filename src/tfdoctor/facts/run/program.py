@@ -99,6 +99,7 @@ class Program(Record, eq=False, dict=True):
     metrics: tuple[Metric, ...] = ()
     trains: int | None = None  # how many of the first operations belong to functions that take gradients
     batches_at: Location | None = None  # defines how the PyDataset that feeds fit makes a batch
+    fit_at: Location | None = None  # calls fit
 
     @classmethod
     def measure(cls, recording: Recording, framework: Framework) -> Self:
@@ -143,7 +144,7 @@ class Program(Record, eq=False, dict=True):
             feeds=record.feeds, input_kind=record.input_kind, settings=record.run,
             zeros_recorded=any(graph.zeros is not None for graph in record.graphs),
             trains=sum(len(graph.operations) for graph in graphs if graph.name in training),
-            batches_at=place(record.run.batches_at),
+            batches_at=place(record.run.batches_at), fit_at=place(record.run.fit_at),
         )  # fmt: skip
 
     @property

@@ -1,10 +1,6 @@
 """Which of the job's processes used the cores while the steps were traced: the one that trains, or others."""
 
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.samples import in_window, window_of
 from tfdoctor.recording import Recording
 

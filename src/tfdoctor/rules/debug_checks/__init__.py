@@ -16,30 +16,25 @@ class Limits:
 
 def check(checks: DebugChecks, breakdown: Breakdown, limits: Limits = Limits()) -> Verdict:
     """Add up the time of the checks and of the host for them."""
-    taken = checks.ms + checks.host_ms
+    host_ms = checks.python_ms + checks.starting_ms
+    taken = checks.ms + host_ms
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
-    number = counted(round(checks.calls), "operation")
-    summary = f"{number} that only check values take {milliseconds(taken)}"
-    evidence = (
+    summary = f"{counted(round(checks.calls), 'operation')} that only check values take {milliseconds(taken)}"
+    at = next((row.at for row in checks.rows if row.at), None)
+    remedy = Remedy("Remove the checks from the training function", CODE["rarely"], at)
+    if checks.everywhere:
+        remedy = Remedy("Remove tf.debugging.enable_check_numerics()", CODE["flag"], checks.at, "debugging-off")
+    return judged(
         Measure.share("share of the step in checks of values", share, limits.share),
         Measure("operations per step that check values", count(checks.calls)),
         Measure("time in operations that check values, per step", ms(checks.ms)),
         Measure("time of Python in checks, per step", ms(checks.python_ms)),
         Measure("time of the host to start checks in graphs, per step", ms(checks.starting_ms)),
-    )
-    if share < limits.share:
-        return Healthy(summary=f"{summary} of each step", evidence=evidence)
-    at = next((row.at for row in checks.rows if row.at), None)
-    remedy = Remedy("Remove the checks from the training function", CODE["rarely"], at)
-    if checks.everywhere:
-        action = "Remove tf.debugging.enable_check_numerics()"
-        remedy = Remedy(action, CODE["flag"], checks.at, "debugging-off")
-    effects = [row.scaled(0.0) for row in checks.rows if row.ms]
-    if checks.host_ms:
-        effects.append(Effect(Stage.HOST, 0.0, StepWork.CHECKS, ms(checks.host_ms)))
-    return Finding(
-        summary=f"{summary} per step ({percent(share)})",
-        evidence=evidence,
+        healthy=f"{summary} of each step",
+        finding=f"{summary} per step ({percent(share)})",
         remedies=(remedy,),
-        effects=tuple(effects),
+        effects=(
+            *(row.scaled(0.0) for row in checks.rows if row.ms),
+            *Effect.of_stages({Stage.HOST: host_ms}, StepWork.CHECKS, bound=Bound.EXPECTED),
+        ),
     )

@@ -1,16 +1,13 @@
 """The operations that only check values, and what Python does for them."""
 
-import re
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 
 # Types of operations that look for NaN and infinity, or write tensors for TensorFlow's debugger.
-NUMERICS = frozenset(("CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2", "DebugIdentityV2"))
+NUMERICS = frozenset(("Assert", "CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2", "DebugIdentityV2"))
 # The name scope of tf.debugging.assert_*: its comparison, its reduction and its Assert.
 ASSERTION = re.compile(r"(?:^|/)assert_\w+/")
-CHECK_NUMERICS = "check_numerics"  # The agent's name of tf.debugging.enable_check_numerics
 PYTHON = "EagerLocalExecute: "  # How operations that Python runs one by one begin in the trace
 
 
@@ -38,30 +35,15 @@ class DebugChecks(OperationRows):
         program: Program | None,
     ) -> Self:
         """Find the checks among the operations, and share out the host's time."""
-        rows = tuple(row for row in operations.rows if is_check(row))
+        rows = tuple(row for row in operations.rows if row.type in NUMERICS or ASSERTION.search(row.name))
         aids = (program.settings.debugging if program else None) or ()
-        aid = next((aid for aid in aids if aid.aid == CHECK_NUMERICS), None)
-        host_ms, traced = breakdown[Stage.HOST], sum(step.calls for step in steps.steps)
-        python_ms = 0.0
+        aid = next((aid for aid in aids if aid.aid == "check_numerics"), None)  # enable_check_numerics
+        host_ms, traced, python_ms = breakdown[Stage.HOST], sum(step.calls for step in steps.steps), 0.0
         if aid and traced:
             single = sum(row.ms for row in rows if any(name.startswith(PYTHON) for name in row.ran))
             python_ms = min(host_ms, max(0.0, aid.ms / traced - single))
         calls = sum(row.calls for row in operations.rows)
         part = sum(row.calls for row in rows) / calls if calls else 0.0
-        return cls(
-            rows,
-            python_ms,
-            part * (host_ms - python_ms),
-            everywhere=aid is not None or any(row.type == "DebugNumericSummaryV2" for row in rows),
-            at=Places.of(recording)(aid.at) if aid else None,
-        )
-
-    @property
-    def host_ms(self) -> float:
-        """The time of the host for them."""
-        return self.python_ms + self.starting_ms
-
-
-def is_check(row: OperationTime) -> bool:
-    """Say whether an operation only checks values: by its type, or by the scope of an assertion."""
-    return row.type in NUMERICS or row.type == "Assert" or bool(ASSERTION.search(row.name))
+        everywhere = aid is not None or any(row.type == "DebugNumericSummaryV2" for row in rows)
+        starting_ms, at = part * (host_ms - python_ms), Places.of(recording)(aid.at) if aid else None
+        return cls(rows, python_ms, starting_ms, everywhere=everywhere, at=at)

@@ -36,36 +36,30 @@ def check(
     determinism: Determinism, operations: Operations, hardware: Hardware, limits: Limits = Limits()
 ) -> Verdict:
     """Add up the time of operations that have slower kernels because of a setting."""
-    if not determinism.how:
+    how = "enable_op_determinism()" if determinism.by_call else determinism.variable
+    if not how:
         return Healthy(summary="No setting asks for deterministic operations")
-    least = [(row, _least_ms(row, hardware)) for row in operations.rows if row.ms]
-    slow = [
-        (row, least_ms)
-        for row, least_ms in least
-        if (least_ms < limits.reached * row.ms if row.type in CONVOLUTIONS else row.type in OTHERS)
-    ]
+    peak, bandwidth = hardware.peak_flop_s or 0.0, hardware.bandwidth_bytes_s
+    slow = []
+    for row in (row for row in operations.rows if row.ms):
+        # The least time is that at the peak rates of the device; 0 where they are unknown.
+        slower = hardware.sixteen_bit.scales if row.precision == "float32" and hardware.sixteen_bit else 1.0
+        computing_s = (row.flops or 0.0) / (peak * slower) if peak * slower else 0.0
+        moving_s = (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
+        least_ms = max(computing_s, moving_s) * row.calls * 1e3
+        if least_ms < limits.reached * row.ms if row.type in CONVOLUTIONS else row.type in OTHERS:
+            slow.append((row, min(1.0, least_ms / row.ms)))
     if not slow and operations.why_unnamed:
         return NotApplicable(reason=operations.why_unnamed)
     part = operations.part(sum(row.ms for row, _ in slow))
-    measures = part.measures("in operations that determinism may slow down", limits.share)
-    summary = f"Operations that {determinism.how} may slow down take {part}"
-    if part.share < limits.share:
-        return Healthy(summary=summary, evidence=measures)
     code = f"unset {determinism.variable}  # in the shell" if not determinism.by_call else CODE["flag"]
-    return Finding(
-        summary=summary,
-        evidence=(*measures, layer_table((row for row, _ in slow), most=10)),
-        remedies=(Remedy("Switch deterministic operations off, and compare", code, determinism.at),),
-        effects=tuple(row.scaled(min(1.0, least_ms / row.ms), Bound.AT_MOST) for row, least_ms in slow),
+    return spared(
+        part,
+        limits.share,
+        "in operations that determinism may slow down",
+        slow,
+        finding=f"Operations that {how} may slow down take {part}",
+        remedies=[Remedy("Switch deterministic operations off, and compare", code, determinism.at)],
+        shown=[layer_table((row for row, _ in slow), most=10)],
+        bound=Bound.AT_MOST,
     )
-
-
-def _least_ms(row: OperationTime, hardware: Hardware) -> float:
-    """Return the time at the peak rates of the device, per step; 0 where they are unknown."""
-    peak = hardware.peak_flop_s or 0.0
-    if row.precision == "float32" and hardware.sixteen_bit:
-        peak *= hardware.sixteen_bit.scales
-    computing_s = (row.flops or 0.0) / peak if peak else 0.0
-    bandwidth = hardware.bandwidth_bytes_s
-    moving_s = (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
-    return max(computing_s, moving_s) * row.calls * 1e3

@@ -7,10 +7,6 @@ from tfdoctor.recording import Recording
 # Environment variables of TensorFlow 2.1 to 2.7 and of 1.14 to 2.0; later versions still read the first.
 VARIABLES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
 
-TRUE = frozenset(["1", "true"])
-
-AID = "op_determinism"  # The agent's name of tf.config.experimental.enable_op_determinism
-
 
 @dataclass(frozen=True, slots=True)
 class Determinism:
@@ -30,13 +26,7 @@ class Determinism:
         if recording.manifest is None:
             raise Unavailable("the trace does not contain the settings of the run")
         aids = (program.settings.debugging if program else None) or ()
-        aid = next((aid for aid in aids if aid.aid == AID), None)
+        aid = next((aid for aid in aids if aid.aid == "op_determinism"), None)  # enable_op_determinism
         values = recording.manifest.environment
-        on = (name for name in VARIABLES if values.get(name, "").lower() in TRUE)
-        at = Places.of(recording)(aid.at) if aid else None
-        return cls(aid is not None, next(on, ""), at)
-
-    @property
-    def how(self) -> str:
-        """What switched them on, in words; "" where they are off."""
-        return "enable_op_determinism()" if self.by_call else self.variable
+        on = (name for name in VARIABLES if values.get(name, "").lower() in {"1", "true"})
+        return cls(aid is not None, next(on, ""), Places.of(recording)(aid.at) if aid else None)

@@ -56,9 +56,7 @@ class BoundaryWork:
 
 
 RARER = "rarer-callback"  # The edit of what a callback does
-
 LESS_OFTEN = "Do this every few epochs, or once before the training if its result stays the same"
-
 VALIDATION = BoundaryWork(
     "validation", "Validation takes more time than the training steps",
     "Validate every few epochs, or on fewer examples", "seldom",
@@ -72,9 +70,12 @@ SMALL_BATCHES = BoundaryWork(
     "Validate in larger batches", "large-batches",
 )  # fmt: skip
 PREDICTION = BoundaryWork(
-    "prediction", "Each epoch makes predictions", "Predict fewer examples, or not in every epoch",
-    "tenth-epoch", RARER,
-)  # fmt: skip
+    "prediction",
+    "Each epoch makes predictions",
+    "Predict fewer examples, or not in every epoch",
+    "tenth-epoch",
+    RARER,
+)
 SAVING = BoundaryWork(
     "saving", "Each epoch saves the model", "Save less often, and only the weights", "best-only", RARER
 )
@@ -114,17 +115,21 @@ def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Li
     """Find what takes long between the epochs, by line."""
     if calls.epochs <= 1:
         return NotApplicable(reason="the run has not more than one epoch")
-    known = [
-        *_validations(calls, steps, limits.validation), *_called(calls), *_waits(calls, steps),
-        *_sampled(phases, calls, steps),
-    ]  # fmt: skip
+    known = [*_called(calls, steps, limits), *_sampled(phases, calls, steps)]
     known.sort(key=lambda place: -place.saved_ms)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     slow = SlowPlaces.of(phases, known, least_ms, lambda place: place.ms)
     of_all, longest = "time at the boundaries of epochs", "longest time of a line between epochs"
     measures = slow.measures(of_all, longest, Phase.BOUNDARIES)
     if not slow.places:
-        return Healthy(summary=_usual(phases, calls, steps), evidence=measures, concern=Concern.RUN)
+        between_ms, share = phases.of(Phase.BOUNDARIES), percent(phases.share(Phase.BOUNDARIES))
+        each = milliseconds(between_ms / calls.epochs)
+        text = f"Between epochs pass {milliseconds(between_ms)} ({share} of the run), {each} each"
+        validation_ms = sum(call.ms for call in _per_epoch(calls, RunCall.EVALUATE))
+        if validation_ms and steps:
+            beside = f"beside {milliseconds(steps.total_ms)} of training steps"
+            text += f"; validation takes {milliseconds(validation_ms)} {beside}"
+        return Healthy(summary=text, evidence=measures, concern=Concern.RUN)
     table = Table.of(
         slow.places,
         ("your line", lambda place: place.at),
@@ -138,17 +143,6 @@ def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Li
     return slow.finding(measures, (table, *slow.details(made, Phase.BOUNDARIES)))
 
 
-def _usual(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> str:
-    between_ms, share = phases.of(Phase.BOUNDARIES), percent(phases.share(Phase.BOUNDARIES))
-    each = milliseconds(between_ms / calls.epochs)
-    text = f"Between epochs pass {milliseconds(between_ms)} ({share} of the run), {each} each"
-    validation_ms = sum(call.ms for call in _per_epoch(calls, RunCall.EVALUATE))
-    if not validation_ms or steps is None:
-        return text
-    beside = f"beside {milliseconds(steps.total_ms)} of training steps"
-    return f"{text}; validation takes {milliseconds(validation_ms)} {beside}"
-
-
 def _per_epoch(calls: RunCalls, kind: RunCall) -> list[MadeCall]:
     """Return the calls of a kind within fit, or about once in each epoch of the user's loop."""
     made, epochs = calls.of(kind), calls.epochs
@@ -157,10 +151,13 @@ def _per_epoch(calls: RunCalls, kind: RunCall) -> list[MadeCall]:
     return within + [call for call in each if not call.before_training and not call.after_training]
 
 
-def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Iterator[RunPlace]:
-    """Yield validations that take longer than all training steps, and the share of them that remains."""
+def _called(calls: RunCalls, steps: RunSteps | None, limits: Limits) -> Iterator[RunPlace]:
+    """Yield validations that take longer than all training steps, with the share of them that remains; other calls.
+
+    Loops of predictions are slow-prediction's, frequent saves frequent-saving's.
+    """
     for call in _per_epoch(calls, RunCall.EVALUATE) if steps and steps.total_ms else ():
-        if not steps or not call.at or call.ms < least * steps.total_ms:
+        if not steps or not call.at or call.ms < limits.validation * steps.total_ms:
             continue
         rows, batch_ms = rows_per_batch(call), call.each_ms / call.batches if call.batches else 0.0
         work, left = VALIDATION, SELDOM
@@ -171,10 +168,6 @@ def _validations(calls: RunCalls, steps: RunSteps | None, least: float) -> Itera
         elif batch_ms > steps.median_ms:  # without gradients, and yet longer than with them
             left = steps.median_ms / batch_ms
         yield work.place(call.at, Phase.EVALUATION, call.ms, calls, call.count, left=left)
-
-
-def _called(calls: RunCalls) -> Iterator[RunPlace]:
-    """Yield predictions and saves; loops of predictions are slow-prediction's, frequent saves frequent-saving's."""
     loops = [place.call for place in small_calls(calls, RunCall.PREDICT)]
     for call in _per_epoch(calls, RunCall.PREDICT):
         if call.at and call not in loops:
@@ -184,22 +177,21 @@ def _called(calls: RunCalls) -> Iterator[RunPlace]:
             yield SAVING.place(call.at, Phase.SAVING, call.ms, calls, call.count)
 
 
-def _waits(calls: RunCalls, steps: RunSteps | None) -> Iterator[RunPlace]:
-    """Yield the wait for the first batch of each epoch; its median, since the first step of all also traces."""
-    if steps and steps.at and steps.long and steps.long.first >= FEWEST_FIRST:
-        waits_ms = min(steps.long.first_beyond_ms, steps.long.first * steps.long.first_median_ms)
-        yield FILLING.place(steps.at, Phase.BOUNDARIES, waits_ms, calls, steps.long.first)
-
-
 def _sampled(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> Iterator[RunPlace]:
-    """Yield sampled lines, without what the longest stretch of a line has beyond all others.
+    """Yield the wait for the first batch, then sampled lines, without what their longest stretch has beyond others.
 
-    All of it counts where the account joins the stretches of several epochs.
+    Of the wait, the median of each epoch's, since the first step of all also traces. Of a line all counts where the
+    account joins the stretches of several epochs.
     """
-    waits, fits = {place.at for place in _waits(calls, steps)}, {call.at for call in calls.of(RunCall.FIT)}
+    waits_at = None
+    if steps and steps.at and steps.long and steps.long.first >= FEWEST_FIRST:
+        waits_at = steps.at
+        waits_ms = min(steps.long.first_beyond_ms, steps.long.first * steps.long.first_median_ms)
+        yield FILLING.place(waits_at, Phase.BOUNDARIES, waits_ms, calls, steps.long.first)
+    fits = {call.at for call in calls.of(RunCall.FIT)}
     spans = [span for span in phases.spans if span.phase is Phase.BOUNDARIES]
     for group in line_groups(phases.at(Phase.BOUNDARIES)):
-        if not group.at or group.at in waits:
+        if not group.at or group.at == waits_at:
             continue
         times = [span.end_s - span.start_s for span in spans if span.at == group.at]
         *_, second, longest = (0.0, 0.0, *sorted(times))

@@ -1,7 +1,6 @@
 from math import sqrt
 
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.terms.humanize import duration
 
 __doc__, CODE = page(__file__)
 
@@ -25,8 +24,22 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
     if not made:
         return none_seen(phases, calls, "saves nothing")
     training = (call for call in made if not (call.before_training or call.after_training))
-    often = [call for call in training if call.at and calls.within_epochs(call)]
-    saves = [place for call in often if (place := _place(call, phases, limits)).saved_ms > 0]
+    saves = []
+    for call in (call for call in training if call.at and calls.within_epochs(call)):
+        apart_ms, best_ms = phases.recurring_ms / call.count, _best_ms(call, limits)
+        left = min(1.0, apart_ms / best_ms) if best_ms else 1.0  # at the best distance
+        times = max(1, min(int(1.0 / left), call.count))  # the run still has one
+        each = f"saves {counted(call.count, 'time')}, {milliseconds(call.each_ms)} each: {duration(call.ms)}"
+        every = f"({percent(call.ms / phases.total_ms)} of the run), once every {duration(apart_ms)} of training"
+        rarer = Remedy(
+            f"Save about every {duration(best_ms)}", f"# {times} times as far apart\n{CODE['by-time']}", call.at,
+            "longer-interval", changes="a failure loses more of the training",
+        )  # fmt: skip
+        place = RunPlace(
+            at=call.at, phase=Phase.SAVING, ms=call.ms, left=left, recurs=Recurrence.PER_CALL, times=call.count,
+            says=f"{call.name} at {location(call.at)} {each} {every}", remedies=(rarer,), call=call,
+        )  # fmt: skip
+        saves += [place] if place.saved_ms > 0 else []
     saves.sort(key=lambda place: -place.saved_ms)
     lost_ms = sum(place.saved_ms for place in saves)
     share = lost_ms / phases.recurring_ms if lost_ms else 0.0
@@ -58,30 +71,3 @@ def check(phases: RunPhases, calls: RunCalls, limits: Limits = Limits()) -> Verd
 def _best_ms(call: MadeCall, limits: Limits) -> float:
     """Return Young's interval, the distance at which saving costs least."""
     return sqrt(2.0 * call.each_ms * limits.failure_hours * 3.6e6)
-
-
-def _place(call: MadeCall, phases: RunPhases, limits: Limits) -> RunPlace:
-    """Return the calls of a line, with the share of their time that remains at the best distance."""
-    apart_ms, best_ms = phases.recurring_ms / call.count, _best_ms(call, limits)
-    left = min(1.0, apart_ms / best_ms) if best_ms else 1.0
-    times = max(1, min(int(1.0 / left), call.count))  # the run still has one
-    saves = f"saves {counted(call.count, 'time')}, {milliseconds(call.each_ms)} each: {duration(call.ms)}"
-    every = f"({percent(call.ms / phases.total_ms)} of the run), once every {duration(apart_ms)} of training"
-    rarer = Remedy(
-        f"Save about every {duration(best_ms)}",
-        f"# {times} times as far apart\n{CODE['by-time']}",
-        call.at,
-        "longer-interval",
-        changes="a failure loses more of the training",
-    )
-    return RunPlace(
-        at=call.at,
-        phase=Phase.SAVING,
-        ms=call.ms,
-        left=left,
-        recurs=Recurrence.PER_CALL,
-        times=call.count,
-        says=f"{call.name} at {location(call.at)} {saves} {every}",
-        remedies=(rarer,),
-        call=call,
-    )

@@ -10,6 +10,9 @@ SINCE = "0.1.0"
 BY_HAND = "batch size, sequence length and unrolling change training or memory"
 
 
+RECURRENT = "rnn"  # The package of Keras that holds recurrent layers
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     iterations: float = limit(8.0)
@@ -20,24 +23,20 @@ class Limits:
 
 
 def check(
-    work: LoopWork,
-    breakdown: Breakdown,
-    program: Program | None,
-    overhead: PythonOverhead | None,
+    work: LoopWork, breakdown: Breakdown, program: Program | None, overhead: PythonOverhead | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Compare what the loops take outside of operations with the step, then loops that need not be loops."""
     if work.iterations < limits.iterations:
         return Healthy(
             summary=f"No loop inside the step iterates {limits.iterations:.0f} times or more",
             evidence=(Measure("iterations of the longest loop", count(work.iterations)),),
         )
+    step = f"of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
     share = work.scheduling_ms / breakdown.step_ms
     iterations = max(work.iterations, sum(loop.iterations for loop in work.loops))
-    summary = (
-        f"A loop of {work.iterations:.0f} iterations takes {_of_step(work.scheduling_ms, breakdown)} outside of "
-        "operations"
-    )
+    taken = f"{milliseconds(work.scheduling_ms)} {step} outside of operations"
+    summary = f"A loop of {work.iterations:.0f} iterations takes {taken}"
     evidence = (
         Measure.share("share of the step in loops, outside of operations", share, limits.share),
         Measure("time per iteration outside of operations", ms(work.scheduling_ms / iterations)),
@@ -49,42 +48,28 @@ def check(
     chosen = work.independent(limits.iterations, limits.operation_ms)
     share = chosen.ms / breakdown.step_ms
     if share < limits.whole:
-        return Healthy(summary=summary, evidence=evidence, necessary=_necessary(work, breakdown, limits))
+        # The time of the loops, where that is a part that needs an explanation. One whose iterations do not depend
+        # on each other need not be a loop; beside it, the host's time is unknown.
+        needed = [loop for loop in work.loops if not loop.independent]
+        host_ms = work.scheduling_ms if len(needed) == len(work.loops) else 0.0
+        device_ms = sum(loop.ms for loop in needed)
+        longest = max((work.numbered if host_ms else 0.0, *(loop.iterations for loop in needed)))
+        loops = f"{counted(len(needed), 'loop')} of up to {longest:.0f} iterations"
+        between = f"starting the operations of {loops} takes {milliseconds(host_ms)}"
+        inside = f"the operations of {loops} take {milliseconds(device_ms)}"
+        times = [PartTime(Stage.HOST, ms(host_ms), between)] if host_ms else []
+        times.append(PartTime(Stage.DEVICE, ms(device_ms), inside))
+        known = host_ms + device_ms >= limits.named * breakdown.step_ms
+        return Healthy(summary=summary, evidence=evidence, necessary=tuple(times) if known else ())
     label = "share of the step in loops whose iterations do not depend on each other"
     measures = [Measure.share(label, share, limits.whole)]
     if chosen.mean_ms:  # else no operation was recorded, because all are short
         mean, most = ms(chosen.mean_ms), ms(limits.operation_ms)
         measures.append(Measure("mean time of an operation in them", mean, most))
-    taken = _of_step(chosen.ms, breakdown)
+    each = f"A loop of {chosen.iterations:.0f} iterations that do not depend on each other takes"
     return _finding(
-        f"A loop of {chosen.iterations:.0f} iterations that do not depend on each other takes {taken}",
-        (*measures, *_sizes(chosen, program)),
-        chosen,
-        program,
-        0.0,
+        f"{each} {milliseconds(chosen.ms)} {step}", (*measures, *_sizes(chosen, program)), chosen, program, 0.0
     )
-
-
-def _of_step(time_ms: float, breakdown: Breakdown) -> str:
-    return f"{milliseconds(time_ms)} of {breakdown.each_step} ({milliseconds(breakdown.step_ms)})"
-
-
-def _necessary(work: LoopWork, breakdown: Breakdown, limits: Limits) -> tuple[PartTime, ...]:
-    """Return the time of the loops, where that is a part that needs an explanation.
-
-    A loop whose iterations do not depend on each other need not be one; beside it, the host's time is unknown.
-    """
-    needed = [loop for loop in work.loops if not loop.independent]
-    host_ms = work.scheduling_ms if len(needed) == len(work.loops) else 0.0
-    device_ms = sum(loop.ms for loop in needed)
-    if host_ms + device_ms < limits.named * breakdown.step_ms:
-        return ()
-    longest = max((work.numbered if host_ms else 0.0, *(loop.iterations for loop in needed)))
-    loops = f"{counted(len(needed), 'loop')} of up to {longest:.0f} iterations"
-    between = f"starting the operations of {loops} takes {milliseconds(host_ms)}"
-    inside = f"the operations of {loops} take {milliseconds(device_ms)}"
-    times = (PartTime(Stage.HOST, ms(host_ms), between), PartTime(Stage.DEVICE, ms(device_ms), inside))
-    return times if host_ms else times[1:]
 
 
 def _sizes(work: LoopWork, program: Program | None) -> Iterator[Evidence]:
@@ -107,38 +92,32 @@ def _finding(
     Operations around the loop, which divide and join its tensors, go with it: so of the host's time, ``host_ms``
     may go, which excludes the way into the call and out of it.
     """
-    waiting_ms = max(work.scheduling_ms, work.waiting_ms, host_ms)
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=_remedies(work, program),
-        effects=(
-            *Effect.of_stages({Stage.HOST: waiting_ms}, StepWork.SCHEDULING),
-            *(row.scaled(0.0, Bound.AT_MOST) for loop in work.loops for row in loop.rows),
-        ),
-    )
-
-
-RECURRENT = "rnn"  # The package of Keras that holds recurrent layers
-
-
-def _remedies(work: LoopWork, program: Program | None) -> tuple[Remedy, ...]:
-    """Choose by what makes the loop, as far as that is known: a recurrent layer of Keras or the user's own code."""
-    longest = work.loops[0]
+    # Chosen by what makes the loop, as far as that is known: a recurrent layer of Keras or the user's own code.
+    longest, batch = work.loops[0], program.batch_size if program else None
     layer = program.layer_by_name.get(longest.layer) if program else None
     recurrent = layer and RECURRENT in layer.module.split(".")
     at = (layer.at if layer and recurrent else None) or longest.at
     larger = Remedy("Use a larger batch, adjust the learning rate and compare the accuracy", CODE["larger"], at)
     action = "Or unroll the loop of a recurrent layer, for sequences of a few dozen time steps"
-    unroll = Remedy(action, CODE["unrolled"], at)
+    remedies = [larger, Remedy(action, CODE["unrolled"], at)]
     if recurrent:
-        return larger, unroll, Remedy("Or shorten the sequences")
-    if not longest.at:
+        remedies.append(Remedy("Or shorten the sequences"))
+    elif not longest.at:
         action = "Or shorten the sequences, or replace the loop with operations on whole tensors"
-        return larger, unroll, Remedy(action, CODE["whole"], edit_id="vectorized-fn")
-    whole = Remedy("Replace the loop with operations on whole tensors", CODE["whole"], longest.at, "vectorized-fn")
-    batch = program.batch_size if program else None
-    over_batch = batch and abs(longest.iterations - batch) <= 1  # a larger batch: more iterations
-    if over_batch or longest.independent:
-        return (whole,)
-    return whole, replace(larger, action=f"Or {larger.action[0].lower()}{larger.action[1:]}", at=None)
+        remedies.append(Remedy(action, CODE["whole"], edit_id="vectorized-fn"))
+    else:
+        action = "Replace the loop with operations on whole tensors"
+        remedies = [Remedy(action, CODE["whole"], longest.at, "vectorized-fn")]
+        over_batch = batch and abs(longest.iterations - batch) <= 1  # a larger batch: more iterations
+        if not over_batch and not longest.independent:
+            remedies.append(replace(larger, action=f"Or {larger.action[0].lower()}{larger.action[1:]}", at=None))
+    waiting_ms = max(work.scheduling_ms, work.waiting_ms, host_ms)
+    return Finding(
+        summary=summary,
+        evidence=evidence,
+        remedies=tuple(remedies),
+        effects=(
+            *Effect.of_stages({Stage.HOST: waiting_ms}, StepWork.SCHEDULING),
+            *(row.scaled(0.0, Bound.AT_MOST) for loop in work.loops for row in loop.rows),
+        ),
+    )

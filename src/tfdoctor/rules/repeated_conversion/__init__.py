@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
+from tfdoctor.facts.input.training_inputs import Conversions
 
 __doc__, CODE = page(__file__)
 
@@ -61,40 +61,35 @@ def check(conversions: Conversions, breakdown: Breakdown, limits: Limits = Limit
         Stage.HOST: sum(array.host_ms for array in same),
         Stage.BETWEEN: sum(array.between_ms for array in same),
     }
-    bound = Bound.AT_MOST if any(array.fed for array in same) else Bound.EXPECTED
+    fed, remedies = [array for array in same if array.fed], []
+    if fed:
+        code = "".join(FED.format(array.place, list(array.shape), array.cast_to) for array in fed)
+        remedies = [
+            Remedy("Feed the arrays that stay the same once, before the loop", code.strip(), conversions.at)
+        ]
+    elif same:  # an argument is named by its place in the code: array_0 is the first
+        names = [(f"array_{array.place.replace('.', '_')}", array.cast_to) for array in same]
+        code = "\n".join(
+            f"{name} = tf.constant({name}{f', tf.{cast_to}' if cast_to else ''})  # before the loop"
+            for name, cast_to in names
+        )
+        action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
+        remedies = [Remedy(action, code, conversions.at, edit_id="convert-once")]
+    if wide:
+        remedies.append(Remedy("Make the arrays float32 where they are loaded", LOADED, conversions.at))
     return Finding(
         summary=summary,
         evidence=(*measures, table),
-        remedies=tuple(_remedies(same, wide, conversions.at)),
+        remedies=tuple(remedies),
         effects=(
-            *Effect.of_stages(times, StepWork.CONVERSION, bound=bound),
+            *Effect.of_stages(times, StepWork.CONVERSION, bound=Bound.AT_MOST if fed else Bound.EXPECTED),
             *(array.cast.scaled(0.0) for array in same if array.cast),
             *(array.cast.scaled(0.0, Bound.AT_MOST) for array in wide if array.cast),
         ),
     )
 
 
-def _remedies(
-    same: Sequence[ConvertedArray], wide: Sequence[ConvertedArray], at: Location | None
-) -> Iterator[Remedy]:
-    """Yield the changes; an argument is named by its place in the code: array_0 is the first."""
-    fed = [array for array in same if array.fed]
-    if fed:
-        code = "".join(FED.format(array.place, list(array.shape), array.cast_to) for array in fed)
-        yield Remedy("Feed the arrays that stay the same once, before the loop", code.strip(), at)
-    elif same:
-        lines = []
-        for array in same:
-            name = f"array_{array.place.replace('.', '_')}"
-            dtype = f", tf.{array.cast_to}" if array.cast_to else ""
-            lines.append(f"{name} = tf.constant({name}{dtype})  # before the loop")
-        action = f"Convert {counted(len(same), 'array')} to tensors once, before the loop"
-        yield Remedy(action, "\n".join(lines), at, edit_id="convert-once")
-    if wide:
-        code = 'features = features.astype("float32")  # once, where they are loaded'
-        yield Remedy("Make the arrays float32 where they are loaded", code, at)
-
-
+LOADED = 'features = features.astype("float32")  # once, where they are loaded'
 FED = """\
 {0}_table = tf.get_variable("{0}_table", {1}, tf.{2}, trainable=False)  # use it instead of {0}
 session.run({0}_table.assign({0}), {{{0}: array}})  # once, before the loop

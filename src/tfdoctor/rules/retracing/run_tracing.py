@@ -1,14 +1,9 @@
 """What tracing tf.functions took over the whole run, beyond the traced steps."""
 
-from dataclasses import dataclass
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.python_work import changed
 from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.verdict import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +26,6 @@ class TracedInRun:
     in_fit: bool = False  # Keras' fit calls it
 
     @property
-    def again(self) -> int:
-        """How many calls after the first traced it."""
-        return self.traced - 1
-
-    @property
     def remade(self) -> bool:
         """Whether most traces are first traces of a new function object: the function itself is made again."""
         return 2 * self.made > self.traced
@@ -54,18 +44,18 @@ class RunTracing:
         Raises:
             Unavailable: tfdoctor did not see the calls of the run.
         """
-        manifest = recording.manifest
-        if manifest is None or not manifest.steps.seen:
+        seen = recording.manifest.steps if recording.manifest else None
+        if seen is None or not seen.seen:
             raise Unavailable("only `tfdoctor profile` counts the calls of the whole run")
-        seen, locate, functions = manifest.steps, Places.of(recording), []
-        in_fit = seen.source == StepSource.KERAS_FIT
-        for one in seen.functions:
-            if one.traced and one.traced_ms and one.call_ms and one.tracings > 1:
-                step_ms = (one.tracings - 1) * max(0.0, one.traced_ms - one.call_ms) / seen.seen
-                given, last = changed(one.name, recording.program), max(one.traced)
-                functions.append(
-                    TracedInRun(
-                        one.name, one.calls, one.tracings, last, step_ms, given, locate(one.at), one.made, in_fit
-                    )
+        locate, in_fit = Places.of(recording), seen.source == StepSource.KERAS_FIT
+        return cls(
+            tuple(
+                TracedInRun(
+                    one.name, one.calls, one.tracings, max(one.traced),
+                    (one.tracings - 1) * max(0.0, one.traced_ms - one.call_ms) / seen.seen,
+                    changed(one.name, recording.program), locate(one.at), one.made, in_fit,
                 )
-        return cls(tuple(functions))
+                for one in seen.functions
+                if one.traced and one.traced_ms and one.call_ms and one.tracings > 1
+            )
+        )  # fmt: skip

@@ -4,7 +4,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.host_lines import SPREAD, LongStepLines, SlowCalls
 from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
-from tfdoctor.rules.slow_call.single_calls import SingleCall, SingleCalls
+from tfdoctor.rules.slow_call.single_calls import SingleCalls
 
 __doc__, CODE = page(__file__)
 
@@ -31,17 +31,10 @@ OF_THE_RUN: dict[SlowCall | None, RunCall] = {
 
 
 def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a change may spare with them
-    slow: SlowCalls,
-    breakdown: Breakdown,
-    long: LongStepLines | None,
-    single: SingleOperations | None,
-    body: LoopBody | None,
-    examples: SingleCalls | None,
-    phases: RunPhases | None,
-    run: RunSteps | None,
-    operations: Operations | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    slow: SlowCalls, breakdown: Breakdown, long: LongStepLines | None, single: SingleOperations | None,
+    body: LoopBody | None, examples: SingleCalls | None, phases: RunPhases | None, run: RunSteps | None,
+    operations: Operations | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Compare the time of such calls with the step, and writes with how often they can be read."""
     writes = [line for line in slow.lines if line.kind is SlowCall.WRITE]
     summaries = [row for row in operations.rows if row.of_summary] if operations else []
@@ -59,24 +52,40 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         Measure("stack samples in such calls", count(seen), count(limits.samples)),
     )
     if share < limits.share or seen < limits.samples:
-        return Healthy(summary=_little(all_ms, long), evidence=measures)
-    kinds = {
-        kind: [line for line in lines if line.kind is kind] for kind in dict.fromkeys(one.kind for one in lines)
-    }
-    groups = sorted(kinds.values(), key=lambda group: -sum(one.ms for one in group))
+        little = f"Calls such as predict and set_weights take {milliseconds(all_ms)} per step"
+        if not all_ms:
+            little = "No call such as predict and set_weights is seen in typical steps"
+        if not all_ms and long and long.timed and long.slow_calls:
+            only = f"Calls of {long.slow_calls[0].call} ({location(long.slow_calls[0].at)})"
+            little = f"{only} are not in typical steps, only in long ones; see step-outlier"
+        return Healthy(summary=little, evidence=measures)
+    kinds = ([line for line in lines if line.kind is kind] for kind in {one.kind: None for one in lines})
+    groups = sorted(kinds, key=lambda group: -sum(one.ms for one in group))
     first, time_ms = groups[0][0], sum(line.ms for line in groups[0])
     called = f"{first.kind} in every step"
     if one := next((one for one in many if one.line == first), None):
         called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
     summary = f"Calling {called} takes about {milliseconds(time_ms)} of each step, mostly at {location(first.at)}"
-    all_calls = f"; all such calls take {milliseconds(all_ms)}" if len(groups) > 1 else ""
+    table = Table.of(
+        lines,
+        ("your line", lambda line: line.at),
+        ("call", lambda line: str(line.kind)),
+        ("seen in steps", lambda line: f"{len(line.steps)} of {slow.step_count}"),
+        ("time per step (estimate)", lambda line: ms(line.ms)),
+        most=SHOWN_ROWS,
+    )
+    apart = Measure("time from one write to the next, without the writing itself", ms(rest_ms), ms(READ_MS))
+    each = [
+        figure
+        for one in many
+        for figure in (
+            Measure(f"calls of {one.name} per step", count(one.calls)),
+            Measure(f"time of a call of {one.name}", ms(one.call_ms)),
+        )
+    ]
     return Finding(
-        summary=summary + all_calls,
-        evidence=(
-            *measures,
-            *((Measure(APART, ms(rest_ms), ms(READ_MS)),) if writes or in_graph else ()),
-            *_evidence(lines, many, slow.step_count),
-        ),
+        summary=summary + (f"; all such calls take {milliseconds(all_ms)}" if groups[1:] else ""),
+        evidence=(*measures, *((apart,) if writes or in_graph else ()), *each, table),
         remedies=tuple(
             replace(_instead(one.kind, often, in_graph=one in in_graph), at=one.at) for one, *_ in groups
         ),
@@ -109,42 +118,10 @@ def _in_graph(rows: Sequence[OperationTime], steps: int) -> list[TimedLine]:
     ]  # fmt: skip
 
 
-APART = "time from one write to the next, without the writing itself"
-
-
-def _evidence(lines: Sequence[TimedLine], many: Sequence[SingleCall], steps: int) -> Iterator[Evidence]:
-    """Yield how often each function for one example is called and how long a call takes, and all lines."""
-    for one in many:
-        yield Measure(f"calls of {one.name} per step", count(one.calls))
-        yield Measure(f"time of a call of {one.name}", ms(one.call_ms))
-    yield Table.of(
-        lines,
-        ("your line", lambda line: line.at),
-        ("call", lambda line: str(line.kind)),
-        ("seen in steps", lambda line: f"{len(line.steps)} of {steps}"),
-        ("time per step (estimate)", lambda line: ms(line.ms)),
-        most=SHOWN_ROWS,
-    )
-
-
-def _little(time_ms: float, long: LongStepLines | None) -> str:
-    """Say how much such calls take of typical steps, and where only long steps make them."""
-    if time_ms:
-        return f"Calls such as predict and set_weights take {milliseconds(time_ms)} per step"
-    first = next(iter(long.slow_calls), None) if long and long.timed else None
-    if first is None:
-        return "No call such as predict and set_weights is seen in typical steps"
-    calls = f"Calls of {first.call} ({location(first.at)})"
-    return f"{calls} are not in typical steps, only in long ones; see step-outlier"
-
-
 def _effects(
-    sampled: Sequence[TimedLine],
-    many: Sequence[TimedLine],
-    breakdown: Breakdown,
-    single: SingleOperations | None,
+    sampled: Sequence[TimedLine], many: Sequence[TimedLine], breakdown: Breakdown, single: SingleOperations | None,
     body: LoopBody | None,
-) -> Iterator[Effect]:
+) -> Iterator[Effect]:  # fmt: skip
     """Yield the calls' time in each part of the step, as a ceiling, and the waits for pipelines that they build.
 
     Of a part, sampled calls may take as much as their samples allow for, within Python's time there: one standard
@@ -154,11 +131,11 @@ def _effects(
     taken = {stage: sum(line.parts_ms.get(stage, 0.0) for line in sampled) for stage in Stage}
     seen = sum(line.seen for line in sampled)
     own_ms = {Stage.HOST: body.host_ms, Stage.BETWEEN: body.between_ms} if body else {}
+    alone_ms = single.inside_ms + single.between_ms if single and sampled else 0.0
     times = {}
     for stage in (Stage.HOST, Stage.BETWEEN):
         most = min(own_ms.get(stage, 0.0), taken[stage] * (1.0 + 1.0 / sqrt(seen))) if seen else 0.0
         times[stage] = max(taken[stage], most) if taken[stage] else 0.0
-    alone_ms = single.inside_ms + single.between_ms if single and sampled else 0.0
     times[Stage.DEVICE] = max(taken[Stage.DEVICE], alone_ms)
     for stage in times:
         times[stage] += sum(line.parts_ms.get(stage, 0.0) for line in many)

@@ -1,12 +1,8 @@
 """The tf.functions that Python calls many times in a step, each time for one example."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Self
+from collections import Counter
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.run.framework import Framework
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import WORKING, working
@@ -14,12 +10,10 @@ from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
 from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
 from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import trainers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph
-from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Trace
 
 MANY = 8.0  # Calls per step from which on one call for all examples spares most of their time (seven eighths of it)
@@ -45,23 +39,16 @@ class SingleCall:
 class SingleCalls:
     """Functions that are called MANY times per step or more for one example, and mostly compute little.
 
-    A function takes one example where a graph of it has arguments of which the first dimension is 1, and no graph
-    has one of which it is larger: a graph with an open first dimension serves both. Left out are functions that
-    update variables, the training function, and calls that are mostly operations.
+    Left out are functions that update variables, the training function, and calls that are mostly operations.
     """
 
     calls: tuple[SingleCall, ...] = ()
 
     @classmethod
     def measure(
-        cls,
-        recording: Recording,
-        trace: Trace,
-        steps: Steps,
-        activity: Activity,
-        sampled: SampledSteps,
+        cls, recording: Recording, trace: Trace, steps: Steps, activity: Activity, sampled: SampledSteps,
         framework: Framework,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Count the calls in the steady steps, and find their lines by the stack samples within them.
 
         Raises:
@@ -73,18 +60,29 @@ class SingleCalls:
         began_ps = sampling_began(record, trace)
         if began_ps is None:
             raise Unavailable("the stack samples have no time in the trace")
-        own = record.fed.function if record.fed else ""
-        steady, locate = SteadySteps.of(steps), Places.of(recording)
-        found = []
-        for name in _singles(program.graphs) - {own}:
-            spans = _calls_of(name, sampled.trace)
-            seen = Counter[Location | None]()
+        steady, locate, found = SteadySteps.of(steps), Places.of(recording), []
+        for name in _singles(program.graphs) - {record.fed.function if record.fed else ""}:
+            spans, seen = _calls_of(name, sampled.trace), Counter[Location | None]()
             for place in record.places:
                 seen[locate(place.at)] += int(spans.holds(times_of(place, began_ps)).sum())
             seen.pop(None, None)
-            at, number = next(iter(seen.most_common(1)), (None, 0))
-            call = _call(name, _calls_of(name, trace), steady, activity, at, number)
-            found += [call] if call else []
+            at, number_of = next(iter(seen.most_common(1)), (None, 0))
+            spans = _calls_of(name, trace)
+            counts = [  # in each steady step
+                sum(start <= begin < end for begin, _ in spans.within(start, end).spans)
+                for start, end in steady.stretches
+            ]
+            calls, whole_ms = sum(counts) / steady.rounds, steady.ms(spans)
+            device_ms = steady.ms(spans & activity.of(Stage.DEVICE))
+            if at is None or not number_of or calls < MANY or device_ms >= USEFUL * whole_ms:
+                continue
+            # Their time is divided as Breakdown divides the step.
+            host_ms, between_ms = steady.split_ms(spans - working(activity, *WORKING))
+            parts = {Stage.DEVICE: device_ms, Stage.HOST: host_ms, Stage.BETWEEN: between_ms}
+            spared = {stage: time * (1.0 - 1.0 / calls) for stage, time in parts.items() if time}
+            shown = [place for place, times in enumerate(counts) if times]
+            line = TimedLine.slow(at, SlowCall.SINGLE, number_of, shown, spared)
+            found.append(SingleCall(name, calls, whole_ms / calls, line))
         return cls(tuple(sorted(found, key=lambda call: (-call.line.ms, call.name))))
 
 
@@ -96,49 +94,21 @@ def _calls_of(name: str, trace: Trace) -> Intervals:
 def _singles(graphs: Iterable[RecordedGraph]) -> set[str]:
     """Return the names of the functions that were traced for one example, for no batch, and update nothing.
 
-    The first dimensions of all their array arguments are 1, or open in some of the graphs.
+    The first dimensions of all their array arguments are 1, or open in some of the graphs: an open one alone serves
+    both. What updates variables is left out, since the next call needs this one's result.
     """
-    by_name: dict[str, list[RecordedGraph]] = defaultdict(list)
+    firsts, types = defaultdict[str, list[set[int | None]]](list), defaultdict[str, set[str]](set)
     for graph in graphs:
-        if graph.kind == "function" and graph.name and not graph.outer:
-            by_name[graph.name].append(graph)
-    names = set()
-    for name, own in by_name.items():
-        found = [set(_examples(graph)) for graph in own]
-        types = {operation.type for graph in own for operation in graph.operations}
-        one = {1} in found and set[int | None]().union(*found) <= {1, None}
-        if one and not any(map(UPDATES.fullmatch, types)):  # else the next call needs this one's result
-            names.add(name)
-    return names
-
-
-def _examples(graph: RecordedGraph) -> Iterator[int | None]:
-    """Yield the first dimension of each array argument; 0 for a vector, which may be anything."""
-    for operation in graph.operations:
-        given = operation.type == "Placeholder" and operation.name not in graph.captured
-        shape = operation.outputs[0][1] if given and operation.outputs else None
-        if shape:
-            yield shape[0] if len(shape) > 1 or shape[0] in {1, None} else 0
-
-
-def _call(
-    name: str, spans: Intervals, steady: SteadySteps, activity: Activity, at: Location | None, seen: int
-) -> SingleCall | None:
-    """Return the calls of one function; None where they are few, mostly operations, or at no known line.
-
-    Their time is divided as Breakdown divides the step.
-    """
-    counts = [  # in each steady step
-        sum(start <= begin < end for begin, _ in spans.within(start, end).spans) for start, end in steady.stretches
-    ]
-    calls, whole_ms = sum(counts) / steady.rounds, steady.ms(spans)
-    if at is None or not seen or calls < MANY:
-        return None
-    host_ms, between_ms = steady.split_ms(spans - working(activity, *WORKING))
-    device_ms = steady.ms(spans & activity.of(Stage.DEVICE))
-    if device_ms >= USEFUL * whole_ms:
-        return None
-    parts = {Stage.DEVICE: device_ms, Stage.HOST: host_ms, Stage.BETWEEN: between_ms}
-    spared = {stage: time * (1.0 - 1.0 / calls) for stage, time in parts.items() if time}
-    shown = [place for place, number in enumerate(counts) if number]
-    return SingleCall(name, calls, whole_ms / calls, TimedLine.slow(at, SlowCall.SINGLE, seen, shown, spared))
+        if graph.kind != "function" or not graph.name or graph.outer:
+            continue
+        types[graph.name] |= {operation.type for operation in graph.operations}
+        given = (one for one in graph.operations if one.type == "Placeholder" and one.name not in graph.captured)
+        shapes = [shape for one in given if one.outputs and (shape := one.outputs[0][1])]
+        # A vector may be anything.
+        firsts[graph.name].append({one[0] if len(one) > 1 or one[0] in {1, None} else 0 for one in shapes})
+    return {
+        name
+        for name, found in firsts.items()
+        if {1} in found and set[int | None]().union(*found) <= {1, None}
+        if not any(map(UPDATES.fullmatch, types[name]))
+    }

@@ -28,8 +28,12 @@ def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits
     device_ms, launching_ms = sum(one.ms for one in looped), sum(one.launching_ms for one in looped)
     taken = device_ms + launching_ms
     share = taken / breakdown.step_ms if breakdown.step_ms else 0.0
-    summary = f"{counted(len(looped), 'recurrent layer')} off cuDNN: {milliseconds(taken)} per step"
-    evidence = (
+    remedies = []
+    for one in looped:
+        obstacle, code = one.obstacles[0], CODE.get(one.obstacles[0].name.lower(), "")
+        rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
+        remedies.append(Remedy(obstacle.action, code.format(kind=one.layer.kind, rate=rate), one.layer.at))
+    return judged(
         Measure.share("share of the step in recurrent layers off cuDNN", share, limits.share),
         Measure("time of the GPU in them per step", ms(device_ms)),
         Measure("idle time of the GPU while the host launches their kernels", ms(launching_ms)),
@@ -40,18 +44,8 @@ def check(layers: RecurrentLayers, breakdown: Breakdown, limits: Limits = Limits
             ("off cuDNN because of", lambda one: ", ".join(obstacle.label for obstacle in one.obstacles)),
             ("time per step", lambda one: ms(one.ms)),
         ),
-    )
-    if share < limits.share:
-        return Healthy(summary=summary, evidence=evidence)
-    remedies = []
-    for one in looped:
-        obstacle, code = one.obstacles[0], CODE.get(one.obstacles[0].name.lower(), "")
-        rate = (one.layer.recurrent.recurrent_dropout if one.layer.recurrent else None) or 0.0
-        remedies.append(Remedy(obstacle.action, code.format(kind=one.layer.kind, rate=rate), one.layer.at))
-    return Finding(
-        summary=summary,
-        evidence=evidence,
-        remedies=tuple(dict.fromkeys(remedies)),
+        healthy=f"{counted(len(looped), 'recurrent layer')} off cuDNN: {milliseconds(taken)} per step",
+        remedies=dict.fromkeys(remedies),
         effects=(
             *(row.scaled(0.0, Bound.AT_MOST) for one in looped for row in one.rows),
             *Effect.of_stages({Stage.HOST: launching_ms}, StepWork.LAUNCHING),

@@ -1,18 +1,12 @@
 """Recurrent layers that a GPU computes step by step, and what keeps them off cuDNN."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import RECURRENT
-from tfdoctor.facts.run.program import Layer, Program, RecurrentArguments
+from tfdoctor.facts.run.program import Layer, RecurrentArguments
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import RecordedSequences
 from tfdoctor.trace.names import FRAME
 
 RAGGED = "RaggedTensorToTensor"  # The operation by which Keras pads a ragged input
@@ -66,45 +60,34 @@ class RecurrentLayers:
         if not layers and any(layer.kind in ("LSTM", "GRU") for layer in program.layers):
             raise Unavailable("the arguments of the recurrent layers were not recorded")
         on_cudnn = {row.layer for row in operations.rows if row.type in RECURRENT}  # "" may be of any layer
+        of_input = CudnnObstacle.MASK if any(layer.masks for layer in program.layers) else CudnnObstacle.UNKNOWN
+        for one in (recording.program.sequences if recording.program else None) or ():
+            width = one.shape[1] if len(one.shape) > 1 else 0
+            shorter = any(length < width for lengths in one.lengths for length in lengths)
+            # Rows begin with padding and end with values.
+            if of_input is CudnnObstacle.MASK and one.leading and one.begins >= MOSTLY and shorter:
+                of_input = CudnnObstacle.LEFT_PADDING
+        if any(operation.type == RAGGED for operation in program.operations):
+            of_input = CudnnObstacle.RAGGED
         looped, ran = [], 0
         for layer in layers:
             rows = tuple(row for row in operations.rows if row.layer == layer.name)
             ran += bool(rows)
-            obstacles = tuple(_of_arguments(layer.kind, layer.recurrent or RecurrentArguments()))
+            given = layer.recurrent or RecurrentArguments()
+            # With these Keras does not ask cuDNN; those that a layer lacks forbid nothing.
+            forbidden = {
+                CudnnObstacle.RECURRENT_DROPOUT: given.recurrent_dropout,
+                CudnnObstacle.ACTIVATION: given.activation not in (None, "tanh"),
+                CudnnObstacle.RECURRENT_ACTIVATION: given.recurrent_activation not in (None, "sigmoid"),
+                CudnnObstacle.UNROLL: given.unroll,
+                CudnnObstacle.USE_BIAS: given.use_bias is False,
+                CudnnObstacle.RESET_AFTER: given.reset_after is False and layer.kind == "GRU",
+                CudnnObstacle.USE_CUDNN: given.use_cudnn is False,
+            }
+            obstacles = tuple(obstacle for obstacle, holds in forbidden.items() if holds)
             off = obstacles or any(FRAME.search(row.name) for row in rows)
             if rows and off and on_cudnn.isdisjoint((layer.name, "")):
-                looped.append(LoopedLayer(layer, rows, obstacles or (_of_input(program, recording),)))
+                looped.append(LoopedLayer(layer, rows, obstacles or (of_input,)))
         calls = sum(row.calls for row in operations.rows)
         idle_ms = gaps.launching_ms if gaps and calls else 0.0  # while the host launches: a part by kernels
         return cls(tuple(replace(one, launching_ms=one.calls / (calls or 1.0) * idle_ms) for one in looped), ran)
-
-
-def _of_arguments(kind: str, given: RecurrentArguments) -> Iterator[CudnnObstacle]:
-    """Yield the arguments with which Keras does not ask cuDNN; those that a layer lacks forbid nothing."""
-    forbidden = {
-        CudnnObstacle.RECURRENT_DROPOUT: given.recurrent_dropout,
-        CudnnObstacle.ACTIVATION: given.activation not in (None, "tanh"),
-        CudnnObstacle.RECURRENT_ACTIVATION: given.recurrent_activation not in (None, "sigmoid"),
-        CudnnObstacle.UNROLL: given.unroll,
-        CudnnObstacle.USE_BIAS: given.use_bias is False,
-        CudnnObstacle.RESET_AFTER: given.reset_after is False and kind == "GRU",
-        CudnnObstacle.USE_CUDNN: given.use_cudnn is False,
-    }
-    return (obstacle for obstacle, holds in forbidden.items() if holds)
-
-
-def _of_input(program: Program, recording: Recording) -> CudnnObstacle:
-    """Return what keeps a layer off cuDNN whose arguments do not: its input."""
-    if any(operation.type == RAGGED for operation in program.operations):
-        return CudnnObstacle.RAGGED
-    if not any(layer.masks for layer in program.layers):
-        return CudnnObstacle.UNKNOWN
-    sequences = recording.program.sequences if recording.program else None
-    return CudnnObstacle.LEFT_PADDING if any(map(_is_left, sequences or ())) else CudnnObstacle.MASK
-
-
-def _is_left(sequences: RecordedSequences) -> bool:
-    """Say whether some rows begin with padding and end with values."""
-    width = sequences.shape[1] if len(sequences.shape) > 1 else 0
-    shorter = any(length < width for lengths in sequences.lengths for length in lengths)
-    return sequences.leading and sequences.begins >= MOSTLY and shorter

@@ -1,7 +1,10 @@
+from collections import Counter
+
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.phases.run_calls import RunTraces
+from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run_work.line_groups import package_and_name
 from tfdoctor.rules.slow_start.start_load import StartLoad
-from tfdoctor.rules.slow_start.unrolled_steps import UnrolledSteps
 
 __doc__, CODE = page(__file__)
 
@@ -12,13 +15,10 @@ PRECONDITIONS = (whole_run,)
 BY_HAND = "what a script needs before its first step is not decided by one line"
 
 STARTING = (Phase.START, Phase.IMPORTS, Phase.BUILDING)
-
 TENSORFLOW = frozenset({"tensorflow", "keras", "tf_keras"})  # Packages whose import is TensorFlow's
 # Packages of which an import tells nothing but that it is one.
 NO_MODULE = frozenset({"", "importlib", "_frozen_importlib", "_frozen_importlib_external"})
-
 LOADS = frozenset({"load_model", "load_weights", "restore", "read"})
-
 # Functions that give a variable, or a layer's variables, their values.
 SETTERS = frozenset({"assign", "set_weights", "set_value", "batch_set_value"})
 
@@ -38,22 +38,12 @@ FROM_DISK = Remedy("Install the packages on a local disk, with compiled files", 
 
 
 def check(
-    phases: RunPhases,
-    calls: RunCalls,
-    load: StartLoad | None,
-    unrolled: UnrolledSteps | None,
+    phases: RunPhases, calls: RunCalls, load: StartLoad | None, program: Program | None, traces: RunTraces | None,
     limits: Limits = Limits(),
-) -> Verdict:
+) -> Verdict:  # fmt: skip
     """Find the lines that make the start slow; imports count unless other programs may be why they are slow."""
     known = [*_imports(phases, limits), *_built(phases, calls, limits)]
-    if unrolled and unrolled.steps >= limits.unrolled:
-        # The first trace of a function whose graph has many training steps: tracing one of them remains.
-        made = f"its graph has {number(unrolled.steps)} training steps, made at {{at}} ({{share}} of the run)"
-        again = RunPlace(
-            at=unrolled.at, phase=Phase.TRACING, ms=unrolled.ms, name=unrolled.name, left=1.0 / unrolled.steps,
-            says=f"Tracing {{name}} takes {{ms}}: {made}", remedies=(TF_RANGE,),
-        )  # fmt: skip
-        known.append(again)
+    known += _unrolled(program.training, traces, limits) if program and traces else ()
     known.sort(key=lambda place: -place.saved_ms)
     slow = SlowPlaces.of(phases, known, max(limits.least_ms, limits.share * phases.total_ms))
     needed = tuple(place for place in slow.places if place.phase is not Phase.IMPORTS)
@@ -123,3 +113,25 @@ def _built(phases: RunPhases, calls: RunCalls, limits: Limits) -> Iterator[RunPl
             says = "A loop in Python at {at} takes {ms} while the model is built ({share} of the run)"
             remedy = Remedy("Compute with whole arrays while the model is built", CODE["vectorized"])
             yield replace(place, says=says, remedies=(remedy,))
+
+
+def _unrolled(operations: Sequence[Operation], traces: RunTraces, limits: Limits) -> Iterator[RunPlace]:
+    """Yield the first tracing of a function whose graph has many training steps, since a loop in Python made them.
+
+    Each step writes most variables once. Its place is the first line inside of the loop. Tracing one step remains.
+    """
+    lines = Counter(one.at for one in operations if one.at)
+    # A function that is traced again has several graphs.
+    written = ((one.graph, one.sources[0]) for one in operations if UPDATES.fullmatch(one.type) and one.sources)
+    steps = max(Counter(Counter(written).values()).items(), key=lambda one: one[1], default=(0, 0))[0]
+    for function in traces.functions if steps >= limits.unrolled else ():
+        begins = function.defined
+        own = [at for at in lines if begins and at.path == begins.path and at.line > begins.line]
+        if inside := [at for at in own if lines[at] >= steps]:
+            made = f"its graph has {number(steps)} training steps, made at {{at}} ({{share}} of the run)"
+            yield RunPlace(
+                at=min(inside, key=lambda at: at.line), phase=Phase.TRACING, ms=function.first_ms,
+                name=function.name, left=1.0 / steps, says=f"Tracing {{name}} takes {{ms}}: {made}",
+                remedies=(TF_RANGE,),
+            )  # fmt: skip
+            return

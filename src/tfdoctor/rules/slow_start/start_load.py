@@ -1,18 +1,14 @@
 """What other programs used of the cores while the run imported its modules."""
 
-from dataclasses import dataclass
-from typing import Self
-
 import numpy as np
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.facts.machine.samples import BUSY_CORES
-from tfdoctor.facts.phases.run_course import whole_run
+from tfdoctor.facts.phases import run_course
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import Phase
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class StartLoad:
         Raises:
             Unavailable: the cores are unknown, or nothing was sampled in that time.
         """
-        began = whole_run(recording).process.started_unix_ns
+        began = run_course.whole_run(recording).process.started_unix_ns
         ended = began + phases.of(Phase.START, Phase.IMPORTS) * 1e6
         known = [
             (row.host.run_cpu_pct, row.host.other_cpu_pct)

@@ -1,10 +1,6 @@
-from collections import defaultdict
-from math import inf
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.memory_trends import (
     FillingMemory,
-    KeptResult,
     KeptResults,
     MemoryTrends,
     clause,
@@ -39,20 +35,15 @@ class Limits:
 
 MOST_EACH = 2  # Traces of a function object that is made for one model: the second is often a last, smaller batch
 
-
 REUSE = "Build and compile models of the same operations and sizes once, and reset their weights"
+OWN = "Train each model in a process of its own, which gives all memory back"
 FORGET = "Forget each model before the next one is built, and see whether memory still grows"
 
 
 def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps it
-    phases: RunPhases,
-    calls: RunCalls,
-    memory: MemoryTrends | None,
-    growth: RunGrowth | None,
-    traces: RunTraces | None,
-    kept: KeptResults | None,
-    limits: Limits = Limits(),
-) -> Verdict:
+    phases: RunPhases, calls: RunCalls, memory: MemoryTrends | None, growth: RunGrowth | None,
+    traces: RunTraces | None, kept: KeptResults | None, limits: Limits = Limits(),
+) -> Verdict:  # fmt: skip
     """Report models built one after another whose memory stays, or whose tracing takes much of the run."""
     fits = [call for call in calls.of(RunCall.FIT) if call.models is not None]
     if not fits:
@@ -84,7 +75,8 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
     built = _built(calls, phases, models) or fit.at if share >= limits.tracing else None
     keeps = kept.of_fits if kept and grown else None
     cleared = any(line.calls.rpartition(".")[2] == "clear_session" for line in phases.lines)
-    says = [_left(grown, models), *map(clause, counts[:1])] if grown else []
+    severity, left = _left(grown, models, limits) if grown else (Severity.NOTE, "")
+    says = [left, *map(clause, counts[:1])] if grown else []
     says += [f"{building} {duration(again_ms)} ({percent(share)} of the run)"] if share >= limits.tracing else []
     says += [keeps.clause] if keeps else []
     effects = tuple(
@@ -94,43 +86,34 @@ def check(  # noqa: PLR0913, PLR0917 - models, what each leaves, and what keeps 
         )
         for one in (again if share >= limits.tracing else ())
     )  # fmt: skip
-    severity = Severity.NOTE if cleared else _severity(grown, models, limits)
+    held = "its History, which holds the model"
+    what = held if keeps and keeps.what is KeptValue.HISTORY else "the model"
     return Finding(
         summary=f"{location(fit.at) or 'fit'} {trained}, and {'; '.join(says)}",
         evidence=(*evidence, *(kept_table(kept, keeps) if grown else ())),
         remedies=(
             *([Remedy(REUSE, CODE["reuse"], built)] if share >= limits.tracing else ()),
-            *_remedies(fit.at, keeps, grown=grown is not None, cleared=cleared),
+            *([Remedy(f"Keep numbers of each model, not {what}", CODE["scores"], keeps.at)] if keeps else ()),
+            *([Remedy(FORGET, CODE["clear"], fit.at, "clear-session")] if grown and not cleared else ()),
+            *([Remedy(OWN, CODE["own"], fit.at)] if grown else ()),
         ),
-        severity=None if effects and severity is Severity.NOTE else severity,
+        severity=(None if effects else Severity.NOTE) if cleared or severity is Severity.NOTE else severity,
         concern=Concern.RUN,
         run_effects=effects,
         failure=RunFailure.AHEAD if grown and grown.ran_out else RunFailure.NONE,
     )
 
 
-def _more(grown: FillingMemory | None, models: int) -> float:
-    """Return how many more models fit into the memory; infinite where that is unknown."""
-    if grown is None or grown.limit is None:
-        return inf
-    return max(0.0, grown.limit - grown.trend.last) / (grown.grown / models)
-
-
-def _severity(grown: FillingMemory | None, models: int, limits: Limits) -> Severity:
-    """Say how bad it is by how many more models fit: a search has an end, so time says little."""
-    more = _more(grown, models)
-    if grown and (grown.ran_out or more < limits.few):
-        return Severity.CRITICAL
-    return Severity.WARNING if more < limits.many else Severity.NOTE
-
-
-def _left(grown: FillingMemory, models: int) -> str:
-    end, more = "", _more(grown, models)
-    if grown.ran_out:
-        end = " and ran out"
-    elif more < inf:
-        end = f", so about {number(float(f'{more:.1g}'))} more fit"
-    return f"{grown.name} grew by about {quantity(nbytes(grown.grown / models))} with each{end}"
+def _left(grown: FillingMemory, models: int, limits: Limits) -> tuple[Severity, str]:
+    """Say how bad it is by how many more models fit into the memory: a search has an end, so time says little."""
+    each = grown.grown / models
+    more = inf if grown.limit is None else max(0.0, grown.limit - grown.trend.last) / each
+    end = f", so about {number(float(f'{more:.1g}'))} more fit" if more < inf else ""
+    severity = Severity.WARNING if more < limits.many else Severity.NOTE
+    if grown.ran_out or more < limits.few:
+        severity = Severity.CRITICAL
+    left = " and ran out" if grown.ran_out else end
+    return severity, f"{grown.name} grew by about {quantity(nbytes(each))} with each{left}"
 
 
 def _built(calls: RunCalls, phases: RunPhases, models: int) -> Location | None:
@@ -143,15 +126,3 @@ def _built(calls: RunCalls, phases: RunPhases, models: int) -> Location | None:
         if line.caller and line.at and line.at.path == compiled[0].path and line.function != "<module>":
             callers[line.caller] += line.ms
     return max(callers, key=lambda at: callers[at], default=compiled[0])
-
-
-def _remedies(at: Location | None, keeps: KeptResult | None, *, grown: bool, cleared: bool) -> Iterator[Remedy]:
-    """Yield the change of the statement that keeps the models, then what frees memory."""
-    if keeps is not None:
-        history = keeps.what is KeptValue.HISTORY
-        what = "its History, which holds the model" if history else "the model"
-        yield Remedy(f"Keep numbers of each model, not {what}", CODE["scores"], keeps.at)
-    if grown and not cleared:
-        yield Remedy(FORGET, CODE["clear"], at, "clear-session")
-    if grown:
-        yield Remedy("Train each model in a process of its own, which gives all memory back", CODE["own"], at)

@@ -1,19 +1,10 @@
 """What eager steps compute in back-propagation for gradients that nothing uses."""
 
-from typing import NamedTuple
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import GradientsTaken
-
-
-class Unfollowed(NamedTuple):
-    """A line that takes gradients in the traced steps, of which it is not known whether they are used."""
-
-    at: Location | None
-    too_few: bool  # its calls before the traced steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +15,11 @@ class UnusedWork:
     """
 
     calls: int = 0  # of tape.gradient in the traced steps
-    unfollowed: Unfollowed | None = None  # a line of them
-    variables: int = 0  # that the tape follows
-    unused: int = 0  # of them: their gradients are not used
-    returned: int = 0  # gradients without use that the calls of all lines returned
-    names: tuple[str, ...] = ()
-    types: tuple[tuple[str, int, float], ...] = ()  # of operations, with their number and ms
+    # A line of them, of which it is not known whether they are used; whether its calls before were too few to tell.
+    unfollowed: tuple[Location | None, bool] | None = None
+    most: GradientsTaken | None = None
     at: Location | None = None
+    returned: int = 0  # gradients without use that the calls of all lines returned
     operations: float = 0.0  # per traced step
     kernels_ms: float = 0.0
     host_ms: float = 0.0
@@ -50,48 +39,24 @@ class UnusedWork:
         if calls and not eager.operations:
             raise Unavailable("the trace does not have the operations that Python starts")
         kernels_ms = breakdown[Stage.DEVICE] if device.kind is DeviceKind.CPU else 0.0
-        steps = max(1, manifest.window.steps)
-        places = Places.of(recording)
+        steps, places, taken = max(1, manifest.window.steps), Places.of(recording), []
         unknown = (line for line in lines if line.traced and not (line.followed and line.is_timed))
-        unfollowed = next((Unfollowed(places(line.at), line.too_few) for line in unknown), None)
-        taken, operations, kernels, host = [], 0.0, 0.0, 0.0
-        for line in lines:
-            calls_ms, python_ms = _per_step(line, line.traced / steps, eager, breakdown, kernels_ms)
-            if calls_ms + python_ms:
-                taken.append((calls_ms + python_ms, line))
-                operations += line.traced / steps * line.operations
-                kernels, host = kernels + calls_ms, host + python_ms
+        unfollowed = next(((places(line.at), line.too_few) for line in unknown), None)
+        for line in (line for line in lines if eager.operations and line.is_timed):
+            # Scaled by the time of an operation with Python's before it, which differs between traced and other
+            # steps. Of the time of the calls the kernels have the same part as in the whole step.
+            slower = breakdown.step_ms / eager.operations / (line.step_ms / line.step_operations)
+            scale = line.traced / steps * slower
+            all_calls_ms = breakdown.step_ms * line.step_calls_ms / line.step_ms
+            part = min(1.0, kernels_ms / all_calls_ms) if all_calls_ms else 0.0
+            own_ms = min(scale * line.calls_ms * part, kernels_ms)
+            python_ms = min(scale * (line.calls_ms + line.python_ms) - own_ms, breakdown[Stage.HOST])
+            if own_ms + python_ms:
+                taken.append((line, own_ms, python_ms))
         if not taken:
             return cls(calls, unfollowed)
-        _, most = max(taken, key=lambda pair: pair[0])
-        return cls(
-            calls,
-            unfollowed,
-            most.variables,
-            most.unused,
-            sum(line.returned for _, line in taken),
-            most.names,
-            most.types,
-            places(most.at),
-            operations,
-            kernels,
-            host,
-        )
-
-
-def _per_step(
-    taken: GradientsTaken, calls: float, eager: EagerWork, breakdown: Breakdown, all_kernels_ms: float
-) -> tuple[float, float]:
-    """Return the ms of the useless kernels of a line and of Python for them, per traced step.
-
-    They are scaled by the time of an operation with Python's before it, which differs between traced and other
-    steps. Of the time of the calls the kernels have the same part as in the whole step.
-    """
-    if not (eager.operations and taken.is_timed):
-        return 0.0, 0.0
-    slower = breakdown.step_ms / eager.operations / (taken.step_ms / taken.step_operations)
-    total_ms = calls * slower * (taken.calls_ms + taken.python_ms)
-    all_calls_ms = breakdown.step_ms * taken.step_calls_ms / taken.step_ms
-    part = min(1.0, all_kernels_ms / all_calls_ms) if all_calls_ms else 0.0
-    kernels_ms = min(calls * slower * taken.calls_ms * part, all_kernels_ms)
-    return kernels_ms, min(total_ms - kernels_ms, breakdown[Stage.HOST])
+        most = max(taken, key=lambda one: one[1] + one[2])[0]
+        operations = sum(line.traced / steps * line.operations for line, *_ in taken)
+        own_ms, python_ms = sum(own_ms for _, own_ms, _ in taken), sum(python_ms for *_, python_ms in taken)
+        returned = sum(line.returned for line, *_ in taken)
+        return cls(calls, unfollowed, most, places(most.at), returned, operations, own_ms, python_ms)

@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import chart, recording, trace
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording.run_log import Bucket, CallPlace, RunLog, RunProcess, Span
-from tfdoctor.rules.growing_step.slowing_calls import SlowingCall, SlowingCalls
+from tfdoctor.rules.growing_step.longer_times import LongerTimes, SlowingCall
 from tfdoctor.terms.kinds import RunCall
 from tfdoctor.terms.verdict import Location
 
@@ -30,7 +29,7 @@ def measured(
     )
     alone = tuple(Span(PREDICT, float(at), at + each / 1000) for at, each in enumerate(spans))
     run = RunLog(process=RunProcess(), calls=CALLS, stacks={}, buckets=buckets, spans=alone)
-    return chart(trace([]), replace(recording(), run=run)).fact(SlowingCalls).calls
+    return chart(trace([]), replace(recording(), run=run)).fact(LongerTimes).calls
 
 
 def test_calls_that_a_bucket_adds_up_get_slower() -> None:
@@ -66,8 +65,3 @@ def test_training_steps_are_judged_elsewhere() -> None:
 def test_those_that_lose_most_come_first() -> None:
     found = measured([2.0 + at for at in range(30)], spans=[50.0 + 100 * at for at in range(30)])
     assert [call.name for call in found] == ["Model.predict", "Session.run"]
-
-
-def test_a_recording_without_the_run_is_not_measured() -> None:
-    with pytest.raises(Unavailable, match="as a whole"):
-        chart(trace([]), recording()).fact(SlowingCalls)

@@ -1,13 +1,17 @@
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.input.dataset_properties import LONGEST_SPEC, TENSOR
 from tfdoctor.facts.input.training_inputs import SequencePadding, bucketing
 from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.rules.recompilation.open_shapes import OpenShapes
 
 __doc__, CODE = page(__file__)
 
 TOPIC = Topic.EXECUTION
 SINCE = "0.1.0"
 BY_HAND = "which shapes may be padded to one size is not in the file"
+
+SPEC = re.compile(r"\b\w+Spec\(")
+WHOLE = "dataset = dataset.batch({}, drop_remainder=True)"
+BATCHES = ("BatchDataset", "ParallelBatchDataset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,7 @@ class Limits:
 def check(
     compiling: CompileTime,
     breakdown: Breakdown,
-    shapes: OpenShapes | None,
+    program: Program | None,
     padding: SequencePadding | None,
     limits: Limits = Limits(),
 ) -> Verdict:
@@ -42,26 +46,28 @@ def check(
     if compiling.apart or not compiling.total_ms:  # only other steps compile, which have no model
         effects = ()
     share = f", in {percent(compiling.share)} of the traced time" if compiling.share else ""
+    # By which dimensions of the batches vary: dropping a smaller batch does not help with lengths. That is in the
+    # element_spec of the dataset that the training loop takes, where its batches are plain tensors.
+    feeding = program.feeding if program else ()
+    spec = feeding[0].element if feeding else ""
+    shapes = [tensor[1].replace(" ", "").split(",") for tensor in TENSOR.finditer(spec)]
+    if len(shapes) != len(SPEC.findall(spec)) or len(spec) >= LONGEST_SPEC:
+        shapes = []
+    rows = program.batch_size if program and shapes else None
+    lengths = CODE["lengths"].format(bucketing(padding.buckets if padding else (), rows, fixed=True))
+    whole = WHOLE.format(rows or "batch_size")
+    batches = (one for one in feeding if one.kind.strip("_") in BATCHES)
+    partial = [one.at for one in batches if one.parameters.drop_remainder is False]
+    remedy = Remedy("Keep the input shapes of compiled functions constant", f"{whole}\n{lengths}")
+    if any("None" in rest for _, *rest in shapes):
+        remedy = Remedy("Pad the batches to a few lengths", lengths)
+    elif any(first == "None" for first, *_ in shapes) and len(partial) == 1 and partial[0]:
+        remedy = Remedy("Drop the last, smaller batch", whole, partial[0], "drop-remainder")
     return Finding(
         concern=Concern.LONG_STEPS,
         summary=f"{summary}{share}; the longest compilation took {milliseconds(compiling.longest_ms)}",
         evidence=evidence,
-        remedies=(_remedy(shapes, padding.buckets if padding else ()),),
+        remedies=(remedy,),
         effects=effects,
         severity=None if effects else Severity.of(compiling.share),
     )
-
-
-def _remedy(shapes: OpenShapes | None, buckets: tuple[int, ...]) -> Remedy:
-    """Choose by which dimensions of the batches vary: dropping a smaller batch does not help with lengths."""
-    rows = shapes.rows if shapes else None
-    lengths = CODE["lengths"].format(bucketing(buckets, rows, fixed=True))
-    whole = WHOLE.format(rows or "batch_size")
-    if shapes is not None and shapes.lengths:
-        return Remedy("Pad the batches to a few lengths", lengths)
-    if shapes is not None and shapes.size and shapes.at:
-        return Remedy("Drop the last, smaller batch", whole, shapes.at, "drop-remainder")
-    return Remedy("Keep the input shapes of compiled functions constant", f"{whole}\n{lengths}")
-
-
-WHOLE = "dataset = dataset.batch({}, drop_remainder=True)"
