@@ -40,7 +40,7 @@ from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.pipeline_stages import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.cpu_contention import CpuContention
-from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, in_body, is_backward
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -82,6 +82,7 @@ from tfdoctor.terms.verdict import (
 )
 
 __all__ = [
+    "GRADIENT_SCOPE",
     "MAPS",
     "ONE_BY_ONE",
     "ONE_THREAD",
@@ -161,8 +162,10 @@ __all__ = [
     "figures_per_step",
     "found",
     "heaviest",
+    "in_body",
     "in_function",
     "inf",
+    "is_backward",
     "judged",
     "kind_of",
     "left_on_all_cores",

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProducts
+from tfdoctor.rules.broadcast_cost import ExpandedProducts
 
 LEFT, RIGHT, BIG, OUT = (["float32", shape] for shape in ([64, 1, 32], [1, 64, 32], [64, 64, 32], [64, 64]))
 SCALAR = ["float32", []]

@@ -5,8 +5,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import FLOAT32_ON_AVX512
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.rules.float64_compute import check
-from tfdoctor.rules.float64_compute.float64_work import Float64Work, Origin
+from tfdoctor.rules.float64_compute import Float64Work, Origin, check
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -5,8 +5,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.matrix_units import Tile
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.rules.unaligned_dimension import check
-from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
+from tfdoctor.rules.unaligned_dimension import AlignedTimes, check
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -9,7 +9,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.operation_types import CONSTANT, OPAQUE, PASSING, RANDOM, READS, SHAPES, UPDATES
 from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.trace.names import GRADIENT
+from tfdoctor.trace.names import FRAME, GRADIENT
 
 # Operations in a row that only pass on values: a graph with more of them, or with a circle, is damaged.
 LONGEST = 100
@@ -100,7 +100,7 @@ class Dataflow:
     def forward(self, operation: Operation) -> list[Operation]:
         """Return what takes an operation's values in the forward pass; its shape is none of them."""
         users = self.consumers.get(operation.name, ())
-        return [user for user in users if user.type not in SHAPES and not GRADIENT.search(user.name)]
+        return [user for user in users if user.type not in SHAPES and not is_backward(user.name)]
 
     @staticmethod
     def is_gradient_of(name: str, operation: Operation) -> bool:
@@ -192,13 +192,13 @@ class Dataflow:
     def only_metrics(self, name: str) -> bool:
         """Say whether metrics take an operation's results, and no gradient does."""
         operation = self.program.by_name.get(name)
-        if operation is None or GRADIENT.search(name):
+        if operation is None or is_backward(name):
             return False
         return of_metric(operation) or (name in self._to_metrics and name not in self._to_training)
 
     @cached_property
     def _to_gradients(self) -> frozenset[str]:
-        return self._leading_to(lambda one: bool(GRADIENT.search(one.name)))
+        return self._leading_to(lambda one: is_backward(one.name))
 
     @cached_property
     def _to_metrics(self) -> frozenset[str]:
@@ -207,13 +207,24 @@ class Dataflow:
     @cached_property
     def _to_training(self) -> frozenset[str]:
         return self._leading_to(
-            lambda one: bool(GRADIENT.search(one.name) or (UPDATES.fullmatch(one.type) and not of_metric(one)))
+            lambda one: is_backward(one.name) or (bool(UPDATES.fullmatch(one.type)) and not of_metric(one))
         )
 
     def _leading_to(self, end: Callable[[Operation], bool]) -> frozenset[str]:
         known = self.program.by_name
         ends = (one.name for one in self.operations if end(one))
         return reached(ends, lambda name: known[name].sources if name in known else ())
+
+
+def is_backward(name: str) -> bool:
+    """Say whether an operation is of a backward pass, by its name."""
+    return GRADIENT.search(name) is not None
+
+
+def in_body(name: str) -> str:
+    """Return the name of an operation within the body of the innermost loop around it."""
+    frames = list(FRAME.finditer(name))
+    return name[frames[-1].end() + 1 :] if frames else name
 
 
 def of_metric(operation: Operation) -> bool:

@@ -83,7 +83,7 @@ class LayerCalls:
         """
         times: dict[str, float] = defaultdict(float)
         for row in operations.rows:
-            times[row.operation.name if row.operation else row.name] += row.ms
+            times[row.built] += row.ms
         values = values_of(tuple(program.by_name.values()))
         calls: dict[str, list[LayerCall]] = defaultdict(list)
         equal: dict[str, dict[frozenset[Value], list[LayerCall]]] = defaultdict(lambda: defaultdict(list))

@@ -6,11 +6,10 @@ from enum import StrEnum
 from math import prod
 from typing import Self
 
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, LONGEST, Dataflow
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, LONGEST, Dataflow, is_backward
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.terms.verdict import Location
-from tfdoctor.trace.names import GRADIENT
 
 FEW = 0.25  # Share of the elements that an operation makes up to which most of its work is for nothing
 LEFT = 0.5  # Share of the arithmetic that the cheaper form may need at most: less is not worth its lines
@@ -70,7 +69,7 @@ class CheaperForms:
         found: dict[tuple[FormKind, Location | None], CheaperForm] = {}
         for row in operations.rows:
             made = row.operation
-            if made is None or GRADIENT.search(made.name):
+            if made is None or is_backward(made.name):
                 continue
             for kind, form_of in FORMS.get(made.type, {}).items():
                 if form := form_of(made, dataflow):

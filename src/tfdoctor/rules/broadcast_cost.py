@@ -1,17 +1,13 @@
-"""Tensors that broadcasting expands and that are summed at once: a matmul makes the sums without them."""
-
-from collections.abc import Iterable
-from dataclasses import dataclass
-from math import prod
-from typing import Self
-
-from tfdoctor.facts.operations.dataflow import Dataflow
-from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
-from tfdoctor.facts.operations.operations import Operations
+from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.operations.broadcasts import Broadcast, Broadcasts
 from tfdoctor.facts.run.operation_types import SHAPES
-from tfdoctor.facts.run.program import Operation, Program, Shape, Tensor
-from tfdoctor.terms.verdict import Location
-from tfdoctor.trace.names import GRADIENT
+from tfdoctor.facts.run.program import Tensor
+
+__doc__, CODE = page(__file__)
+
+TOPIC = Topic.OPERATIONS
+SINCE = "0.1.0"
+BY_HAND = "the shapes that broadcast have to be chosen in the model"
 
 # Operations whose square is a sum of two squares and a product: (a - b)² = a² - 2ab + b².
 LINEAR = frozenset(("Sub", "AddV2", "Add"))
@@ -57,13 +53,13 @@ class ExpandedProducts:
 
         Sums of products over any axes are a matmul or less: it is enough that every use is such a sum.
         """
-        found = [_expanded(row, operations, program, dataflow) for row in operations.rows]
+        found = [_product_of(row, operations, program, dataflow) for row in operations.rows]
         # TensorFlow may run one operation as two: both lead to the same tensors
         known = {one.rows: one for one in reversed(found) if one is not None}
         return cls(tuple(sorted(known.values(), key=lambda one: -one.ms)))
 
 
-def _expanded(
+def _product_of(
     row: OperationTime, operations: Operations, program: Program, dataflow: Dataflow
 ) -> ExpandedProduct | None:
     """Return an operation whose result is larger than both operands, and only summed; None of any other.
@@ -71,7 +67,7 @@ def _expanded(
     Open dimensions are the batch's: only such are compared with each other.
     """
     made = row.operation
-    if made is None or made.type not in LINEAR | PRODUCTS or GRADIENT.search(made.name):
+    if made is None or made.type not in LINEAR | PRODUCTS or is_backward(made.name):
         return None
     shape, *operands = [_filled(shape, program.batch_size) for _, shape in (*made.outputs[:1], *made.inputs)]
     sizes = [prod(one) for one in operands if one is not None]
@@ -82,7 +78,7 @@ def _expanded(
         return None
     names = _of_its_size(made, dataflow)
     for one in (program.by_name[name] for name in names):
-        if one.type in SUMS | NORMS and not GRADIENT.search(one.name) and one.outputs:
+        if one.type in SUMS | NORMS and not is_backward(one.name) and one.outputs:
             size = prod(_filled(one.outputs[0][1], program.batch_size) or (0,))
             largest = max(largest, size)  # a sum in the forward pass may be larger than the operands
     return ExpandedProduct(
@@ -105,7 +101,7 @@ def _only_summed(made: Operation, dataflow: Dataflow, *, squared: bool) -> bool:
     users = [
         user
         for user in dataflow.consumers.get(made.name, ())
-        if user.type not in SHAPES and not GRADIENT.search(user.name)
+        if user.type not in SHAPES and not is_backward(user.name)
     ]
     return bool(users) and all(_sums(user, made, dataflow, squared=squared) for user in users)
 
@@ -165,3 +161,121 @@ def _of_its_size(made: Operation, dataflow: Dataflow) -> set[str]:
 
 def _has(tensors: Iterable[Tensor], shape: Shape | None) -> bool:
     return any(given == shape for _, given in tensors)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    times: float = limit(4.0)
+    expansion: float = limit(16.0)
+    share: float = share_limit(0.02)
+
+
+def check(
+    broadcasts: Broadcasts,
+    operations: Operations,
+    dataflow: Dataflow | None,
+    hardware: Hardware | None,
+    products: ExpandedProducts | None,
+    limits: Limits = Limits(),
+) -> Verdict:
+    """Add up the time of repetitions that broadcasting makes unnecessary, and of expanded tensors."""
+    repetitions = [repeat for repeat in broadcasts.rows if repeat.times >= limits.times]
+    on_cpu = hardware is not None and hardware.kind == DeviceKind.CPU
+    if repetitions:
+        repeated = _repeated(repetitions, operations, dataflow, limits, on_cpu=on_cpu)
+    else:
+        healthy = "No small tensor is repeated in memory for an elementwise operation"
+        repeated = nothing(healthy, operations.why_unnamed)
+    expanded = _expanded(products.rows if products else (), operations, limits)
+    if not isinstance(expanded, Finding):
+        return repeated
+    return expanded.joined(repeated) if isinstance(repeated, Finding) else expanded
+
+
+def _expanded(products: Iterable[ExpandedProduct], operations: Operations, limits: Limits) -> Verdict:
+    """Judge the expanded tensors that a matmul avoids."""
+    large = [one for one in products if one.times >= limits.expansion]
+    rows = {row.name: row for one in large for row in one.rows}
+    part = operations.part(sum(row.ms for row in rows.values()))
+    first_of_line = {one.at: one for one in reversed(large)}.values()
+    table = Table.of(
+        large,
+        ("operation", lambda one: one.row.type),
+        ("your line", lambda one: one.at),
+        ("expanded to", lambda one: " x ".join(map(str, one.shape))),
+        ("times its operands and sums", lambda one: count(one.times)),
+        ("time per step", lambda one: ms(one.ms)),
+    )
+    return spared(
+        part,
+        limits.share,
+        "in operations on expanded tensors",
+        [(row, 0.0) for row in rows.values()],
+        finding=f"Tensors that are only summed are expanded by broadcasting: {milliseconds(part.ms)} per step",
+        remedies=map(_product, first_of_line),
+        shown=[table],
+        bound=Bound.AT_MOST,
+        alike=len(first_of_line) - 1,
+    )
+
+
+def _product(one: ExpandedProduct) -> Remedy:
+    if one.is_distance:
+        return Remedy("Compute squared distances with a matmul", CODE["distances"], one.at)
+    if one.weighted:
+        return Remedy("Sum the weighted differences with tf.einsum", CODE["weighted"], one.at)
+    return Remedy("Sum the products with tf.einsum", CODE["einsum"], one.at)
+
+
+def _repeated(
+    repetitions: list[Broadcast], operations: Operations, dataflow: Dataflow | None, limits: Limits, *, on_cpu: bool
+) -> Verdict:
+    """Judge the repetitions: on a CPU broadcasting takes as long, and only computing for each copy counts."""
+    repeating_ms = sum(repeat.ms for repeat in repetitions)
+    recomputing_ms = sum(repeat.chain_ms for repeat in repetitions)
+    share = ((0.0 if on_cpu else repeating_ms) + recomputing_ms) / operations.total_ms
+    repeating, same = f"takes {milliseconds(repeating_ms)} per step", "omputing the same values for each copy"
+    summary = f"Repeating small tensors in memory {repeating}"
+    if not repeating_ms:
+        summary = f"C{same} of a tensor takes {milliseconds(recomputing_ms)} per step"
+    elif recomputing_ms:
+        summary = f"{summary}, c{same} {milliseconds(recomputing_ms)}"
+    measures = (
+        Measure("time repeating small tensors per step", ms(repeating_ms)),
+        Measure("time computing repeated values per step", ms(recomputing_ms)),
+        Measure.share("share of the compute time in avoidable repetition", share, limits.share),
+    )
+    if share < limits.share:
+        why = "; broadcasting takes about as long on a CPU" if on_cpu else ""
+        return Healthy(summary=f"{summary}{why}", evidence=measures)
+    at = next((repeat.row.at for repeat in repetitions if repeat.row.at), None)
+    remedies = [Remedy("Move the activation before the repetition", CODE["before"], at)] if recomputing_ms else []
+    if repeating_ms and not on_cpu:
+        remedies.append(Remedy("Remove the repetition and let the operation broadcast", CODE["broadcast"], at))
+    table = Table.of(
+        repetitions,
+        ("operation", lambda repeat: repeat.row.layer or repeat.row.name),
+        ("your line", lambda repeat: repeat.row.at),
+        ("copies", lambda repeat: count(repeat.times)),
+        ("time per step", lambda repeat: ms(repeat.ms + repeat.chain_ms)),
+    )
+    effects = (one for repeat in repetitions for one in _effects(repeat, operations, dataflow, on_cpu=on_cpu))
+    return Finding(summary=summary, evidence=(*measures, table), remedies=tuple(remedies), effects=tuple(effects))
+
+
+def _effects(
+    repeat: Broadcast, operations: Operations, dataflow: Dataflow | None, *, on_cpu: bool
+) -> Iterator[Effect]:
+    """Yield what is computed once; but on a CPU also the repetitions, and what reads the small tensor then."""
+    for row in repeat.chain:
+        yield replace(row.scaled(1.0 / repeat.times, Bound.AT_MOST), narrows=True)
+    if on_cpu:
+        return
+    yield from (row.scaled(0.0, Bound.AT_MOST) for row in repeat.rows)
+    # ``nbytes`` counts what the repetition reads and writes: this is the written part.
+    written_bytes = (repeat.row.nbytes or 0.0) * repeat.times / (repeat.times + 1)
+    users = dataflow.consumers.get(repeat.row.name, ()) if dataflow else ()
+    names = {user.name for user in users} - {row.name for row in (*repeat.rows, *repeat.chain)}
+    for row in operations.rows:
+        if row.name in names and row.nbytes and written_bytes:
+            yield row.scaled(max(0.0, 1.0 - written_bytes / row.nbytes), Bound.AT_MOST)
