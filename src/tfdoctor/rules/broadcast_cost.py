@@ -36,9 +36,13 @@ class ExpandedProduct(OperationRows):
         return self.row.operation.at if self.row.operation else self.row.at
 
     @property
-    def is_distance(self) -> bool:
-        """Whether differences are squared, and not products summed."""
-        return self.row.type != "Mul" and not self.weighted
+    def remedy(self) -> Remedy:
+        """The sums without the expanded tensor."""
+        if self.weighted:
+            return Remedy("Sum the weighted differences with tf.einsum", CODE["weighted"], self.at)
+        if self.row.type != "Mul":  # differences are squared, and not products summed
+            return Remedy("Compute squared distances with a matmul", CODE["distances"], self.at)
+        return Remedy("Sum the products with tf.einsum", CODE["einsum"], self.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +102,7 @@ def _filled(shape: Shape | None, batch: int | None) -> tuple[int, ...] | None:
 
 def _only_summed(made: Operation, dataflow: Dataflow, *, squared: bool) -> bool:
     """Say whether every use of a result's values in the forward pass sums it, squared if it is no product yet."""
-    users = [
-        user
-        for user in dataflow.consumers.get(made.name, ())
-        if user.type not in SHAPES and not is_backward(user.name)
-    ]
+    users = dataflow.forward(made)
     return bool(users) and all(_sums(user, made, dataflow, squared=squared) for user in users)
 
 
@@ -111,7 +111,11 @@ def _sums(user: Operation, made: Operation, dataflow: Dataflow, *, squared: bool
         return True
     if user.type == "Identity":
         return _only_summed(user, dataflow, squared=squared)
-    once = _squares(user, made, dataflow) or _weights(user, made, dataflow)
+    if user.type == "Mul":
+        once = all(_same(source, made, dataflow) for source in user.sources) or _weights(user, made, dataflow)
+    else:
+        exponent = dataflow.program.by_name.get(user.sources[1]) if user.type == "Pow" else None
+        once = user.type == "Square" or (exponent is not None and exponent.attrs.scalar == SQUARE)
     return not squared and once and _only_summed(user, dataflow, squared=True)
 
 
@@ -122,13 +126,6 @@ def _weights(user: Operation, made: Operation, dataflow: Dataflow) -> bool:
     pairs = zip(user.sources, user.inputs, strict=False)
     others = [shape for source, (_, shape) in pairs if not _same(source, made, dataflow)]
     return len(others) == 1 and others[0] is not None and others[0] != made.outputs[0][1]
-
-
-def _squares(user: Operation, made: Operation, dataflow: Dataflow) -> bool:
-    if user.type == "Mul":
-        return all(_same(source, made, dataflow) for source in user.sources)
-    exponent = dataflow.program.by_name.get(user.sources[1]) if user.type == "Pow" else None
-    return user.type == "Square" or (exponent is not None and exponent.attrs.scalar == SQUARE)
 
 
 def _same(source: str, made: Operation, dataflow: Dataflow) -> bool:
@@ -212,19 +209,11 @@ def _expanded(products: Iterable[ExpandedProduct], operations: Operations, limit
         "in operations on expanded tensors",
         [(row, 0.0) for row in rows.values()],
         finding=f"Tensors that are only summed are expanded by broadcasting: {milliseconds(part.ms)} per step",
-        remedies=map(_product, first_of_line),
+        remedies=[one.remedy for one in first_of_line],
         shown=[table],
         bound=Bound.AT_MOST,
         alike=len(first_of_line) - 1,
     )
-
-
-def _product(one: ExpandedProduct) -> Remedy:
-    if one.is_distance:
-        return Remedy("Compute squared distances with a matmul", CODE["distances"], one.at)
-    if one.weighted:
-        return Remedy("Sum the weighted differences with tf.einsum", CODE["weighted"], one.at)
-    return Remedy("Sum the products with tf.einsum", CODE["einsum"], one.at)
 
 
 def _repeated(

@@ -146,18 +146,17 @@ def _matrices(product: Operation, dataflow: Dataflow) -> Iterator[tuple[str, int
     """Yield the name of a product with the bytes of its matrix, and those of the gradients of this."""
     dtype, shape = product.inputs[1]
     size = dataflow.program.nbytes((dtype, shape))
-    if size is None:
+    if size is None or shape is None:
         return
+    sizes = sorted(map(str, shape))  # of a matrix, perhaps transposed
     yield product.name, size
     for scope in filter(None, (product.name, product.name.rpartition("/")[0])):
         for gradient in dataflow.gradients.get(scope, ()):
-            if any(_alike(shape, given) for _, given in (*gradient.inputs, *gradient.outputs)):
+            if any(
+                given is not None and sorted(map(str, given)) == sizes
+                for _, given in (*gradient.inputs, *gradient.outputs)
+            ):
                 yield gradient.name, size
-
-
-def _alike(one: Shape | None, other: Shape | None) -> bool:
-    """Say whether two matrices have the same sizes, one of them perhaps transposed."""
-    return one is not None and other is not None and sorted(map(str, one)) == sorted(map(str, other))
 
 
 def _multiplies(one: Operation) -> bool:

@@ -29,6 +29,15 @@ class SparseOperand(OperationRows):
         rows = sorted(self.rows, key=lambda row: ("gradient" in row.name, -row.ms))
         return next((row.operation.at for row in rows if row.operation and row.operation.at), None)
 
+    @property
+    def remedy(self) -> Remedy:
+        """The product without the zeros."""
+        if self.zeros.diagonal:
+            return Remedy("Multiply by the diagonal as a vector", CODE["diagonal"], self.at)
+        if self.zeros.fullest == 1:
+            return Remedy("Gather rows instead of multiplying by one-hot rows", CODE["gather"], self.at)
+        return Remedy("Keep the matrix sparse and multiply with tf.sparse", CODE["sparse"], self.at)
+
 
 @dataclass(frozen=True, slots=True)
 class SparseOperands:
@@ -91,15 +100,7 @@ def check(operands: SparseOperands, operations: Operations, limits: Limits = Lim
     return Finding(
         summary=f"Products with {counted(len(sparse), 'matrix', 'matrices')} of almost only zeros take {part}",
         evidence=evidence,
-        remedies=tuple(map(_remedy, sparse)),
+        remedies=tuple(one.remedy for one in sparse),
         effects=tuple(row.scaled(one.density, Bound.AT_MOST) for one in sparse for row in one.rows),
         alike=len(sparse) - 1,
     )
-
-
-def _remedy(one: SparseOperand) -> Remedy:
-    if one.zeros.diagonal:
-        return Remedy("Multiply by the diagonal as a vector", CODE["diagonal"], one.at)
-    if one.zeros.fullest == 1:
-        return Remedy("Gather rows instead of multiplying by one-hot rows", CODE["gather"], one.at)
-    return Remedy("Keep the matrix sparse and multiply with tf.sparse", CODE["sparse"], one.at)

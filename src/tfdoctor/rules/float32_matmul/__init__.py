@@ -144,10 +144,9 @@ def _scales(row: OperationTime, hardware: Hardware, unit: SixteenBit) -> float:
     if unit.scalar_scales is None or avoids_unit(row, unit):
         return unit.scales if unit.scalar_scales is None else unit.scalar_scales
     # The ratio of the peaks holds only where both types reach the same share of theirs.
-    peak = hardware.peak_flop_s
-    if not peak or not row.flops:
+    if not hardware.peak_flop_s or not row.flops:
         return min(unit.scales, LEAST_OF_PEAKS * unit.scales)
-    return min(unit.scales, row.flops * row.calls / (peak * hardware.reached) / (row.ms * 1e-3))
+    return min(unit.scales, row.flops * row.calls / (hardware.peak_flop_s * hardware.reached) / (row.ms * 1e-3))
 
 
 def avoids_unit(row: OperationTime, unit: SixteenBit) -> bool:
@@ -299,6 +298,12 @@ def check(
     effects = (*matmuls.gains, *reduced.gains, *reduced.costs, *matmuls.costs)
     slow_ms = sum(row.ms for row in matmuls.slow)
     summary = f"Float32 matmuls and convolutions take {milliseconds(slow_ms)} per step"
+    if framework.foreign and not framework.keras:
+        action = f"Compute in {unit.dtype}, and keep the weights and the loss in float32"
+        remedy = Remedy(action, CODE["jax-cast" if framework.name == JAX else "torch-autocast"].format(unit.dtype))
+    else:
+        at, code = program.first_line if program else None, CODE["policy"].format(unit.dtype)
+        remedy = Remedy(f"Train in mixed_{unit.dtype}", code, at, "mixed-precision")
     finding = Finding(
         summary=f"{summary}; they run faster in {unit.dtype} ({hardware.matrix_unit})",
         evidence=(
@@ -307,7 +312,7 @@ def check(
             layer_table(matmuls.slow),
             *_others(reduced, operations),
         ),
-        remedies=(_remedy(unit.dtype, framework, program.first_line if program else None),),
+        remedies=(remedy,),
         effects=effects,
     )
     least = limits.on_amx if hardware.matrix_unit == AMX else limits.on_cpu
@@ -372,10 +377,3 @@ def _ratios(matmuls: Float32Work, hardware: Hardware, unit: SixteenBit) -> Itera
         yield Measure(label, ms(sum(row.ms for row in scalar)))
         label = f"{unit.dtype} time relative to kernels without Tensor Cores, by peak rates"
         yield Measure.share(label, unit.scalar_scales or unit.scales)
-
-
-def _remedy(dtype: str, framework: Framework, at: Location | None) -> Remedy:
-    if framework.foreign and not framework.keras:
-        action = f"Compute in {dtype}, and keep the weights and the loss in float32"
-        return Remedy(action, CODE["jax-cast" if framework.name == JAX else "torch-autocast"].format(dtype))
-    return Remedy(f"Train in mixed_{dtype}", CODE["policy"].format(dtype), at, "mixed-precision")

@@ -65,6 +65,14 @@ class Buffer:
         """Where it holds less."""
         return f"{'before' if self.grows else 'after'} {self.function or 'the map'}"
 
+    @property
+    def remedy(self) -> Remedy:
+        """The change that moves it there."""
+        mapped = f"dataset = dataset.map({self.function or 'function'}, num_parallel_calls=tf.data.AUTOTUNE)"
+        kept = f"dataset = dataset.{self.name}"
+        code = f"{kept}\n{mapped}" if self.grows else f"{mapped}\n{kept}"
+        return Remedy(f"Move {self.name} {self.place}", code, self.dataset.at)
+
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
@@ -256,13 +264,6 @@ def _finding(late: list[Buffer], memory: HostMemory | None, limits: Limits) -> F
     return Finding(
         summary=f"{largest.name} holds {quantity(held)}; {largest.place} the same elements take {quantity(left)}",
         evidence=(*measures, table),
-        remedies=tuple(map(_remedy, late)),
+        remedies=tuple(buffer.remedy for buffer in late),
         severity=Severity.WARNING if memory and (stalled or 0.0) >= limits.stalled else Severity.NOTE,
     )
-
-
-def _remedy(buffer: Buffer) -> Remedy:
-    mapped = f"dataset = dataset.map({buffer.function or 'function'}, num_parallel_calls=tf.data.AUTOTUNE)"
-    kept = f"dataset = dataset.{buffer.name}"
-    code = f"{kept}\n{mapped}" if buffer.grows else f"{mapped}\n{kept}"
-    return Remedy(f"Move {buffer.name} {buffer.place}", code, buffer.dataset.at)

@@ -69,7 +69,10 @@ class JoinedMaps:
             arguments = [at for at, one in enumerate(graph.operations) if one.type == "Placeholder"]
             taken = [graph.operations[at].outputs[:1] for at in arguments[: len(given)]]
             made = [nodes[at].operation.outputs[:1] for at in given]
-            fit = len(taken) == len(made) and all(map(_alike, taken, made))
+            fit = len(taken) == len(made) and all(
+                one and other and one[0][0] == other[0][0] and size_of(one[0]) == size_of(other[0])
+                for one, other in zip(taken, made, strict=True)
+            )
             joined = dict(zip(arguments, given, strict=False)) if fit else {}
             first = len(nodes)
             for at, operation in enumerate(graph.operations):
@@ -104,10 +107,6 @@ def size_of(tensor: TensorType) -> Size | None:
     shape = tensor[1]
     images = shape is not None and len(shape) in {3, 4} and shape[-1] in {1, 3, 4}
     return (shape[-3], shape[-2]) if shape and images else None
-
-
-def _alike(taken: tuple[TensorType, ...], made: tuple[TensorType, ...]) -> bool:
-    return bool(taken and made) and taken[0][0] == made[0][0] and size_of(taken[0]) == size_of(made[0])
 
 
 CROPS = frozenset(("Slice", "StridedSlice"))  # Operations that cut a part of an image out

@@ -79,11 +79,6 @@ class Padded:
         unaligned = any(width % self.tile.multiple for width in self.chosen)
         return self.least_ms is not None and unaligned and self.least_ms <= self.slow * self.row.ms
 
-    @property
-    def padded(self) -> int:
-        """The width that is computed."""
-        return self.above(self.width)
-
     def above(self, width: int) -> int:
         """Return the multiple of the tile that holds a width."""
         return ceil(width / self.tile.multiple) * self.tile.multiple
@@ -126,9 +121,28 @@ class Padded:
         faster = self.is_slow or self.tile.faster_above
         return (self.row.scaled(self.useful, Bound.AT_MOST),) if faster else ()
 
+    @property
+    def remedy(self) -> Remedy:
+        """The target in place of the width, and what it does."""
+        target = self.target(self.width)
+        measured = self.tile.bound is Bound.EXPECTED
+        cost = "at almost no cost" if measured else "at little cost in bfloat16, some in float32"
+        effect = "fewer tiles" if target < self.width else f"wider {cost}; saves no time"
+        if self.is_slow or (target > self.width and self.tile.faster_above):
+            effect = "faster kernels"
+        layer = "the layers of this line" if self.is_unnamed else self.layer
+        return Remedy(
+            f"Choose {target} instead of {self.width} in {layer}",
+            f"{self.width}  ->  {target}    # {effect}",
+            self.row.at,
+            "layer-width",
+            width=LayerWidth(self.width, target),
+            changes="the model has another size",
+        )
+
 
 def of_layers(found: list[Padded], matmuls: Sequence[OperationTime]) -> Iterator[Padded]:
-    """Yield those whose width belongs to a layer, under its name, except the widths of the last layers.
+    """Yield those whose width belongs to a layer but the last, under its name.
 
     The gradient of a layer's input has the width of the layer before it.
     """
@@ -294,65 +308,39 @@ def _why_unsized(operations: Operations, hardware: Hardware) -> str:
 def _finding(wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: Iterable[Effect]) -> Finding:
     layers: dict[str, Padded] = {}  # the most padded operation of each, the layer that loses most first
     for padded in sorted(wasteful, key=lambda padded: -padded.lost_ms):
-        if not padded.fixed and padded.padded > padded.width:
+        if not padded.fixed and padded.above(padded.width) > padded.width:
             place = f"{padded.width} {padded.row.at}" if padded.is_unnamed else padded.layer
             layers.setdefault(place, padded)
-    summary, lost = _lost(wasteful, tile, lost_ms, len(layers))
+    slow = [padded for padded in wasteful if padded.is_slow]
+    most = "" if tile.bound is Bound.EXPECTED else "at most "
+    times = {f"time spent on padding per step{', at most' if most else ''}": lost_ms}
+    taken = f"takes {most}{milliseconds(lost_ms)} per step in {counted(len(layers), 'layer')}"
+    summary = f"Padding to multiples of {tile.multiple} {taken}"
+    if slow:
+        slow_ms, least_ms = sum(padded.row.ms for padded in slow), sum(padded.least_ms or 0.0 for padded in slow)
+        times = {"time in slow kernels per step": slow_ms, "least time of aligned kernels per step": least_ms}
+        summary = (
+            f"Kernels for widths that are not multiples of {tile.multiple} take {milliseconds(slow_ms)} per step; "
+            f"those for aligned widths need at least {milliseconds(least_ms)}"
+        )
     table = Table.of(
         sorted(wasteful, key=lambda padded: -padded.row.ms),
         ("layer", lambda padded: padded.layer),
         ("your line", lambda padded: padded.row.at),
         ("operation", lambda padded: padded.row.type),
         ("width", lambda padded: count(padded.width)),
-        ("padded width", lambda padded: count(padded.padded)),
+        ("padded width", lambda padded: count(padded.above(padded.width))),
         ("padded share", lambda padded: ratio(1.0 - padded.useful)),
         ("time per step", lambda padded: ms(padded.row.ms)),
     )
     return Finding(
         summary=summary,
-        evidence=(*lost, Measure("multiple to which the hardware pads", count(tile.multiple)), table),
-        remedies=tuple(map(_remedy, [*layers.values()][:5])),
+        evidence=(
+            *(Measure(label, ms(time)) for label, time in times.items()),
+            Measure("multiple to which the hardware pads", count(tile.multiple)),
+            table,
+        ),
+        remedies=tuple(padded.remedy for padded in [*layers.values()][:5]),
         effects=(*(effect for padded in wasteful for effect in padded.effects), *elsewhere),
         alike=len(layers) - 1,
-    )
-
-
-def _lost(wasteful: list[Padded], tile: Tile, lost_ms: float, layers: int) -> tuple[str, tuple[Measure, ...]]:
-    """Return what takes the time, in a sentence and in numbers."""
-    slow = [padded for padded in wasteful if padded.is_slow]
-    if not slow:
-        most = "" if tile.bound is Bound.EXPECTED else "at most "
-        taken = f"takes {most}{milliseconds(lost_ms)} per step in {counted(layers, 'layer')}"
-        label = f"time spent on padding per step{', at most' if most else ''}"
-        return f"Padding to multiples of {tile.multiple} {taken}", (Measure(label, ms(lost_ms)),)
-    slow_ms, least_ms = (sum(padded.row.ms for padded in slow), sum(padded.least_ms or 0.0 for padded in slow))
-    summary = (
-        f"Kernels for widths that are not multiples of {tile.multiple} take {milliseconds(slow_ms)} per step; "
-        f"those for aligned widths need at least {milliseconds(least_ms)}"
-    )
-    measures = (
-        Measure("time in slow kernels per step", ms(slow_ms)),
-        Measure("least time of aligned kernels per step", ms(least_ms)),
-    )
-    return summary, measures
-
-
-def _remedy(padded: Padded) -> Remedy:
-    width, target = padded.width, padded.target(padded.width)
-    if padded.is_slow or (target > width and padded.tile.faster_above):
-        effect = "faster kernels"
-    elif target < width:
-        effect = "fewer tiles"
-    else:
-        measured = padded.tile.bound is Bound.EXPECTED
-        cost = "at almost no cost" if measured else "at little cost in bfloat16, some in float32"
-        effect = f"wider {cost}; saves no time"
-    layer = "the layers of this line" if padded.is_unnamed else padded.layer
-    return Remedy(
-        f"Choose {target} instead of {width} in {layer}",
-        f"{width}  ->  {target}    # {effect}",
-        padded.row.at,
-        "layer-width",
-        width=LayerWidth(width, target),
-        changes="the model has another size",
     )
