@@ -257,18 +257,13 @@ def _repeats(ran: Ran, dataflow: Dataflow, operations: Operations) -> Iterator[R
         rows = tuple(row for _, name in pairs for row in ran[name])
         both = [later for one, later in pairs if not gradients.keys().isdisjoint(named(one))]
         spared = tuple(row for later in both for name in named(later) for row in gradients.get(name, ()))
-        yield Repeat(first_at, again, rows, spared, tuple(_sums(spared, dataflow, operations)))
-
-
-def _sums(spared: Iterable[OperationTime], dataflow: Dataflow, operations: Operations) -> Iterator[GradientSum]:
-    """Yield the sums of which gradients that go are operands, directly or in another shape."""
-    names = {row.built for row in spared}
-    for row in operations.rows if names else ():
-        added = row.operation.sources if row.operation and row.type == SUM else ()
-        sources = (dataflow.source(row.operation, at) for at in range(len(added)) if row.operation)
-        number = sum(source is not None and source.name in names for source in sources)
-        if number:
-            yield GradientSum(row, 1.0 if len(added) - number <= 1 else number / len(added))
+        names, sums = {row.built for row in spared}, []  # of which they are operands, directly or in another shape
+        for row, made in ((row, row.operation) for row in operations.rows if names and row.type == SUM):
+            sources = [dataflow.source(made, at) for at in range(len(made.sources))] if made else []
+            number = sum(source is not None and source.name in names for source in sources)
+            if number:
+                sums.append(GradientSum(row, 1.0 if len(sources) - number <= 1 else number / len(sources)))
+        yield Repeat(first_at, again, rows, spared, tuple(sums))
 
 
 def _equal(ran: Ran, program: Program) -> Iterator[Sequence[Operation]]:

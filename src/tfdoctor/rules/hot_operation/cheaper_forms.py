@@ -179,11 +179,6 @@ def _for_slice(made: Operation, dataflow: Dataflow) -> Found:
     return names, f"{left:.0%} of the repeated values are used", left
 
 
-def _response(made: Operation, dataflow: Dataflow) -> Found:
-    """Recognize local response normalization, whose kernel computes a power for each value and its neighbours."""
-    return _with_gradients(dataflow, made), "VGG networks reached the same accuracy without it", 0.0
-
-
 def _softmax(made: Operation, dataflow: Dataflow) -> Found:
     """Recognize the softmax of a loss over so many classes that sampling them is meant for it."""
     classes = (made.inputs[0][1] or (0,))[-1] or 0
@@ -202,7 +197,13 @@ FORMS: Mapping[str, Mapping[FormKind, Callable[[Operation, Dataflow], Found]]] =
     "Tile": {FormKind.REPEATED_FOR_A_SLICE: _for_slice},
     "SparseSoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
     "SoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
-    "LRN": {FormKind.RESPONSE_NORMALIZATION: _response},
+    "LRN": {  # whose kernel computes a power for each value and its neighbours
+        FormKind.RESPONSE_NORMALIZATION: lambda made, dataflow: (
+            _with_gradients(dataflow, made),
+            "VGG networks reached the same accuracy without it",
+            0.0,
+        )
+    },
 }
 
 

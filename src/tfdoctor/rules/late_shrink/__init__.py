@@ -1,7 +1,7 @@
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import repeatable
 from tfdoctor.facts.machine.host_memory import HostMemory
-from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork, LateShrinking
+from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork
 
 __doc__, CODE = page(__file__)
 
@@ -194,7 +194,7 @@ def check(
             table,
             *(of_buffers.evidence if of_buffers else ()),
         ),
-        remedies=(*map(_earlier, costly), *(of_buffers.remedies if of_buffers else ())),
+        remedies=(*(one.remedy for one in costly), *(of_buffers.remedies if of_buffers else ())),
         effects=(
             *(stage.scaled(max(0.0, 1.0 - gone / stage.work_ms)) for stage, gone in by_stage),
             *(work.contention.relief(spared) if work.contention else ()),
@@ -204,19 +204,6 @@ def check(
 
 
 DROPPED = "work on pixels that are dropped later, per step"
-
-
-def _earlier(late: LateShrinking) -> Remedy:
-    first = next((one.at for one in late.work if one.at), None)
-    place = f"line {first.line}" if first else "these operations"
-    height, width = late.small
-    code = f"image = tf.image.resize(image, ({height}, {width}))  # before {place}"
-    if late.crops:
-        code = f"image = image[top:top + {height}, left:left + {width}]  # before {place}"
-    action = f"{'Crop' if late.crops else 'Resize'} the images before changing their pixels"
-    within = first is not None and late.at is not None and first.path == late.at.path
-    edit_id = "earlier-resize" if within and not late.crops else ""
-    return Remedy(action, code, late.at or first, edit_id, changes="the images differ slightly")
 
 
 def _of_buffers(buffers: Buffers | Unavailable, memory: HostMemory | None, limits: Limits) -> Verdict:

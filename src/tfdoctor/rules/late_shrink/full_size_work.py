@@ -18,7 +18,7 @@ from tfdoctor.facts.run.passes import kind_of
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import RecordedOperation, TensorType
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.verdict import Location, Remedy
 
 # Kinds of datasets between two maps that pass on the elements, alone or stacked.
 PASSING = frozenset(
@@ -166,6 +166,20 @@ class LateShrinking:
     def crops(self) -> bool:
         """Whether it cuts a part out, and does not scale the whole."""
         return self.type in CROPS
+
+    @property
+    def remedy(self) -> Remedy:
+        """The shrinking before the work."""
+        first = next((one.at for one in self.work if one.at), None)
+        place = f"line {first.line}" if first else "these operations"
+        height, width = self.small
+        code = f"image = tf.image.resize(image, ({height}, {width}))  # before {place}"
+        if self.crops:
+            code = f"image = image[top:top + {height}, left:left + {width}]  # before {place}"
+        action = f"{'Crop' if self.crops else 'Resize'} the images before changing their pixels"
+        within = first is not None and self.at is not None and first.path == self.at.path
+        edit_id = "earlier-resize" if within and not self.crops else ""
+        return Remedy(action, code, self.at or first, edit_id, changes="the images differ slightly")
 
     @property
     def spared_ms(self) -> float:
