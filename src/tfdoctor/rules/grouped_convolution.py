@@ -36,10 +36,9 @@ class GroupedConvolutions:
             raise Unavailable(operations.why_unlisted)
         timed = [(row, groups) for row, groups in known if row.flops and row.ms]
         grouped = tuple(row for row, groups in timed if groups > 1)
-        precisions = {row.precision for row in grouped}
-        regular = (row for row, groups in timed if groups == 1 and row.precision in precisions)
-        by_name = {row.layer or row.name: groups for row, groups in timed if groups > 1}
-        return cls(grouped, by_name, fastest_flop_s(regular))
+        same = {row.precision for row in grouped}
+        regular = (row for row, groups in timed if groups == 1 and row.precision in same)
+        return cls(grouped, {row.layer or row.name: of for row, of in timed if of > 1}, fastest_flop_s(regular))
 
 
 def groups_of(row: OperationTime) -> int | None:
@@ -55,6 +54,7 @@ def groups_of(row: OperationTime) -> int | None:
     return channels // kernel[-2] if channels and channels % kernel[-2] == 0 else None
 
 
+NONE_ALIKE = "the step runs no regular convolution in the same precision to compare grouped ones with"
 ON_GPUS = NotApplicable(reason="grouped convolutions are compared on GPUs only")
 PRECONDITIONS = (not_on(DeviceKind.CPU, DeviceKind.TPU, verdict=ON_GPUS),)
 
@@ -73,8 +73,7 @@ def check(
         return Healthy(summary="The step runs no grouped convolution")
     rate = grouped.regular_flop_s
     if not rate:
-        why = "the step runs no regular convolution in the same precision to compare grouped ones with"
-        return NotApplicable(reason=why)
+        return NotApplicable(reason=NONE_ALIKE)
     slow = [row for row in grouped.rows if row.flop_s < limits.reached * rate]
     rows = slow or grouped.rows
     part, reached = operations.part(sum(row.ms for row in rows)), flop_s(rows) or 0.0

@@ -15,8 +15,7 @@ FIRST = PASSING | {
     "BroadcastTo", "Tile", "ZerosLike", "Sqrt", "Square", "Abs", "Neg", "L2Loss", "BiasAddGrad",
 }  # fmt: skip
 SUMS = frozenset(["Add", "AddV2", "AddN", "Sub"])  # Types of operations whose result is zero where all operands are
-# The type of the operation that passes on several values: its results are known by their numbers.
-SEVERAL = "IdentityN"
+SEVERAL = "IdentityN"  # Passes on several values: its results are known by their numbers
 # Beginnings of the types of updates that leave a variable as it is for a zero; an optimizer's takes it last.
 ADDS = ("AssignAdd", "AssignSub", "ResourceApply")
 
@@ -32,12 +31,10 @@ class DroppedWork(OperationRows):
 
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
-        """Follow the zeros forward, and what is multiplied by them back.
-
-        Python wrote a multiplication by a constant zero: the tape's own have its scope.
-        """
+        """Follow the zeros forward, and what is multiplied by them back."""
         made = dataflow.operations
         known = {one.name for one in made if one.type == "Const" and one.attrs.scalar == 0.0}
+        # Python wrote a multiplication by a constant zero: the tape's own have its scope
         own = (one for one in made if one.type in FACTORS and not one.name.startswith(GRADIENT_SCOPE))
         factors = [one for one in own if not known.isdisjoint(one.sources)]
         if not factors:
@@ -66,9 +63,8 @@ def _zeros(dataflow: Dataflow, factors: set[str]) -> tuple[set[str], set[str]]:
         return f"{one.sources[at]}:{one.ports[at] if at < len(one.ports) else 0}" if several else one.sources[at]
 
     writes = [one for one in dataflow.operations if len(one.sources) > 1 and UPDATES.fullmatch(one.type)]
-    written = {one.sources[0] for one in writes}
-    weights = {name for name in written for one in dataflow.consumers[name] if dataflow.feeds_gradients(one.name)}
-    averages = written - weights
+    averages, trains = {one.sources[0] for one in writes}, dataflow.feeds_gradients
+    averages -= {name for name in averages for one in dataflow.consumers[name] if trains(one.name)}
     while True:
         zeros = set(factors)
         for one in dataflow.operations:
@@ -108,8 +104,6 @@ def check(dropped: DroppedWork, operations: Operations, limits: Limits = Limits(
         healthy=f"Work for {what} times zero takes {part}",
         finding=f"{counted(dropped.factors, 'multiplication')} by zero drop {what}, which take {part}",
         remedies=[Remedy(action, CODE[code], dropped.at)],
-        more=[
-            Measure("multiplications by zero", count(dropped.factors)),
-            Measure("operations for them per step", count(dropped.calls)),
-        ],
+        more=[Measure("multiplications by zero", count(dropped.factors)),
+              Measure("operations for them per step", count(dropped.calls))],
     )  # fmt: skip

@@ -59,7 +59,10 @@ class Float64Work:
         """
         own = [row for row in operations.rows if not row.of_summary]  # tf.summary chooses its types itself
         rows = tuple(row for row in own if row.precision == FLOAT64 and row.type != "Cast")
-        casts = tuple(row for row in own if _converts(row))
+        built = ((row, row.operation) for row in own if row.type == "Cast")
+        typed = ((row, {dtype for dtype, _ in (*one.inputs, *one.outputs)}) for row, one in built if one)
+        # to or from float64, and not from or to whole numbers
+        casts = tuple(row for row, of in typed if FLOAT64 in of and all("float" in dtype for dtype in of))
         if layer := _layer(rows, program):
             everywhere = program.settings.policy == FLOAT64
             return cls(rows, casts, Origin.FLOATX if everywhere else Origin.LAYER, layer.at)
@@ -70,13 +73,6 @@ class Float64Work:
         layer = program.layer_by_name.get(first.layer)
         where = first.at or (layer.at if layer else None) or at
         return cls(rows, casts, ORIGINS.get(first.type, Origin.OTHER), where)
-
-
-def _converts(row: OperationTime) -> bool:
-    """Say whether it casts to or from float64, and not from or to whole numbers."""
-    graph = row.operation
-    types = {dtype for dtype, _ in (*graph.inputs, *graph.outputs)} if graph and row.type == "Cast" else set()
-    return FLOAT64 in types and all("float" in dtype for dtype in types)
 
 
 def _layer(rows: tuple[OperationTime, ...], program: Program) -> Layer | None:

@@ -22,14 +22,11 @@ BY_HAND = "it changes the size of the model, so its accuracy has to be compared"
 
 @dataclass(frozen=True, slots=True)
 class AlignedTimes:
-    """Times in ms per training step, by the operation's name.
+    """Times in ms per training step, by the operation's name."""
 
-    ``least_ms`` of a matmul is that of its FLOPs at the rate that the best aligned kernels reach, or of its bytes;
-    of another operation that of its bytes. ``cleared_ms`` is the time in which buffers for it are cleared: that of
-    the transfers that the trace assigns to it.
-    """
-
+    # of a matmul by its FLOPs at the rate that the best aligned kernels reach, or its bytes; of others by bytes
     least_ms: Mapping[str, float]
+    # in which buffers for it are cleared: of the transfers that the trace assigns to it
     cleared_ms: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
