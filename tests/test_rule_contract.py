@@ -142,7 +142,7 @@ def asks_for_facts_alone(rule: Rule) -> bool:
     parts = (rule.check, *rule.preconditions)
     kinds = [kind_of(annotation) for part in parts for annotation in needs(part).values()]
     return bool(kinds) and all(
-        kind.__module__.startswith(("tfdoctor.facts.", rule.check.__module__))
+        f"{kind.__module__}.".startswith(("tfdoctor.facts.", f"{rule.check.__module__}."))
         and (callable(getattr(kind, "measure", None)) or hasattr(kind, "ABSENT"))
         for kind in kinds
     )

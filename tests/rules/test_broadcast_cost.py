@@ -12,8 +12,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules import broadcast_cost
-from tfdoctor.rules.broadcast_cost import Limits
-from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct
+from tfdoctor.rules.broadcast_cost import ExpandedProduct, Limits
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Verdict
 

@@ -16,7 +16,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules import depthwise_convolution
-from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution
+from tfdoctor.rules.depthwise_convolution import FixedConvolution
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import (

@@ -13,9 +13,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.rules import embedding_gradient
-from tfdoctor.rules.embedding_gradient import Limits
-from tfdoctor.rules.embedding_gradient.embedding_tables import EmbeddingTables, WholeTable
-from tfdoctor.rules.embedding_gradient.table_sums import TableSums
+from tfdoctor.rules.embedding_gradient import EmbeddingTables, Limits, TableSums, WholeTable
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 

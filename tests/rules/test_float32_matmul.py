@@ -20,17 +20,18 @@ from tfdoctor.facts.run.framework import JAX, PYTORCH, Framework
 from tfdoctor.facts.run.hardware import Hardware, SixteenBit
 from tfdoctor.facts.run.program import Attributes, Layer, Operation, Program, RunSettings
 from tfdoctor.rules import float32_matmul
-from tfdoctor.rules.float32_matmul import Limits
-from tfdoctor.rules.float32_matmul.float32_work import (
+from tfdoctor.rules.float32_matmul import (
     ALONG_ONE_AXIS,
     BOTH_WAYS_MS,
     FIXED_OF_TYPE,
     LEAST_OF_PEAKS,
     OF_FEW_CHANNELS,
+    SLOWER,
+    SLOWER_IN_CACHES,
     TO_BFLOAT16_MS,
     WEIGHTS_MS,
+    Limits,
 )
-from tfdoctor.rules.float32_matmul.reduced_precision import SLOWER, SLOWER_IN_CACHES
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, NotApplicable
 

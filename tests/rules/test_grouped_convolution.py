@@ -8,8 +8,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.rules import grouped_convolution
-from tfdoctor.rules.grouped_convolution import Limits
-from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolutions
+from tfdoctor.rules.grouped_convolution import GroupedConvolutions, Limits
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 

@@ -9,8 +9,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.rules import late_gather
-from tfdoctor.rules.late_gather import Limits
-from tfdoctor.rules.late_gather.selected_products import SelectedProducts
+from tfdoctor.rules.late_gather import Limits, SelectedProducts
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 

@@ -11,7 +11,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.rules import late_shrink
-from tfdoctor.rules.late_shrink.buffers import Buffers
+from tfdoctor.rules.late_shrink import Buffers
 from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork
 from tfdoctor.terms.verdict import Finding, Healthy, Location, Severity, Stage
 

@@ -8,7 +8,7 @@ from tests.rules.cases.repeated_computation import named as row
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.rules import repeated_computation
-from tfdoctor.rules.repeated_computation.repeated_results import Constant, GradientSum, Repeat, RepeatedResults
+from tfdoctor.rules.repeated_computation import Constant, GradientSum, Repeat, RepeatedResults
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 AGAIN = Location("train.py", 9)

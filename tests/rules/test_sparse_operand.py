@@ -9,8 +9,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Zeros
 from tfdoctor.rules import sparse_operand
-from tfdoctor.rules.sparse_operand import Limits
-from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
+from tfdoctor.rules.sparse_operand import Limits, SparseOperand, SparseOperands
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable
 
 

@@ -13,7 +13,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.run.hardware import AMX_TILE, ONEDNN_TILE, Hardware, Tile
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.rules import unaligned_dimension
-from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
+from tfdoctor.rules.unaligned_dimension import AlignedTimes
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms as to_ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable, Stage, Verdict

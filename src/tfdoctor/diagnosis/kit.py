@@ -38,7 +38,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.machine.cores import Cores, CpuContention
-from tfdoctor.facts.operations.dataflow import Dataflow
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, in_body, is_backward
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
@@ -79,6 +79,7 @@ from tfdoctor.terms.verdict import (
 )
 
 __all__ = [
+    "GRADIENT_SCOPE",
     "MAPS",
     "ONE_BY_ONE",
     "ONE_THREAD",
@@ -159,8 +160,10 @@ __all__ = [
     "figures_per_step",
     "found",
     "heaviest",
+    "in_body",
     "in_function",
     "inf",
+    "is_backward",
     "judged",
     "kind_of",
     "left_on_all_cores",

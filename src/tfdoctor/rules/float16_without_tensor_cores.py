@@ -50,11 +50,15 @@ def check(
     healthy = f"{summary}, as fast as float32 might"
     if not slow:
         return Healthy(summary=healthy, evidence=(*part.measures(work, limits.share), *more))
+    # what is left at least: the time in float32 at the peak rates, with twice the bytes
+    bandwidth = hardware.bandwidth_bytes_s
+    moving_s = [2 * (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0 for row in slow]
+    least_s = [max((row.flops or 0.0) / peak, moving) for row, moving in zip(slow, moving_s, strict=True)]
     return spared(
         part,
         limits.share,
         work,
-        [(row, _left(row, hardware, peak)) for row in slow],
+        [(row, min(1.0, each_s * row.calls * 1e3 / row.ms)) for row, each_s in zip(slow, least_s, strict=True)],
         healthy=healthy,
         finding=f"{summary}, on a GPU without Tensor Cores",
         remedies=[Remedy("Train in float32", POLICY, program.first_line if program else None)],
@@ -62,11 +66,3 @@ def check(
         shown=[layer_table(slow, types=False, most=10)],
         bound=Bound.AT_MOST,
     )
-
-
-def _left(row: OperationTime, hardware: Hardware, peak: float) -> float:
-    """Return what is left at least: the time in float32 at the peak rates, with twice the bytes."""
-    bandwidth = hardware.bandwidth_bytes_s
-    moving_s = 2 * (row.nbytes or 0.0) / bandwidth if bandwidth else 0.0
-    least_ms = max((row.flops or 0.0) / peak, moving_s) * row.calls * 1e3
-    return min(1.0, least_ms / row.ms)

@@ -39,8 +39,15 @@ def check(
         return Healthy(summary=takes, evidence=evidence)
     if frozen.passes is None:
         return NotApplicable(reason=f"{takes}, but {UNKNOWN_PASSES}")
-    if why := _why_needed(frozen, frozen.passes, takes, memory, limits):
-        return Healthy(summary=why, evidence=evidence)
+    size, free = frozen.features_total or 0, memory.total - memory.used if memory else None
+    needed = f"{takes}, but {frozen.differs}" if frozen.differs else ""
+    if frozen.passes < limits.passes:
+        passes = f"{number(frozen.passes)} {'pass' if frozen.passes == 1 else 'passes'}"
+        needed = f"The run makes {passes} over its data"
+    elif not needed and free is not None and size > limits.memory * free:
+        needed = f"{takes}, but {quantity(nbytes(size))} of results do not fit into memory"
+    if needed:
+        return Healthy(summary=needed, evidence=evidence)
     # nothing starts the operations any more: the host's time between them goes as well
     host_ms = sum(map(dispatch.of_row, frozen.rows)) if dispatch else 0.0
     dispatching = Effect.of_stages({Stage.HOST: host_ms}, DISPATCHING, bound=Bound.EXPECTED)
@@ -60,18 +67,6 @@ def _evidence(frozen: FrozenWork, share: float, limits: Limits) -> Iterator[Meas
         yield Measure("passes over the data", count(frozen.passes), count(limits.passes))
     if frozen.features_bytes:
         yield Measure("results of frozen layers per batch", nbytes(frozen.features_bytes))
-
-
-def _why_needed(frozen: FrozenWork, passes: float, takes: str, memory: HostMemory | None, limits: Limits) -> str:
-    """Return why the work cannot be spared; "" where it can."""
-    size, free = frozen.features_total or 0, memory.total - memory.used if memory else None
-    if passes < limits.passes:
-        return f"The run makes {number(passes)} {'pass' if passes == 1 else 'passes'} over its data"
-    if frozen.differs:
-        return f"{takes}, but {frozen.differs}"
-    if free is not None and size > limits.memory * free:
-        return f"{takes}, but {quantity(nbytes(size))} of results do not fit into memory"
-    return ""
 
 
 DISPATCHING = "dispatching frozen layers"  # The name of the host's part for the step model

@@ -62,10 +62,17 @@ def check(operations: Operations, hardware: Hardware, limits: Limits = Limits())
     )
     if part.share >= limits.share:
         known = REMAINING if hardware.kind == DeviceKind.CPU else {}
+        action, code = "Draw uniform numbers with the same variance, or draw in the input pipeline", "noise"
+        if all(row.type in CHOICES for row in rows):
+            action, code = "Draw fewer numbers, or draw them in the input pipeline", "in-input"
+        elif any(row.type in POISSON for row in rows):
+            action = "Draw normal numbers with the mean and variance of the Poisson distribution"
+            code = "approximation"
+        at = next((row.at for row in rows if row.at), None)
         return Finding(
             summary=f"{takes} {part}",
             evidence=(*part.measures(work, limits.share), table),
-            remedies=(_remedy(rows),),
+            remedies=(Remedy(action, CODE[code], at),),
             effects=tuple(
                 row.scaled(known[row.type]) if row.type in known else row.scaled(0.0, Bound.AT_MOST) for row in rows
             ),
@@ -83,14 +90,3 @@ def _drawn(operations: Operations, *, normal: bool = False) -> list[OperationTim
     """Return the draws from expensive distributions, and from normal ones after them."""
     rows = [row for row in operations.rows if row.type in REMAINING or row.type in OTHERS]
     return rows + [row for row in operations.rows if normal and row.type in NORMAL]
-
-
-def _remedy(rows: list[OperationTime]) -> Remedy:
-    at = next((row.at for row in rows if row.at), None)
-    if all(row.type in CHOICES for row in rows):
-        return Remedy("Draw fewer numbers, or draw them in the input pipeline", CODE["in-input"], at)
-    if any(row.type in POISSON for row in rows):
-        action = "Draw normal numbers with the mean and variance of the Poisson distribution"
-        return Remedy(action, CODE["approximation"], at)
-    action = "Draw uniform numbers with the same variance, or draw in the input pipeline"
-    return Remedy(action, CODE["noise"], at)

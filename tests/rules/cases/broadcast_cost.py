@@ -3,8 +3,7 @@
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.step_parts import Broadcast, Broadcasts
-from tfdoctor.rules.broadcast_cost import check
-from tfdoctor.rules.broadcast_cost.expanded_products import ExpandedProduct, ExpandedProducts
+from tfdoctor.rules.broadcast_cost import ExpandedProduct, ExpandedProducts, check
 from tfdoctor.terms.verdict import Location, Verdict
 
 TILE = OperationTime(name="model/Tile", type="Tile", ms=4.0, at=Location("train.py", 22))

@@ -6,8 +6,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.rules.depthwise_convolution import check
-from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
+from tfdoctor.rules.depthwise_convolution import FixedConvolution, FixedKernels, check
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Verdict
 

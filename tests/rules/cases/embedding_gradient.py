@@ -4,8 +4,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.rules.embedding_gradient import check
-from tfdoctor.rules.embedding_gradient.embedding_tables import EmbeddingTables, WholeTable
+from tfdoctor.rules.embedding_gradient import EmbeddingTables, WholeTable, check
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -6,8 +6,7 @@ from tfdoctor.facts.operations.step_parts import BatchNorms
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware, SixteenBit
 from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.rules.float32_matmul import Limits, check
-from tfdoctor.rules.float32_matmul.reduced_precision import ReducedPrecision
+from tfdoctor.rules.float32_matmul import Limits, ReducedPrecision, check
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Location, Verdict
 

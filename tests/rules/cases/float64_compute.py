@@ -4,8 +4,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import FLOAT32_ON_AVX512, Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.rules.float64_compute import check
-from tfdoctor.rules.float64_compute.float64_work import Float64Work, Origin
+from tfdoctor.rules.float64_compute import Float64Work, Origin, check
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Verdict
 

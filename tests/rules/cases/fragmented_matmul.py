@@ -2,8 +2,7 @@
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules.fragmented_matmul import check
-from tfdoctor.rules.fragmented_matmul.sibling_matmuls import SiblingMatmuls, Siblings
+from tfdoctor.rules.fragmented_matmul import SiblingMatmuls, Siblings, check
 from tfdoctor.terms.verdict import Location, Verdict
 
 

@@ -3,8 +3,7 @@
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
-from tfdoctor.rules.late_gather import check
-from tfdoctor.rules.late_gather.selected_products import SelectedProduct, SelectedProducts
+from tfdoctor.rules.late_gather import SelectedProduct, SelectedProducts, check
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Verdict
 

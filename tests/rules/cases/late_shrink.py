@@ -5,8 +5,7 @@ from tfdoctor.facts.input.input_pipeline import StageTime
 from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.rules.late_shrink import check
-from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
+from tfdoctor.rules.late_shrink import Buffer, Buffers, check
 from tfdoctor.rules.late_shrink.full_size_work import FullSizeOperation, FullSizeWork, LateShrinking
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -4,8 +4,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.rules.layout_change import check
-from tfdoctor.rules.layout_change.layouts import Conversion, Layouts
+from tfdoctor.rules.layout_change import Conversion, Layouts, check
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -2,8 +2,7 @@
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules.repeated_computation import check
-from tfdoctor.rules.repeated_computation.repeated_results import Repeat, RepeatedResults
+from tfdoctor.rules.repeated_computation import Repeat, RepeatedResults, check
 from tfdoctor.terms.verdict import Location, Verdict
 
 

@@ -3,8 +3,7 @@
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Zeros
-from tfdoctor.rules.sparse_operand import check
-from tfdoctor.rules.sparse_operand.sparse_operands import SparseOperand, SparseOperands
+from tfdoctor.rules.sparse_operand import SparseOperand, SparseOperands, check
 from tfdoctor.terms.verdict import Location, Verdict
 
 

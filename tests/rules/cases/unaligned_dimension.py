@@ -4,8 +4,7 @@ from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware, Tile
 from tfdoctor.facts.run.program import Operation
-from tfdoctor.rules.unaligned_dimension import check
-from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
+from tfdoctor.rules.unaligned_dimension import AlignedTimes, check
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location, Verdict
 

@@ -2,8 +2,7 @@
 
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules.zero_factor import check
-from tfdoctor.rules.zero_factor.dropped_work import DroppedWork
+from tfdoctor.rules.zero_factor import DroppedWork, check
 from tfdoctor.terms.verdict import Location, Verdict
 
 GRADIENT = OperationTime(

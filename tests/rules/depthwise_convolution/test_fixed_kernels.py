@@ -9,7 +9,7 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Program
-from tfdoctor.rules.depthwise_convolution.fixed_kernels import FixedConvolution, FixedKernels
+from tfdoctor.rules.depthwise_convolution import FixedConvolution, FixedKernels
 
 IMAGE, KERNEL = ["float32", [8, 64, 64, 2]], ["float32", [27, 27, 2, 1]]
 DEPTHWISE = "DepthwiseConv2dNative"

@@ -6,8 +6,7 @@ from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules.embedding_gradient.embedding_tables import WholeTable
-from tfdoctor.rules.embedding_gradient.table_sums import TableSums
+from tfdoctor.rules.embedding_gradient import TableSums, WholeTable
 
 TABLE, VECTORS, SCALAR = ["float32", [9000, 32]], ["float32", [64, 32]], ["float32", []]
 HANDLE, IDS = ["resource", []], ["int64", [64]]

@@ -9,7 +9,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Attributes, Operation
-from tfdoctor.rules.grouped_convolution.grouped import GroupedConvolutions, groups_of
+from tfdoctor.rules.grouped_convolution import GroupedConvolutions, groups_of
 
 IMAGES, KERNEL, SIZES = (("float32", (8, 16, 16, 64)), ("float32", (3, 3, 16, 128)), ("int32", (4,)))
 OUT = ("float32", (8, 16, 16, 128))

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules.late_gather.selected_products import SelectedProduct, SelectedProducts
+from tfdoctor.rules.late_gather import SelectedProduct, SelectedProducts
 
 Row = dict[str, Any]
 Shape = list[int | None]

@@ -7,7 +7,7 @@ import pytest
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.run.program import Dataset, DatasetParameters
-from tfdoctor.rules.late_shrink.buffers import PATH_BYTES, Buffer, Buffers
+from tfdoctor.rules.late_shrink import PATH_BYTES, Buffer, Buffers
 
 WIDE, NARROW = "shape=(100, 100, 3), dtype=tf.float32", "shape=(100, 100, 3), dtype=tf.uint8"
 SMALL, TEXT = "shape=(10, 10, 3), dtype=tf.uint8", "shape=(), dtype=tf.string"

@@ -9,7 +9,7 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Program
-from tfdoctor.rules.repeated_computation.repeated_results import RepeatedResults
+from tfdoctor.rules.repeated_computation import RepeatedResults
 
 X, W, HANDLE = ["float32", [64, 32]], ["float32", [32, 32]], ["resource", []]
 SCALE = ["float32", [8]]

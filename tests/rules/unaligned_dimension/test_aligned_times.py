@@ -8,7 +8,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.rules.unaligned_dimension.aligned_times import AlignedTimes
+from tfdoctor.rules.unaligned_dimension import AlignedTimes
 from tfdoctor.terms.kinds import DeviceKind
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules.zero_factor.dropped_work import DroppedWork
+from tfdoctor.rules.zero_factor import DroppedWork
 
 Row = dict[str, Any]
 

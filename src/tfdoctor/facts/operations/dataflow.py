@@ -9,7 +9,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.operation_types import CONSTANT, OPAQUE, PASSING, RANDOM, READS, SHAPES, UPDATES
 from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.trace.names import GRADIENT
+from tfdoctor.trace.names import FRAME, GRADIENT
 
 LONGEST = 100  # Operations in a row that only pass on values: a graph with more of them, or a circle, is damaged
 GRADIENT_SCOPE = "gradient_tape/"  # The name scope of a gradient's operations, before the forward operation's name
@@ -97,7 +97,7 @@ class Dataflow:
     def forward(self, operation: Operation) -> list[Operation]:
         """Return what takes an operation's values in the forward pass; its shape is none of them."""
         users = self.consumers.get(operation.name, ())
-        return [user for user in users if user.type not in SHAPES and not GRADIENT.search(user.name)]
+        return [user for user in users if user.type not in SHAPES and not is_backward(user.name)]
 
     @staticmethod
     def is_gradient_of(name: str, operation: Operation) -> bool:
@@ -187,7 +187,7 @@ class Dataflow:
     def only_metrics(self, name: str) -> bool:
         """Say whether metrics take an operation's results, and no gradient does."""
         operation = self.program.by_name.get(name)
-        if operation is None or GRADIENT.search(name):
+        if operation is None or is_backward(name):
             return False
         _, to_metrics, to_training = self._leading
         return of_metric(operation) or (name in to_metrics and name not in to_training)
@@ -196,13 +196,24 @@ class Dataflow:
     def _leading(self) -> tuple[frozenset[str], ...]:
         """What leads to gradients, to metrics, and to gradients or updates of variables that are no metric's."""
         known = self.program.by_name
-        gradients = [one.name for one in self.operations if GRADIENT.search(one.name)]
+        gradients = [one.name for one in self.operations if is_backward(one.name)]
         metrics = [one.name for one in self.operations if of_metric(one)]
         updates = {one.name for one in self.operations if UPDATES.fullmatch(one.type)}.difference(metrics)
         return tuple(
             reached(ends, lambda name: known[name].sources if name in known else ())
             for ends in (gradients, metrics, updates.union(gradients))
         )
+
+
+def is_backward(name: str) -> bool:
+    """Say whether an operation is of a backward pass, by its name."""
+    return GRADIENT.search(name) is not None
+
+
+def in_body(name: str) -> str:
+    """Return the name of an operation within the body of the innermost loop around it."""
+    frames = list(FRAME.finditer(name))
+    return name[frames[-1].end() + 1 :] if frames else name
 
 
 def of_metric(operation: Operation) -> bool:

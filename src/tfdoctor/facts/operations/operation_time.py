@@ -43,6 +43,11 @@ class OperationTime:
     nbytes: float | None = None  # per call
 
     @property
+    def built(self) -> str:
+        """Its name in the program, also where it runs under another one."""
+        return self.operation.name if self.operation else self.name
+
+    @property
     def dtype(self) -> str:
         """The type of its first floating-point operand, "" when unknown."""
         tensors = self.operation.inputs if self.operation else ()

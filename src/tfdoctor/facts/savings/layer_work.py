@@ -76,7 +76,7 @@ class LayerCalls:
         """
         times: dict[str, float] = defaultdict(float)
         for row in operations.rows:
-            times[row.operation.name if row.operation else row.name] += row.ms
+            times[row.built] += row.ms
         values = values_of(program.by_name.values())
         training = {operation.name for operation in program.training}
         number = Counter(layer.name for layer in program.layers)

@@ -184,7 +184,7 @@ def _group(
     rows: list[OperationTime], least: list[float | str], program: Program, dataflow: Dataflow | None
 ) -> OperationGroup:
     first, loop = rows[0], loop_of(rows[0].name)
-    names = [row.operation.name if row.operation else row.name for row in rows]
+    names = [row.built for row in rows]
     inputs: frozenset[Source] | None = None
     if dataflow:
         inputs = frozenset(source for name in names for source in dataflow.sources(name))

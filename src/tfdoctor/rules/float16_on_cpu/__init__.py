@@ -29,20 +29,21 @@ def check(
     policy = "mixed_bfloat16" if hardware.sixteen_bit else "float32"
     code = f'keras.mixed_precision.set_global_policy("{policy}")  # before the first layer is created'
     at = program.first_line if program else None
+    built = ((row, row.operation) for row in operations.rows if row.ms)
+    # what reads or writes float16, or checks for overflow, as scaling the loss for float16 does
+    halves = [
+        (row, 0.0)
+        for row, one in built
+        if row.type == "IsFinite" or (one and any(dtype == "float16" for dtype, _ in (*one.inputs, *one.outputs)))
+    ]
     return spared(
         part,
         limits.share,
         "in float16 matmuls and convolutions",
-        [(row, 0.0) for row in operations.rows if _is_half(row) and row.ms],
+        halves,
         healthy=summary,
         finding=f"{summary}, on a CPU",
         remedies=[Remedy(f"Train in {policy}", code, at, "precision-policy")],
         shown=[layer_table(rows, types=False, most=10)],
         bound=Bound.AT_MOST,
     )
-
-
-def _is_half(row: OperationTime) -> bool:
-    """Say whether it reads or writes float16, or checks for overflow, as scaling the loss for float16 does."""
-    tensors = (*row.operation.inputs, *row.operation.outputs) if row.operation else ()
-    return row.type == "IsFinite" or any(dtype == "float16" for dtype, _ in tensors)

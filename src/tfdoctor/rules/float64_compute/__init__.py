@@ -1,13 +1,113 @@
+from enum import Enum
+
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.operation_time import layer_table
-from tfdoctor.rules.float64_compute.float64_work import Float64Work
+from tfdoctor.facts.run.program import Layer
 
 __doc__, CODE = page(__file__)
 
 TOPIC = Topic.PRECISION
 SINCE = "0.1.0"
-PRECONDITIONS = (found(Float64Work, lambda work: work.rows),)
 BY_HAND = "the recording does not show which line makes the values float64"
+
+FLOAT64 = "float64"
+
+
+class Origin(Enum):
+    """What makes a value float64 in a graph, and the change; the page has its code under the name."""
+
+    ARGUMENT = "Convert the arrays to float32 before they are given to the step"  # or captured by it
+    VARIABLE = "Create the variables in float32"
+    CAST = "Cast to float32 instead of float64"
+    FLOATX = (  # Keras' type for all layers: set_floatx, or a global policy
+        'Let Keras compute in float32: remove set_floatx("float64") before the first layer, or the float64 policy'
+    )
+    LAYER = "Create the layers in float32"  # a Keras layer's own dtype
+    OTHER = "Create constants and random numbers in float32"
+    UNKNOWN = "Create arrays, variables and constants in float32"  # the graph's edges are not recorded
+
+
+# Operations without a float64 input whose result is float64; all others are OTHER.
+ORIGINS = {
+    "Placeholder": Origin.ARGUMENT,
+    "_Arg": Origin.ARGUMENT,
+    "IteratorGetNext": Origin.ARGUMENT,
+    "ReadVariableOp": Origin.VARIABLE,
+    "ResourceGather": Origin.VARIABLE,
+    "Cast": Origin.CAST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Float64Work:
+    """The operations on float64 values, the heaviest first, and where those of the heaviest come from.
+
+    ``casts`` are the conversions between float64 and other types: a step in float32 needs none of them.
+    """
+
+    rows: tuple[OperationTime, ...]
+    casts: tuple[OperationTime, ...] = ()
+    origin: Origin = Origin.UNKNOWN
+    at: Location | None = None
+
+    @classmethod
+    def measure(cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable) -> Self:
+        """Select the operations by the types that the program recorded.
+
+        Raises:
+            Unavailable: the program was not recorded.
+        """
+        own = [row for row in operations.rows if not row.of_summary]  # tf.summary chooses its types itself
+        rows = tuple(row for row in own if row.precision == FLOAT64 and row.type != "Cast")
+        built = ((row, row.operation) for row in own if row.type == "Cast")
+        typed = ((row, {dtype for dtype, _ in (*one.inputs, *one.outputs)}) for row, one in built if one)
+        # to or from float64, and not from or to whole numbers
+        casts = tuple(row for row, of in typed if FLOAT64 in of and all("float" in dtype for dtype in of))
+        if layer := _layer(rows, program):
+            everywhere = program.settings.policy == FLOAT64
+            return cls(rows, casts, Origin.FLOATX if everywhere else Origin.LAYER, layer.at)
+        first = _first(rows, dataflow) if rows and not isinstance(dataflow, Unavailable) else None
+        at = next((row.at for row in rows if row.at), None)
+        if first is None:
+            return cls(rows, casts, Origin.UNKNOWN, at)
+        layer = program.layer_by_name.get(first.layer)
+        where = first.at or (layer.at if layer else None) or at
+        return cls(rows, casts, ORIGINS.get(first.type, Origin.OTHER), where)
+
+
+def _layer(rows: tuple[OperationTime, ...], program: Program) -> Layer | None:
+    """Return the first Keras layer that computes in float64, where the heaviest operation of a layer is of one.
+
+    Such a layer casts what it is given to its own type, so the type of the arrays does not matter.
+    """
+    names = (name for row in rows if (name := row.layer or (row.operation and row.operation.layer)))
+    heaviest = next((layer for name in names if (layer := program.layer_by_name.get(name))), None)
+    if heaviest is None or heaviest.compute_dtype != FLOAT64:
+        return None
+    wide = (layer for layer in program.layers if layer.compute_dtype == FLOAT64 and layer.at)
+    return heaviest if program.settings.policy != FLOAT64 else next(wide, heaviest)
+
+
+def _first(rows: tuple[OperationTime, ...], dataflow: Dataflow) -> Operation | None:
+    """Return what makes the first float64 value upstream of the heaviest operation, in the graph's order."""
+
+    def is_wide(operation: Operation | None) -> bool:
+        return operation is not None and any(dtype == FLOAT64 for dtype, _ in operation.outputs)
+
+    by_name, position = dataflow.program.by_name, dataflow.program.position
+    ahead = [row.operation for row in rows if row.operation][:1]
+    seen, made = set[str](), list[Operation]()
+    while ahead:
+        operation = ahead.pop()
+        if operation.name not in seen:
+            seen.add(operation.name)
+            wide = [by_name[name] for name in operation.sources if is_wide(by_name.get(name))]
+            made += [operation] if not wide and is_wide(operation) else []
+            ahead += wide
+    return min(made, key=lambda operation: position[operation.name], default=None)
+
+
+PRECONDITIONS = (found(Float64Work, lambda work: work.rows),)
 
 
 @dataclass(frozen=True, slots=True)

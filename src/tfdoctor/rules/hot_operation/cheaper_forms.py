@@ -6,11 +6,10 @@ from enum import StrEnum
 from math import prod
 from typing import Self
 
-from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, LONGEST, Dataflow
+from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, LONGEST, Dataflow, is_backward
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.terms.verdict import Location
-from tfdoctor.trace.names import GRADIENT
 
 FEW = 0.25  # Share of the elements that an operation makes up to which most of its work is for nothing
 LEFT = 0.5  # Share of the arithmetic that the cheaper form may need at most: less is not worth its lines
@@ -70,7 +69,7 @@ class CheaperForms:
         found: dict[tuple[FormKind, Location | None], CheaperForm] = {}
         for row in operations.rows:
             made = row.operation
-            if made is None or GRADIENT.search(made.name):
+            if made is None or is_backward(made.name):
                 continue
             for kind, form_of in FORMS.get(made.type, {}).items():
                 if form := form_of(made, dataflow):
@@ -180,11 +179,6 @@ def _for_slice(made: Operation, dataflow: Dataflow) -> Found:
     return names, f"{left:.0%} of the repeated values are used", left
 
 
-def _response(made: Operation, dataflow: Dataflow) -> Found:
-    """Recognize local response normalization, whose kernel computes a power for each value and its neighbours."""
-    return _with_gradients(dataflow, made), "VGG networks reached the same accuracy without it", 0.0
-
-
 def _softmax(made: Operation, dataflow: Dataflow) -> Found:
     """Recognize the softmax of a loss over so many classes that sampling them is meant for it."""
     classes = (made.inputs[0][1] or (0,))[-1] or 0
@@ -203,7 +197,13 @@ FORMS: Mapping[str, Mapping[FormKind, Callable[[Operation, Dataflow], Found]]] =
     "Tile": {FormKind.REPEATED_FOR_A_SLICE: _for_slice},
     "SparseSoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
     "SoftmaxCrossEntropyWithLogits": {FormKind.LARGE_SOFTMAX: _softmax},
-    "LRN": {FormKind.RESPONSE_NORMALIZATION: _response},
+    "LRN": {  # whose kernel computes a power for each value and its neighbours
+        FormKind.RESPONSE_NORMALIZATION: lambda made, dataflow: (
+            _with_gradients(dataflow, made),
+            "VGG networks reached the same accuracy without it",
+            0.0,
+        )
+    },
 }
 
 

@@ -132,7 +132,7 @@ def cheaper(groups: Groups, forms: Iterable[CheaperForm]) -> Iterator[HotWork]:
 
 def _of_names(groups: Groups, names: Collection[str]) -> tuple[OperationGroup, ...]:
     """Return the operations of these names in the program, the longest first: fusing renames what runs."""
-    left = _parts(groups, lambda row: (row.operation.name if row.operation else row.name) in names)
+    left = _parts(groups, lambda row: row.built in names)
     return tuple(sorted(left, key=lambda group: -group.ms))
 
 

@@ -1,7 +1,7 @@
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.input.dataset_properties import repeatable
 from tfdoctor.facts.machine.memory import HostMemory
-from tfdoctor.rules.late_shrink.buffers import Buffer, Buffers
-from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork, LateShrinking
+from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork
 
 __doc__, CODE = page(__file__)
 
@@ -11,6 +11,139 @@ BY_HAND = (
     "in the other order the images differ slightly, or the later stages get other elements, so the accuracy has to "
     "be compared"
 )
+
+# Kinds that pass on each element as one, so that a buffer may move past them.
+ONE_TO_ONE = frozenset(
+    ("Map", "ParallelMap", "Shuffle", "Prefetch", "Options", "Repeat", "Take", "Skip", "Shard", "Filter")
+)  # fmt: skip
+# Kinds whose elements are in memory already: a buffer holds references to them.
+SHARED = frozenset(("TensorSlice", "Tensor", "Range", "Cache"))
+# Types of operations that are not worth caching: they cost as much as reading the element.
+CHEAP = frozenset(
+    ("Cast", "Placeholder", "Const", "Identity", "NoOp", "Mul", "RealDiv", "Sub", "AddV2", "OneHot", "ExpandDims")
+)  # fmt: skip
+PATH_BYTES = 1024  # An upper bound for the size of a file's path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buffer:
+    """A buffer of ``elements`` with ``each`` bytes, and ``least`` bytes where they are smallest.
+
+    ``by`` is the stage that changes their size; None where they are nowhere smaller.
+    """
+
+    dataset: Dataset
+    elements: int
+    each: int
+    least: int
+    by: Dataset | None = None
+    grows: bool = False  # the stage enlarges them before the buffer, else it shrinks them after it
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the full buffer."""
+        return self.elements * self.each
+
+    @property
+    def spared(self) -> int:
+        """The bytes saved by moving the buffer to the other side of the stage."""
+        return self.elements * (self.each - self.least)
+
+    @property
+    def name(self) -> str:
+        """The call that makes it."""
+        kind = kind_of(self.dataset).lower()
+        return "cache()" if kind == "cache" else f"{kind}({self.dataset.parameters.buffer_size})"
+
+    @property
+    def function(self) -> str:
+        """The name of the stage's function; "" for a lambda."""
+        return self.by.function if self.by and self.by.function.isidentifier() else ""
+
+    @property
+    def place(self) -> str:
+        """Where it holds less."""
+        return f"{'before' if self.grows else 'after'} {self.function or 'the map'}"
+
+    @property
+    def remedy(self) -> Remedy:
+        """The change that moves it there."""
+        mapped = f"dataset = dataset.map({self.function or 'function'}, num_parallel_calls=tf.data.AUTOTUNE)"
+        kept = f"dataset = dataset.{self.name}"
+        code = f"{kept}\n{mapped}" if self.grows else f"{mapped}\n{kept}"
+        return Remedy(f"Move {self.name} {self.place}", code, self.dataset.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """The buffers of the feeding pipeline whose size is known, and the datasets whose buffer size is unknown."""
+
+    known: tuple[Buffer, ...]
+    unknown: tuple[Dataset, ...] = ()
+
+    @classmethod
+    def measure(cls, properties: DatasetProperties) -> Self:
+        """Examine each shuffle, cache and prefetch from the trainer to the source, or to where sources meet."""
+        line = properties.line()
+        known, unknown = [], []
+        for at, dataset in enumerate(line):
+            caches, size = kind_of(dataset) == "Cache", dataset.parameters.buffer_size or 0
+            if not caches and (kind_of(dataset) not in {"Shuffle", "Prefetch"} or size <= 1):
+                continue
+            # Whether elements are created for the buffer, not references to existing memory.
+            makes = (one for one in line[at + 1 :] if one.function or kind_of(one) not in ONE_TO_ONE)
+            maker = next(makes, None)
+            if maker is None or (kind_of(maker) in SHARED and not maker.function):
+                continue
+            there, each = dataset.cardinality, properties.element_bytes(dataset)
+            elements = size if there is None or there < 0 else min(size, there)
+            held = properties.elements(dataset) if caches else elements
+            if held is None or each is None:
+                unknown.append(dataset)
+                continue
+            places = [*_before(line, at, properties), *_behind(line, at, properties), (each, None, False)]
+            least, by, grows = min(places, key=lambda place: place[0])
+            if least >= each:
+                least, by, grows = each, None, False
+            known.append(Buffer(dataset=dataset, elements=held, each=each, least=least, by=by, grows=grows))
+        return cls(tuple(known), tuple(unknown))
+
+
+# The bytes of an element there, the stage that changes them, and whether that enlarges them.
+Place = tuple[int, Dataset | None, bool]
+
+
+def _before(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Place]:
+    """Yield each place before an upstream stage that the buffer may move before.
+
+    A shuffle before a cache would fix one order, and a cache before an expensive function would repeat the
+    function in every epoch. A prefetch belongs at the end.
+    """
+    kind = kind_of(line[at])
+    upstream = () if kind == "Prefetch" else zip(line[at + 1 :], line[at + 2 :], strict=False)
+    for stage, source in upstream:
+        expensive = stage.function and not (stage.types is not None and stage.types <= CHEAP)
+        if kind_of(stage) not in ONE_TO_ONE or (kind == "Cache" and expensive):
+            return
+        size = properties.element_bytes(source)
+        if size is None and stage.types and "ReadFile" in stage.types:
+            size = PATH_BYTES
+        if size is not None and stage.function:
+            yield size, stage, True
+
+
+def _behind(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Place]:
+    """Yield each place after a downstream stage that the buffer may move behind.
+
+    A cache may not move behind random stages: their draws would be the same in every epoch.
+    """
+    for stage in reversed(line[:at]):
+        freezes = kind_of(line[at]) == "Cache" and not repeatable(stage)
+        if kind_of(stage) not in ONE_TO_ONE or freezes:
+            return
+        size = properties.element_bytes(stage)
+        if size is not None and stage.function:
+            yield size, stage, False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +194,7 @@ def check(
             table,
             *(of_buffers.evidence if of_buffers else ()),
         ),
-        remedies=(*map(_earlier, costly), *(of_buffers.remedies if of_buffers else ())),
+        remedies=(*(one.remedy for one in costly), *(of_buffers.remedies if of_buffers else ())),
         effects=(
             *(stage.scaled(max(0.0, 1.0 - gone / stage.work_ms)) for stage, gone in by_stage),
             *(work.contention.relief(spared) if work.contention else ()),
@@ -71,19 +204,6 @@ def check(
 
 
 DROPPED = "work on pixels that are dropped later, per step"
-
-
-def _earlier(late: LateShrinking) -> Remedy:
-    first = next((one.at for one in late.work if one.at), None)
-    place = f"line {first.line}" if first else "these operations"
-    height, width = late.small
-    code = f"image = tf.image.resize(image, ({height}, {width}))  # before {place}"
-    if late.crops:
-        code = f"image = image[top:top + {height}, left:left + {width}]  # before {place}"
-    action = f"{'Crop' if late.crops else 'Resize'} the images before changing their pixels"
-    within = first is not None and late.at is not None and first.path == late.at.path
-    edit_id = "earlier-resize" if within and not late.crops else ""
-    return Remedy(action, code, late.at or first, edit_id, changes="the images differ slightly")
 
 
 def _of_buffers(buffers: Buffers | Unavailable, memory: HostMemory | None, limits: Limits) -> Verdict:
@@ -131,13 +251,6 @@ def _finding(late: list[Buffer], memory: HostMemory | None, limits: Limits) -> F
     return Finding(
         summary=f"{largest.name} holds {quantity(held)}; {largest.place} the same elements take {quantity(left)}",
         evidence=(*measures, table),
-        remedies=tuple(map(_remedy, late)),
+        remedies=tuple(buffer.remedy for buffer in late),
         severity=Severity.WARNING if memory and (stalled or 0.0) >= limits.stalled else Severity.NOTE,
     )
-
-
-def _remedy(buffer: Buffer) -> Remedy:
-    mapped = f"dataset = dataset.map({buffer.function or 'function'}, num_parallel_calls=tf.data.AUTOTUNE)"
-    kept = f"dataset = dataset.{buffer.name}"
-    code = f"{kept}\n{mapped}" if buffer.grows else f"{mapped}\n{kept}"
-    return Remedy(f"Move {buffer.name} {buffer.place}", code, buffer.dataset.at)

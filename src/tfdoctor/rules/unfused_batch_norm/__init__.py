@@ -86,22 +86,19 @@ def _of_unfused(norms: BatchNorms, hardware: Hardware, limits: Limits) -> Verdic
         ("fused time", fused),
     )
     layers = counted(len(fusible), "batch normalization layer")
+    lines = [norm.layer.at for norm in fusible if norm.layer.at]
+    at, shared = next(iter(lines), None), next((line for line in lines if lines.count(line) > 1), None)
+    remedies = [Remedy("Use TensorFlow's fused batch normalization", CODE["drop-in"], at, "fused-batch-norm")]
+    if hardware.kind == DeviceKind.GPU:
+        remedies = [
+            Remedy("Compile the model with XLA to fuse batch normalization", CODE["xla"], at, "jit-compile")
+        ]
+    elif shared is not None:
+        action = "Clone the model with the fused layer if one line creates many layers"
+        remedies.append(Remedy(action, CODE["clone"], shared))
     return Finding(
         summary=f"The unfused operations of {layers} take {milliseconds(total_ms)} per step",
         evidence=(*measures, table),
-        remedies=_remedies(hardware, fusible),
+        remedies=tuple(remedies),
         effects=tuple(map(effect, fusible)),
     )
-
-
-def _remedies(hardware: Hardware, fusible: list[BatchNorm]) -> tuple[Remedy, ...]:
-    lines = [norm.layer.at for norm in fusible if norm.layer.at]
-    at = lines[0] if lines else None
-    if hardware.kind == DeviceKind.GPU:
-        return (Remedy("Compile the model with XLA to fuse batch normalization", CODE["xla"], at, "jit-compile"),)
-    drop_in = Remedy("Use TensorFlow's fused batch normalization", CODE["drop-in"], at, "fused-batch-norm")
-    shared = next((line for line in lines if lines.count(line) > 1), None)
-    if shared is None:
-        return (drop_in,)
-    action = "Clone the model with the fused layer if one line creates many layers"
-    return drop_in, Remedy(action, CODE["clone"], shared)

@@ -7,7 +7,6 @@ from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.run.operation_types import CALLS, WHILES
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
-from tfdoctor.recording.program import RecordedGraph
 
 # The loop that replaces an operation, under the operation's name (parallel_for/pfor.py: _fallback_converter).
 LOOP = re.compile(r"(.*\bloop_body(?:_\d+)?/.+)/pfor/while(?:_\d+)?")
@@ -59,7 +58,15 @@ class FallbackLoops:
         if recording.program is None:
             raise Unavailable("the program was not recorded")
         place = Places.of(recording)
-        known = [loop for graph in recording.program.graphs for loop in _of(graph, place)]
+        known = []
+        for graph in recording.program.graphs:
+            types = {one.name: one.type for one in graph.operations}
+            for one in graph.operations:
+                replaced = LOOP.fullmatch(one.name) if one.type in WHILES else None
+                kind = types.get(replaced[1], "") if replaced else ""
+                if replaced and kind and not CALLS.search(kind):  # one that runs a graph is the user's own
+                    data, at = graph.kind == "dataset", place(one.at)
+                    known.append(FallbackLoop(name=replaced[1], type=kind, at=at, layer=one.layer, of_data=data))
         measured = () if isinstance(work, Unavailable) else work.loops
         rows = operations.rows if operations else ()
         stages = pipeline.stages if pipeline else ()
@@ -67,17 +74,6 @@ class FallbackLoops:
         ran = tuple(loop for loop in timed if loop.loop or loop.rows or loop.stage)
         alone = 0 < sum(loop.loop is not None for loop in ran) == len(measured)
         return cls(ran, work.scheduling_ms if alone and isinstance(work, LoopWork) else 0.0)
-
-
-def _of(graph: RecordedGraph, place: Places) -> Iterator[FallbackLoop]:
-    """Yield the loops of a graph by the operations that they replace; one that runs a graph is the user's own."""
-    types = {one.name: one.type for one in graph.operations}
-    for one in graph.operations:
-        found = LOOP.fullmatch(one.name) if one.type in WHILES else None
-        replaced = types.get(found[1], "") if found else ""
-        if found and replaced and not CALLS.search(replaced):
-            of_data = graph.kind == "dataset"
-            yield FallbackLoop(name=found[1], type=replaced, at=place(one.at), layer=one.layer, of_data=of_data)
 
 
 def _timed(

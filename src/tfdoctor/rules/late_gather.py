@@ -1,8 +1,11 @@
-"""Products of which few rows are selected before anything else uses them, in the graphs that the run built."""
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import BROADCASTING, CONSTANT, MATMULS, SHAPES, UNARY
-from tfdoctor.trace.names import GRADIENT
+
+__doc__, CODE = page(__file__)
+
+TOPIC = Topic.OPERATIONS
+SINCE = "0.2.0"
+BY_HAND = "the selection has to move before the call of the layer, often into another function"
 
 # Those whose shapes tell how many rows they take. GatherNd takes as many as its indices have, which is open.
 SELECTS = frozenset(["StridedSlice", "Slice", "GatherV2"])
@@ -55,7 +58,7 @@ class SelectedProducts:
         """Go back from each selection of rows through what is used by it alone."""
         children: dict[str, set[str]] = {}  # what is computed directly in a scope of the forward pass
         for one in dataflow.operations:
-            if not GRADIENT.search(one.name) and one.type not in GIVEN:
+            if not is_backward(one.name) and one.type not in GIVEN:
                 children.setdefault(one.name.rpartition("/")[0], set()).add(one.name)
         found = (_before(one, dataflow, operations, children) for one in dataflow.operations)
         return cls(tuple(sorted(filter(None, found), key=lambda one: -one.ms)))
@@ -69,7 +72,7 @@ def _before(
     The operations of the gradients have the scope of an operation, or that around several.
     """
     kept = _kept(selection, dataflow)
-    if kept is None or GRADIENT.search(selection.name):
+    if kept is None or is_backward(selection.name):
         return None
     inside = _inside(selection, dataflow)
     names = {one.name for one in inside}
@@ -143,18 +146,17 @@ def _matrices(product: Operation, dataflow: Dataflow) -> Iterator[tuple[str, int
     """Yield the name of a product with the bytes of its matrix, and those of the gradients of this."""
     dtype, shape = product.inputs[1]
     size = dataflow.program.nbytes((dtype, shape))
-    if size is None:
+    if size is None or shape is None:
         return
+    sizes = sorted(map(str, shape))  # of a matrix, perhaps transposed
     yield product.name, size
     for scope in filter(None, (product.name, product.name.rpartition("/")[0])):
         for gradient in dataflow.gradients.get(scope, ()):
-            if any(_alike(shape, given) for _, given in (*gradient.inputs, *gradient.outputs)):
+            if any(
+                given is not None and sorted(map(str, given)) == sizes
+                for _, given in (*gradient.inputs, *gradient.outputs)
+            ):
                 yield gradient.name, size
-
-
-def _alike(one: Shape | None, other: Shape | None) -> bool:
-    """Say whether two matrices have the same sizes, one of them perhaps transposed."""
-    return one is not None and other is not None and sorted(map(str, one)) == sorted(map(str, other))
 
 
 def _multiplies(one: Operation) -> bool:
@@ -166,3 +168,54 @@ def _multiplies(one: Operation) -> bool:
     first, _, rest = one.attrs.equation.replace(" ", "").partition(",")
     result = rest.partition("->")[2]
     return bool(result) and set(result[:-1]) <= set(first)
+
+
+PRECONDITIONS = (
+    found(
+        SelectedProducts,
+        lambda selected: selected.products,
+        "No rows are selected from a product that nothing else uses",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    kept: float = share_limit(0.5)
+    share: float = share_limit(0.05)
+
+
+def check(selected: SelectedProducts, operations: Operations, device: Device, limits: Limits = Limits()) -> Verdict:
+    """Add up what the rows that nothing uses take, and compare it with the compute time."""
+    products = [one for one in selected.products if one.kept <= limits.kept]
+    lines = [f" at {location(one.product.at)}" if one.product.at else "" for one in products]
+    kept = [percent(one.kept) for one in products]
+    action = "Select the {} of the rows before the product{}"
+    summary = f"A product is computed for all rows{lines[0]}, and {kept[0]} of them are used" if products else ""
+    table = Table.of(
+        selected.products,
+        ("product", lambda one: one.product.name),
+        ("product's line", lambda one: one.product.at),
+        ("computed", lambda one: _sizes(one.of)),
+        ("selected", lambda one: _sizes(one.to)),
+        ("time of all rows per step", lambda one: ms(one.ms)),
+    )
+    left = [(row, one.left(row, operations.streaming_rate)) for one in products for row in one.rows if row.ms]
+    part = operations.part(sum(row.ms * (1.0 - share) for row, share in left))
+    return spared(
+        part, limits.share, "for rows that nothing uses", left,
+        healthy=f"Rows of products that nothing uses take {part}",
+        finding=f"{summary}: the others take {part}",
+        remedies=[
+            Remedy(action.format(share, line), CODE["code"], one.at)
+            for share, line, one in zip(kept, lines, products, strict=True)
+        ],
+        more=[table],
+        bound=Bound.EXPECTED if device.kind is DeviceKind.CPU else Bound.AT_MOST,
+        narrows=True,
+        alike=len(products) - 1,
+    )  # fmt: skip
+
+
+def _sizes(shape: Shape) -> str:
+    return " x ".join("batch" if size is None else str(size) for size in shape)

@@ -1,24 +1,20 @@
-"""Conversions between NCHW and NHWC, and the step's time in them."""
-
-import re
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE
 
-# Operations that have a data format: a transposition for them is a layout, not attention's heads.
-IMAGES = (
-    CONVOLUTIONS
-    | DEPTHWISE
-    | {"MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "FusedBatchNormV3", "ResizeBilinear"}
-    | {"ResizeNearestNeighbor", "DepthToSpace", "SpaceToDepth"}
-)
+__doc__, CODE = page(__file__)
 
+TOPIC = Topic.OPERATIONS
+SINCE = "0.1.0"
+BY_HAND = "the shapes and weights of all layers depend on the data format"
+
+# Operations that have a data format: a transposition for them is a layout, not attention's heads.
+IMAGES = CONVOLUTIONS | DEPTHWISE | {
+    "MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "FusedBatchNormV3", "ResizeBilinear", "ResizeNearestNeighbor",
+    "DepthToSpace", "SpaceToDepth",
+}  # fmt: skip
 # How many operations may lie between a conversion and its image operation: a bias, an activation, a normalization's
 # multiplication and addition.
 REACH = 4
-
-IMAGE_RANKS = (4, 5)
-
 # Kernels of cuDNN, MIOpen and TensorFlow that convert a tensor's layout, also within other operations.
 CONVERTING_KERNEL = re.compile(r"nchwToNhwc|nhwcToNchw|batched_transpose_|SwapDimension")
 FORMATTING = "data formatting"  # XLA's category of copies, transposes and reshapes that move a TPU's data
@@ -60,17 +56,6 @@ class Layouts:
             return cls((), tuple(inside), str(dataflow))
         return cls(tuple(_conversions(operations, dataflow)), tuple(inside))
 
-    @property
-    def superfluous(self) -> tuple[Conversion, ...]:
-        """All conversions where the format changes back, without the one that a single format needs.
-
-        That is the first one, of the model's input. None is needed where an operation on images precedes
-        the first: the model was in one format before it.
-        """
-        if len({conversion.to_last for conversion in self.conversions}) == 1:
-            return ()
-        return self.conversions[0 if self.conversions and self.conversions[0].after_image else 1 :]
-
 
 def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Conversion]:
     """Yield the conversions of images that ran, in the graph's order.
@@ -82,8 +67,8 @@ def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Convers
     turned = {
         one: to_last
         for one in dataflow.operations
-        if one.type == "Transpose" and not one.name.startswith("gradient")
-        if (to_last := _direction(one)) is not None
+        if one.type == "Transpose" and not one.name.startswith("gradient") and one.inputs and one.outputs
+        if (to_last := _direction(one.inputs[0][1], one.outputs[0][1])) is not None
     }
 
     def sources(one: Operation) -> list[Operation]:
@@ -102,12 +87,9 @@ def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Convers
             yield Conversion(one, to_last, tuple(rows), one.name in after)
 
 
-def _direction(operation: Operation) -> bool | None:
-    """Say whether it moves the channels last (True) or first (False); None where neither or ambiguous."""
-    if not operation.inputs or not operation.outputs:
-        return None
-    before, after = operation.inputs[0][1], operation.outputs[0][1]
-    if before is None or after is None or len(before) not in IMAGE_RANKS:
+def _direction(before: Shape | None, after: Shape | None) -> bool | None:
+    """Say whether channels of images move last (True) or first (False); None where neither or ambiguous."""
+    if before is None or after is None or len(before) not in {4, 5}:
         return None
     first: Shape = (before[0], before[-1], *before[1:-1])
     last: Shape = (before[0], *before[2:], before[1])
@@ -123,3 +105,55 @@ def _near(operation: Operation, neighbors: Callable[[Operation], Iterable[Operat
         reached += frontier
         frontier = [one for one in frontier if one.type != "Transpose"]
     return reached
+
+
+def check(layouts: Layouts, operations: Operations, hardware: Hardware) -> Verdict:
+    """Remove the superfluous conversions, and those that the device does inside other operations."""
+    # kernels inside a conversion of the model belong to it: it is counted already, or is the first one
+    changes, own = layouts.conversions, [row for one in layouts.conversions for row in one.rows]
+    inside = [(row, time) for row, time in layouts.inside if row not in own]
+    # where the format changes back, all are superfluous but the first one, of the model's input; that as well where
+    # an operation on images precedes it: the model was in one format before
+    back = len({one.to_last for one in changes}) > 1
+    superfluous = changes[0 if changes[0].after_image else 1 :] if back else ()
+    rows = [row for conversion in superfluous for row in conversion.rows]
+    total_ms = sum(row.ms for row in rows) + sum(time for _, time in inside)
+    if not total_ms:
+        if why := operations.why_unnamed or layouts.unknown:
+            return NotApplicable(reason=why)
+        if not changes:
+            return Healthy(summary="The step never changes the data format of images")
+        number = counted(len(changes), "conversion").capitalize()
+        spent = milliseconds(sum(one.ms for one in changes))
+        return Healthy(summary=f"{number} of the data format, in one direction only: {spent} per step")
+    bound = Bound.EXPECTED if hardware.kind == DeviceKind.CPU else Bound.AT_MOST
+    table: list[tuple[Cell, ...]] = [
+        (one.operation.layer or one.operation.name, one.rows[0].at or "unknown",
+         "to channels last" if one.to_last else "to channels first", ms(one.ms))
+        for one in superfluous
+    ]  # fmt: skip
+    table += [
+        (row.layer or row.name, row.at or "unknown", f"inside {row.type}", ms(time))
+        for row, time in sorted(inside, key=lambda pair: -pair[1])
+    ]
+    remedies = []
+    if rows:
+        at = next((row.at for row in rows if row.at), None)
+        remedies.append(Remedy("Use one data format in the whole model", CODE["one-format"], at))
+    if inside and hardware.kind == DeviceKind.TPU:
+        remedies.append(Remedy("Order dimensions as the next operation needs them", CODE["for-tpu"]))
+    elif inside:
+        action = "Run convolutions in 16-bit precision with channels-last data"
+        remedies.append(Remedy(action, CODE["sixteen-bit"]))
+    return Finding(
+        summary=f"Changing the layout of tensors takes {milliseconds(total_ms)} per step",
+        evidence=(
+            *operations.part(total_ms).measures("in avoidable layout changes"),
+            Table(("layer", "your line", "conversion", "time per step"), tuple(table)),
+        ),
+        remedies=tuple(remedies),
+        effects=(
+            *(row.scaled(0.0, bound) for row in rows),
+            *(row.scaled(1.0 - time / row.ms, Bound.AT_MOST) for row, time in inside),
+        ),
+    )
