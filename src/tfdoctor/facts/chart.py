@@ -2,10 +2,11 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args
+
+from tfdoctor.terms.record import Record
 
 F = TypeVar("F")
 R = TypeVar("R")
@@ -36,8 +37,7 @@ def kind_of(annotation: type | UnionType) -> type:
     return cast("type", kinds[0] if kinds else annotation)
 
 
-@dataclass(frozen=True, slots=True)
-class Defect:
+class Defect(Record):
     """A fact whose measurement failed although its input is there: a fault of tfdoctor."""
 
     fact: str

@@ -1,7 +1,6 @@
 """How far the recording itself can be trusted."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Self
 
@@ -16,6 +15,7 @@ from tfdoctor.recording import Manifest, Recording
 from tfdoctor.recording.manifest import MissingPart
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
 from tfdoctor.terms.kinds import Phase, TrustLevel
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import EVENTS_DROPPED
 
@@ -35,8 +35,7 @@ LIMITS: Mapping[str, float] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(Record):
     """One reason to trust the figures less; a grave one invalidates them, any other makes them less precise.
 
     A doubt that is a matter of degree has the name of its limit, one of ``LIMITS``, and the measured amount.
@@ -62,8 +61,7 @@ class Doubt:
         return not self.limit or self.amount > limits[self.limit]
 
 
-@dataclass(frozen=True, slots=True)
-class Quality:
+class Quality(Record):
     """What is wrong with the recording, most severe first; ``small`` holds what stays within its limit.
 
     ``account`` says whether it holds the account of the whole run, for which no step need be traced.

@@ -20,8 +20,7 @@ NORMS = frozenset(("EuclideanNorm", "L2Loss"))
 SQUARE = 2.0  # The exponent of a square
 
 
-@dataclass(frozen=True, slots=True)
-class ExpandedProduct(OperationRows):
+class ExpandedProduct(Record, OperationRows):
     """An operation of which both operands broadcast, and all operations on tensors of its size that it leads to."""
 
     row: OperationTime
@@ -45,8 +44,7 @@ class ExpandedProduct(OperationRows):
         return Remedy("Sum the products with tf.einsum", CODE["einsum"], self.at)
 
 
-@dataclass(frozen=True, slots=True)
-class ExpandedProducts:
+class ExpandedProducts(Record):
     """The expanded tensors of the forward pass of which only sums are used, those of most time first."""
 
     rows: tuple[ExpandedProduct, ...] = ()

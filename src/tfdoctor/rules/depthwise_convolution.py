@@ -17,8 +17,7 @@ IN_LOOP = "gradients/"
 KERNEL = 1  # The position of the kernel among the inputs of a depthwise convolution
 
 
-@dataclass(frozen=True, slots=True)
-class FixedConvolution(OperationRows):
+class FixedConvolution(Record, OperationRows):
     """A depthwise convolution with a constant kernel, and its gradient."""
 
     rows: tuple[OperationTime, ...]
@@ -35,8 +34,7 @@ class FixedConvolution(OperationRows):
         return min(1.0, (height + width) / (height * width))
 
 
-@dataclass(frozen=True, slots=True)
-class FixedKernels:
+class FixedKernels(Record):
     """The depthwise convolutions with constant kernels, those of most time first."""
 
     rows: tuple[FixedConvolution, ...] = ()

@@ -9,8 +9,7 @@ SINCE = "0.1.0"
 BY_HAND = "the layers have to be written as one, whose result is split"
 
 
-@dataclass(frozen=True, slots=True)
-class Siblings(OperationRows):
+class Siblings(Record, OperationRows):
     """Matmuls of one tensor with weights of one shape, and their gradients."""
 
     source: str
@@ -24,8 +23,7 @@ class Siblings(OperationRows):
         return self.ms / self.calls
 
 
-@dataclass(frozen=True, slots=True)
-class SiblingMatmuls:
+class SiblingMatmuls(Record):
     """The groups of two or more, the most expensive first."""
 
     groups: tuple[Siblings, ...]

@@ -1,8 +1,7 @@
-from dataclasses import field
-
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s, flop_s
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
+from tfdoctor.terms.record import field
 from tfdoctor.terms.units import flop_rate
 
 __doc__, CODE = page(__file__)
@@ -12,8 +11,7 @@ SINCE = "0.2.0"
 BY_HAND = "it changes the model, so its accuracy has to be compared"
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedConvolutions:
+class GroupedConvolutions(Record):
     """The grouped convolutions whose FLOPs are known, forward or gradients."""
 
     rows: tuple[OperationTime, ...]

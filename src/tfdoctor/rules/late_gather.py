@@ -20,8 +20,7 @@ ROW_BY_ROW = (
 GIVEN = SHAPES | CONSTANT | {"ReadVariableOp"}  # Operations without a gradient of their own
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedProduct(OperationRows):
+class SelectedProduct(Record, OperationRows):
     """Products, and what is computed of their rows one by one, up to the selection of a part of these.
 
     ``rows`` are the operations that ran, those of gradients included; ``matrices`` the bytes of the other operand
@@ -47,8 +46,7 @@ class SelectedProduct(OperationRows):
         return min(1.0, max(self.kept, size * row.calls / rate * 1e3 / row.ms))
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedProducts:
+class SelectedProducts(Record):
     """The products of which few rows are used; those of most time first."""
 
     products: tuple[SelectedProduct, ...] = ()

@@ -20,8 +20,7 @@ CONVERTING_KERNEL = re.compile(r"nchwToNhwc|nhwcToNchw|batched_transpose_|SwapDi
 FORMATTING = "data formatting"  # XLA's category of copies, transposes and reshapes that move a TPU's data
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion(OperationRows):
+class Conversion(Record, OperationRows):
     """A transposition between the two formats in the forward pass, with its gradient's."""
 
     operation: Operation
@@ -30,8 +29,7 @@ class Conversion(OperationRows):
     after_image: bool = False  # follows an operation on images, so the data does not dictate it
 
 
-@dataclass(frozen=True, slots=True)
-class Layouts:
+class Layouts(Record):
     """The user's own conversions in the graph's order; ``unknown`` says why they are unknown.
 
     ``inside`` has the operations with converting kernels, or on a TPU those that only format data, each with

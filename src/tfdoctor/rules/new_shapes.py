@@ -25,8 +25,7 @@ class Limits:
     late: float = limit(1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Searches:
+class Searches(Record):
     """The steps in which cuDNN's search ran several algorithms of one convolution."""
 
     steps: int

@@ -28,8 +28,7 @@ class Limits:
     stack_samples: float = limit(5.0)
 
 
-@dataclass(frozen=True, slots=True)
-class LoopLines:
+class LoopLines(Record):
     """The lines of the loop's body that make no batch, the longest first; ``seen`` samples are in these.
 
     A line's time is its share of ``sample_count`` stack samples outside of training calls. Left out are lines that

@@ -119,8 +119,7 @@ def _types(rows: Iterable[OperationTime]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.type for row in sorted(rows, key=lambda row: -row.ms)))
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(Record):
     """Operations that compute again what the ones of another line have computed in the same step."""
 
     first: Location | None
@@ -155,8 +154,7 @@ class Repeat:
         return Remedy(f"Compute it once and use the result{first} again", CODE["reuse"], self.again)
 
 
-@dataclass(frozen=True, slots=True)
-class Constant(OperationRows):
+class Constant(Record, OperationRows):
     """The operations of a line whose results are the same in every step.
 
     ``reads`` are the lines that read the variables that they depend on: no operation assigns these, but Python may.
@@ -179,8 +177,7 @@ class Constant(OperationRows):
         return Remedy(action, CODE["after-assignment"], self.at)
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedResults:
+class RepeatedResults(Record):
     """What is computed twice in a step, and what is computed in each step from constants; most time first."""
 
     repeats: tuple[Repeat, ...] = ()

@@ -9,8 +9,7 @@ SINCE = "0.1.0"
 BY_HAND = "every product with the matrix has to be written for a sparse one"
 
 
-@dataclass(frozen=True, slots=True)
-class SparseOperand(OperationRows):
+class SparseOperand(Record, OperationRows):
     """A captured matrix, and the products with it, forward and backward; ms per training step."""
 
     name: str  # of its placeholder
@@ -39,8 +38,7 @@ class SparseOperand(OperationRows):
         return Remedy("Keep the matrix sparse and multiply with tf.sparse", CODE["sparse"], self.at)
 
 
-@dataclass(frozen=True, slots=True)
-class SparseOperands:
+class SparseOperands(Record):
     """The captured matrices that products use, whatever their density; the slowest products first."""
 
     operands: tuple[SparseOperand, ...]

@@ -71,8 +71,7 @@ PARTS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Record):
     """Long steps of one cause, each with the part that grew most compared with steady steps, and by how many ms."""
 
     steps: tuple[tuple[Step, str, float], ...]

@@ -39,8 +39,7 @@ class Limits:
     before_random: float = share_limit(0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatablePrefix:
+class RepeatablePrefix(Record):
     """What one cache could keep if a function were divided before its first random operation.
 
     ``share``, 0 to 1, is that of the repeatable operations in the time of all operations of the ``stage``'s
@@ -99,8 +98,7 @@ class RepeatablePrefix:
         return cls(part, stage, share, size, heaviest, first)
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatablePrefixes:
+class RepeatablePrefixes(Record):
     """The random functions of the pipeline that begin with repeatable work, where their graphs were recorded."""
 
     prefixes: tuple[RepeatablePrefix, ...] = ()
@@ -205,8 +203,7 @@ def _at_starts(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Caches:
+class Caches(Record):
     """Where caches would be: behind whole functions, and within random ones, which replaces those before them."""
 
     parts: list[CacheablePart]

@@ -20,8 +20,7 @@ SEVERAL = "IdentityN"  # Passes on several values: its results are known by thei
 ADDS = ("AssignAdd", "AssignSub", "ResourceApply")
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedWork(OperationRows):
+class DroppedWork(Record, OperationRows):
     """The operations of gradients and losses that only lead to zeros, and those computed of the zeros."""
 
     factors: int = 0  # multiplications by zero

@@ -7,7 +7,6 @@ as a copy, as in Breakdown.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
@@ -20,6 +19,7 @@ from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Event, Intervals, Plane, Trace
 from tfdoctor.trace.names import COLLECTIVE, COPY, COPY_DIRECTION
 
@@ -27,8 +27,7 @@ from tfdoctor.trace.names import COLLECTIVE, COPY, COPY_DIRECTION
 KIND = re.compile(r"(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|AllToAll|SendRecv)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GpuActivity:
+class GpuActivity(Record, eq=False):
     """One GPU; kernels, copies and collectives may overlap each other, on streams of their own."""
 
     name: str  # "/device:GPU:0"
@@ -44,8 +43,7 @@ class GpuActivity:
         return self.kernels | self.copies | self.collectives
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GpuActivities:
+class GpuActivities(Record, eq=False):
     """All visible GPUs, the busiest first."""
 
     gpus: tuple[GpuActivity, ...]
@@ -78,8 +76,7 @@ class GpuActivities:
         return self.gpus[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Collectives:
+class Collectives(Record):
     """The busiest GPU's kernels of NCCL or RCCL; ms and numbers per training step, or of the trace."""
 
     ms: float  # with the wait for the other GPUs, in which the kernel runs
@@ -133,8 +130,7 @@ LETTERS = {"HD": H2D, "DH": D2H, "DD": D2D, "PP": PEER}
 HOST_SIDE = {H2D: "kind_src", D2H: "kind_dst"}
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(Record):
     """The copies of one direction; ms, bytes and numbers per training step, or of the whole trace."""
 
     direction: CopyDirection
@@ -151,8 +147,7 @@ class Transfer:
         return max(self.memory, key=self.memory.__getitem__) if self.memory else UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Transfers:
+class Transfers(Record):
     """The busiest GPU's copies that occur, in the order of ``CopyDirection``."""
 
     directions: tuple[Transfer, ...]

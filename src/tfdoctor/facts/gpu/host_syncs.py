@@ -6,7 +6,6 @@ A host that does not wait for the value launches ahead: the work after the copy 
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
@@ -20,6 +19,7 @@ from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Event, Intervals, Trace
 from tfdoctor.trace.names import COPY, INPUT_THREAD
@@ -33,8 +33,7 @@ BATCH = re.compile(r"(?:^|/)(?:IteratorGetNext|OptionalGetValue|RemoteCall|args?
 SETTLING_PS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Detour:
+class Detour(Record):
     """An operation on the host between two copies; numbers and ms per training step."""
 
     name: str  # of the operation that makes the tensor which is copied back
@@ -50,8 +49,7 @@ class Detour:
         return self.copies_ms + self.waiting_ms
 
 
-@dataclass(frozen=True, slots=True)
-class Detours:
+class Detours(Record):
     """The detours of a step over the host, the longest first."""
 
     rows: tuple[Detour, ...]
@@ -107,8 +105,7 @@ def _on_host(trace: Trace) -> Mapping[str, list[Event]]:
     return ran
 
 
-@dataclass(frozen=True, slots=True)
-class HostSyncs:
+class HostSyncs(Record):
     """The busiest GPU; numbers and ms per training step."""
 
     reads: float  # copies from device to host that are read there

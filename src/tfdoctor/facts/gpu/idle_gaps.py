@@ -5,7 +5,6 @@ time, and together with the time in which the GPU works to the step.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
@@ -19,6 +18,7 @@ from tfdoctor.facts.steps.steady_steps import RoundUnit, SteadySteps
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.timeline.activity import Activity, captured_executions
 from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers, waits_before
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Intervals, Plane, Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EXECUTOR, FUNCTION_RUNS, INPUT_THREAD, LAUNCH, PYTHON_CALL, SYNC, TRAINING_CALLS
@@ -44,8 +44,7 @@ def launches(trace: Trace, plane: Plane) -> tuple[NDArray[np.int64], NDArray[np.
     return starts, launched
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HostWork:
+class HostWork(Record, eq=False):
     """When the threads that serve the training do each kind of work; the four may overlap.
 
     Only the trainer's threads count: another Python thread that fetches batches does not delay the training,
@@ -86,8 +85,7 @@ class HostWork:
         return cls(activity.wait, launches | activity.dispatch - syncs, syncs, alone)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuShare:
+class GpuShare(Record):
     """One GPU's round: milliseconds, each a union over its streams, and numbers of kernels."""
 
     name: str
@@ -99,8 +97,7 @@ class GpuShare:
     traced_ms: float  # its kernels in the whole trace, steps or not
 
 
-@dataclass(frozen=True, slots=True)
-class GpuUtilization:
+class GpuUtilization(Record):
     """All GPUs of the host, the busiest first, and how long the trainer waits for batches; None is unknown."""
 
     unit: RoundUnit  # of a round: a training step, or the trace where it has no steps
@@ -161,8 +158,7 @@ class GapSize(StrEnum):
 _EDGES_PS = (10_000_000, 100_000_000, 1_000_000_000)
 
 
-@dataclass(frozen=True, slots=True)
-class IdleGaps:
+class IdleGaps(Record):
     """The busiest GPU's idle time. Milliseconds and counts per training step, or of the whole trace."""
 
     idle_ms: float

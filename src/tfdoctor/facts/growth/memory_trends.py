@@ -1,7 +1,6 @@
 """Memory that grows until it is full, counts that tell why, and statements that keep what they are given."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -15,6 +14,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import location, milliseconds, number, quantity
 from tfdoctor.terms.kinds import KeptValue, Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, nbytes
 from tfdoctor.terms.verdict import Cell, Location, Severity, Table
 
@@ -34,8 +34,7 @@ PLAIN = ("builtins.", "collections.", "typing.", "weakref.")
 MOST_LISTED = 3  # Statements that a table lists: a loop that keeps more is read faster in the source
 
 
-@dataclass(frozen=True, slots=True)
-class FillingMemory:
+class FillingMemory(Record):
     """One memory: its trend in bytes, the limit, and the seconds until it is full at this rate; None is unknown."""
 
     trend: Trend
@@ -84,8 +83,7 @@ class FillingMemory:
         return f"which fills {quantity(nbytes(self.limit))} in about {about_span(self.left_s)}"
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTrends:
+class MemoryTrends(Record):
     """The memories whose trend is known: resident first, then the device's."""
 
     memories: tuple[FillingMemory, ...]
@@ -184,8 +182,7 @@ def counts_table(trends: Iterable[Trend]) -> tuple[Table, ...]:
     return (table,) if table.rows else ()
 
 
-@dataclass(frozen=True, slots=True)
-class KeptResult:
+class KeptResult(Record):
     """A statement in the loop around a call that trains that adds ``value`` to ``container``, as source text.
 
     The container is made outside of the loop, and nothing in the file takes anything out of it meanwhile.
@@ -207,8 +204,7 @@ class KeptResult:
         return f"{location(self.at)} adds {self.value}{holds} to {self.container} {when}"
 
 
-@dataclass(frozen=True, slots=True)
-class KeptResults:
+class KeptResults(Record):
     """All such statements, in the order of their lines."""
 
     statements: tuple[KeptResult, ...]

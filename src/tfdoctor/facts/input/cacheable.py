@@ -1,12 +1,13 @@
 """The parts of the input that give the same result in every pass, which a cache could keep."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.run.program import FOREVER, Dataset, kind_of
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Effect
 
 MOVABLE = frozenset(("Shuffle", "Repeat"))  # Kinds that may move behind a cache of single elements
@@ -21,8 +22,7 @@ REMADE = (
 COMBINED = "several pipelines are combined, and not all of them are repeatable"
 
 
-@dataclass(frozen=True, slots=True)
-class CacheablePart:
+class CacheablePart(Record):
     """Stages that one cache after ``last`` could keep; ``moved`` must move behind that cache."""
 
     last: Dataset
@@ -30,8 +30,7 @@ class CacheablePart:
     moved: tuple[Dataset, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Cacheable:
+class Cacheable(Record):
     """The parts give the same result in every pass; ``why`` is the reason why no more do.
 
     A part has ``last`` and its sources that no cache keeps yet; where pipelines meet that are not all
@@ -154,8 +153,7 @@ def _followed(before: list[Dataset], line: list[Dataset]) -> tuple[Cacheable, li
     return Cacheable(), kept, moved
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedWork:
+class RepeatedWork(Record):
     """The stages of the parts that a cache could keep, where the user can add one."""
 
     stages: tuple[StageTime, ...] = ()

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Self
 
@@ -21,6 +21,7 @@ from tfdoctor.facts.run.program import (
     line_of,
 )
 from tfdoctor.recording import Recording
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")  # A tensor in an element_spec
@@ -44,8 +45,7 @@ PLAIN = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetProperties:
+class DatasetProperties(Record):
     """The feeding datasets, consumers first, and how often the run passes over them; None is unknown."""
 
     chain: tuple[Dataset, ...]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -10,6 +9,7 @@ from tfdoctor.facts.input.dataset_properties import spec_bytes
 from tfdoctor.facts.run.program import FOREVER, Dataset, Program, line_of
 from tfdoctor.recording.program import Setting
 from tfdoctor.terms.kinds import InputKind
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import count, nbytes
 from tfdoctor.terms.verdict import Location, Measure, Remedy
 
@@ -34,8 +34,7 @@ options.autotune.ram_budget = 2 << 30  # bytes; the default is half of the machi
 dataset = dataset.with_options(options)  # or numbers: map(f, num_parallel_calls=4).prefetch(2)"""
 
 
-@dataclass(frozen=True, slots=True)
-class DataOptions:
+class DataOptions(Record):
     """The options that apply to the whole pipeline."""
 
     values: Mapping[str, Setting] = field(default_factory=dict)  # by dotted name
@@ -88,8 +87,7 @@ class DataOptions:
         return next((option for option in off for name in names if f".{option}".endswith(f".{name}")), "")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFiles:
+class SourceFiles(Record):
     """Files of one list of paths; None is unknown."""
 
     count: int | None = None
@@ -127,8 +125,7 @@ class SourceFiles:
         return bool(self.network)
 
 
-@dataclass(frozen=True, slots=True)
-class TunedBuffers:
+class TunedBuffers(Record):
     """The stages with ``num_parallel_calls`` or a buffer of AUTOTUNE, and the bytes of their largest element.
 
     A parallel stage keeps a result for each of its calls, a prefetch as many as it needs to hide the input. The

@@ -15,6 +15,7 @@ from tfdoctor.facts.input.iterators import NUMBERED, Iterators
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.iterator_node import Node
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import Bound, Effect, Location, Stage, Table
 
@@ -91,8 +92,7 @@ class StageTime:
         return Effect(Stage.INPUT, scales, self.path, work, bound=bound, spreads=spreads)
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineSegment:
+class PipelineSegment(Record):
     """Stages that work one after the other on one thread, or one stage's function on several threads."""
 
     stages: Mapping[str, float]  # ms per training step of each, by path
@@ -121,8 +121,7 @@ def stage_table(stages: Iterable[StageTime], label: str, time_ms: Callable[[Stag
     )
 
 
-@dataclass(frozen=True, slots=True)
-class InputPipeline:
+class InputPipeline(Record):
     """The stages of the training pipeline, consumers first, and its segments."""
 
     stages: tuple[StageTime, ...]

@@ -8,7 +8,6 @@ user's function runs in executor events with the id of its ``InstantiatedCapture
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -27,6 +26,7 @@ from tfdoctor.facts.timeline.host_events import (
 )
 from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import EventType, Line, Trace
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
 
@@ -47,8 +47,7 @@ READING = re.compile(r"ReadFile")  # The operation that reads a whole file
 IMAGES = re.compile(r"Decode(?:Image|Jpeg|Png|Bmp|Gif|WebP|AndCropJpeg)|Resize\w+|CropAndResize")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Iterators:
+class Iterators(Record, eq=False):
     """The training pipeline's nodes by path, and how many batches the training loop took."""
 
     nodes: dict[str, Node]

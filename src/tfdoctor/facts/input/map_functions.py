@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 from typing import Self
 
@@ -13,6 +12,7 @@ from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location
 
 NAMED = "Dataset_map_"  # The prefix of tf.data's name for the graph of a map's function
@@ -48,8 +48,7 @@ OVERSIZED_TIMES = 2.0
 Size = tuple[int, int]  # Height and width in pixels
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionGraphs:
+class FunctionGraphs(Record):
     """The graphs by the id of their dataset, without those whose names are ambiguous."""
 
     by_dataset: Mapping[int, RecordedGraph] = field(default_factory=dict)
@@ -95,8 +94,7 @@ def tensor_bytes(dtype: str, shape: Sequence[int | None] | None) -> int | None:
     return WIDTHS[dtype] * prod(size or 0 for size in shape)
 
 
-@dataclass(frozen=True, slots=True)
-class MapFunction:
+class MapFunction(Record):
     """One function: the types of its operations, and the bytes that they write for each element."""
 
     types: frozenset[str]
@@ -110,8 +108,7 @@ class MapFunction:
         return tuple(sorted(name for name in self.types if NOT_VECTORIZABLE.fullmatch(name)))
 
 
-@dataclass(frozen=True, slots=True)
-class MapFunctions:
+class MapFunctions(Record):
     """The functions by the id of their dataset, without those whose names are ambiguous."""
 
     by_dataset: Mapping[int, MapFunction] = field(default_factory=dict)
@@ -144,8 +141,7 @@ class MapFunctions:
         return cls(functions)
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedImage:
+class DecodedImage(Record):
     """One decoding, and the resizing of its result in the same function."""
 
     stage: StageTime
@@ -178,8 +174,7 @@ class DecodedImage:
         return self.work_ms * (1.0 - self.kept)
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedImages:
+class DecodedImages(Record):
     """All images whose stored and used sizes are known."""
 
     images: tuple[DecodedImage, ...] = ()

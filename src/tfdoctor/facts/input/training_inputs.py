@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Self
 
@@ -21,6 +20,7 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, trainers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall, TensorType
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import CONVERTED, SESSION_RUN
@@ -56,8 +56,7 @@ ROUNDED = 8
 QUARTERS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ConvertedArray:
+class ConvertedArray(Record):
     """An argument that is converted at every call; ms per training step."""
 
     dtype: str
@@ -81,8 +80,7 @@ class ConvertedArray:
         return prod(self.shape) * WIDTHS.get(self.dtype, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Conversions:
+class Conversions(Record):
     """The arrays of the training call at ``at``, in the order of its arguments; () where it gets only tensors."""
 
     arrays: tuple[ConvertedArray, ...] = ()
@@ -185,8 +183,7 @@ def _casts(dataflow: Dataflow | None, operations: Operations | None) -> dict[tup
     return casts
 
 
-@dataclass(frozen=True, slots=True)
-class PaddedInput:
+class PaddedInput(Record):
     """One input of sequences."""
 
     steps: int  # positions of the longest batch
@@ -263,8 +260,7 @@ def bucketing(lengths: Sequence[int], batch_size: int | None = None, *, fixed: b
     return f"bucket_boundaries={boundaries}, bucket_batch_sizes={sizes}"
 
 
-@dataclass(frozen=True, slots=True)
-class SequencePadding:
+class SequencePadding(Record):
     """The inputs that are sequences by their values, the most padded first."""
 
     inputs: tuple[PaddedInput, ...]

@@ -6,7 +6,6 @@ lies on the thread that called it; the pool's threads show their part as tasks o
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -25,6 +24,7 @@ from tfdoctor.facts.timeline.host_events import executors, leaves, operation_lab
 from tfdoctor.facts.timeline.trainer import spans_of
 from tfdoctor.terms.humanize import milliseconds, number
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Stage
 from tfdoctor.trace import Intervals, Line, Trace
@@ -42,8 +42,7 @@ NO_TASKS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Threads:
+class Threads(Record):
     """Means over the traced steps, in threads.
 
     They are lower bounds: the trace does not show Python, nor the pool's threads in versions of TensorFlow that do
@@ -101,8 +100,7 @@ def _at_work(line: Line) -> Intervals:
     return spans_of(chosen, leaves(chosen))
 
 
-@dataclass(frozen=True, slots=True)
-class Cores:
+class Cores(Record):
     """Means over the traced steps, in logical CPUs: input and compute share them on a CPU."""
 
     usable: float  # by the run
@@ -157,8 +155,7 @@ class Cores:
         return min(1.0, self.busy / self.usable)
 
 
-@dataclass(frozen=True, slots=True)
-class CpuContention:
+class CpuContention(Record):
     """Whether the input's threads keep the step's own from the cores; times in ms per step."""
 
     crowded: bool | None  # None is unknown

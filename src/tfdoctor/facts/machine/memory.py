@@ -2,7 +2,6 @@
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from math import prod
 from typing import Self
 
@@ -15,6 +14,7 @@ from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Trace
 
 EVENTS = ("MemoryAllocation", "MemoryDeallocation")
@@ -44,8 +44,7 @@ DTYPES = {"float": "float32", "double": "float64", "half": "float16"}  # TensorF
 UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 
 
-@dataclass(frozen=True, slots=True)
-class Allocator:
+class Allocator(Record):
     """One device's memory, in bytes."""
 
     name: str  # "GPU_0_bfc"
@@ -59,8 +58,7 @@ class Allocator:
         return self.used / self.limit
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
+class DeviceMemory(Record):
     """The allocators in the trace, the fullest first.
 
     nvidia-smi does not show the need: TensorFlow reserves nearly all memory when it starts.
@@ -97,8 +95,7 @@ class DeviceMemory:
         return self.allocators[0]
 
 
-@dataclass(frozen=True, slots=True)
-class HostMemory:
+class HostMemory(Record):
     """Bytes, and shares from 0 to 1; over all samples of the run."""
 
     total: float
@@ -130,8 +127,7 @@ class HostMemory:
         return self.used / self.total
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryWanted:
+class MemoryWanted(Record):
     """The tensor or the bytes that could not be allocated; empty where the message does not say."""
 
     shape: tuple[int, ...] = ()

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import GpuBoard, GpuDriver, GpuSample, MachineSample
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 
 # Cores that other programs may use before they count as a disturbance: a quarter of a small machine.
 BUSY_CORES = 0.5
@@ -24,8 +25,7 @@ GPU_PERIOD_S = 2.0
 BY_PROCESS = "by process"
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
+class Samples(Record):
     """Means over the traced window, or over the whole run when the window is shorter than a sample.
 
     Cores are numbers of logical CPUs at work; None is "not sampled".
@@ -113,8 +113,7 @@ class Board(GpuBoard, kw_only=True):
     others_share: float | None = None  # of the time, with kernels of others beside the run's, 0 to 1
 
 
-@dataclass(frozen=True, slots=True)
-class GpuBoards:
+class GpuBoards(Record):
     """All boards that the run may use, and their driver."""
 
     boards: tuple[Board, ...]
@@ -151,8 +150,7 @@ class GpuBoards:
         return cls(tuple(boards), driver.version, driver.opened_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuClock:
+class GpuClock(Record):
     """One GPU while it is busy. ``reasons_known`` counts the samples with the reasons for throttling."""
 
     name: str
@@ -178,8 +176,7 @@ class GpuClock:
         return 1.0 if ratio is None else 1.0 - self.share(reason) * (1.0 - ratio)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuClocks:
+class GpuClocks(Record):
     """All GPUs that the run may use and that were busy, over the whole run."""
 
     gpus: tuple[GpuClock, ...]

@@ -1,7 +1,6 @@
 """The graphs that the run built: which operation feeds which, what it is computed from, what serves it alone."""
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Self
@@ -9,6 +8,7 @@ from typing import Self
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.operation_types import CONSTANT, OPAQUE, PASSING, RANDOM, READS, SHAPES, UPDATES
 from tfdoctor.facts.run.program import Operation, Program
+from tfdoctor.terms.record import Record
 from tfdoctor.trace.names import FRAME, GRADIENT
 
 LONGEST = 100  # Operations in a row that only pass on values: a graph with more of them, or a circle, is damaged
@@ -28,8 +28,7 @@ class Source(StrEnum):
 Sources = frozenset[Source]
 
 
-@dataclass(frozen=True, eq=False)
-class Dataflow:
+class Dataflow(Record, eq=False, dict=True):
     """The edges between a program's operations, by their names."""
 
     program: Program

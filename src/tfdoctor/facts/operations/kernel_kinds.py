@@ -6,10 +6,11 @@ ones are known from the libraries' documentation and sources or from published p
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+from tfdoctor.terms.record import Record
 
 
 class KernelRole(StrEnum):
@@ -118,8 +119,7 @@ XLA: tuple[Family, ...] = (
 FAMILIES = AMD + XLA + NVIDIA
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(Record):
     """A kernel, identified by its name.
 
     ``precision`` is the type of the factors that it multiplies: "fp64", "fp32", "tf32", "fp16", "bf16", "fp8",

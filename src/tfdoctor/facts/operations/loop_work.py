@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -21,13 +21,13 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
 
 
-@dataclass(frozen=True, slots=True)
-class GraphLoop:
+class GraphLoop(Record):
     """A ``while`` of the graph with its gradient's; numbers and ms per training step."""
 
     name: str  # its scope, such as "sequential/lstm/while"; "" is unknown
@@ -40,8 +40,7 @@ class GraphLoop:
     independent: bool = False  # no iteration needs what another one computed; False: or unknown
 
 
-@dataclass(frozen=True, slots=True)
-class LoopWork:
+class LoopWork(Record):
     """The loops, longest first, and what the executor's threads do in their iterations, in ms per training step.
 
     ``scheduling_ms`` is the exposed time in which the executor works on iterations while no recorded operation

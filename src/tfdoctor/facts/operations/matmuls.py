@@ -1,7 +1,6 @@
 """Matmuls and convolutions: which unit or library runs them, and which the program does not describe."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any, Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -15,6 +14,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import milliseconds, number
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 
 WHERE = "in a graph that was not recorded, such as the loop of an LSTM or GRU over time"
 ONEDNN = ("_Mkl", "_OneDnn")  # Prefixes of the types of operations that oneDNN runs (TensorFlow 2.5 to 2.21)
@@ -25,8 +25,7 @@ EIGEN_FUSED = ("_Fused",)  # Prefixes of operations that grappler fused and Eige
 LEVELS = (("AMX", "amx_tile"), ("AVX-512", "avx512f"), ("AVX2", "avx2"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatrixUnit:
+class MatrixUnit(Record, kw_only=True):
     """Use of the matrix unit. Times in ms per training step; shares from 0 to 1.
 
     ``utilization`` is achieved FLOPs over the peak while the device is busy. On a GPU without FLOPs it is
@@ -113,8 +112,7 @@ def is_eligible(row: OperationTime, hardware: Hardware) -> bool | None:
     return True if row.kernel and not any(size % multiple for size in row.kernel[-2:]) else None
 
 
-@dataclass(frozen=True, slots=True)
-class OneDnn:
+class OneDnn(Record):
     """The matmuls and convolutions of a CPU's step by the library that ran them, in ms per training step.
 
     ``instructions`` are the best that oneDNN can choose by the CPU's flags; traces do not show its choice,

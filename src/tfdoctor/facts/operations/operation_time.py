@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from tfdoctor.facts.operations.kernel_kinds import WIDE, multiplies, precision_of
 from tfdoctor.facts.run.operation_types import DEPTHWISE, MATRIX_TYPES
@@ -11,6 +10,7 @@ from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import TYPES
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.terms.humanize import milliseconds, percent
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms, ratio
 from tfdoctor.terms.verdict import Bound, Effect, Location, Measure, Stage, Table
 
@@ -25,8 +25,7 @@ HLO_TYPE = re.compile(r"= \(?(f32|bf16|f16)\[")  # The type of an HLO instructio
 SHORTEST_MS = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationTime:
+class OperationTime(Record, kw_only=True):
     """One operation of the step, with its share of the wall time, per training step."""
 
     name: str
@@ -119,8 +118,7 @@ class OperationRows:
         return sum(row.calls for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class ComputePart:
+class ComputePart(Record):
     """What some work takes of the compute time, in ms per step, as rules state it in sentences and as evidence."""
 
     ms: float
@@ -141,8 +139,7 @@ class ComputePart:
         return Measure(f"time {work} per step", ms(self.ms)), share
 
 
-@dataclass(frozen=True, slots=True)
-class LayerTime(OperationRows):
+class LayerTime(Record, OperationRows):
     """Operations of a layer, or those of one name where the layer is unknown."""
 
     name: str

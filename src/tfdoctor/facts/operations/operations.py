@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from tfdoctor.facts.timeline.device_work import Work
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType
 from tfdoctor.trace.names import EAGER_OPERATION
@@ -43,8 +44,7 @@ FEWEST_BYTES = 0.5  # Share of float32's bytes in 16-bit precision: no change th
 HALVES = ("float16", "bfloat16")  # The 16-bit types
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
+class Operations(Record):
     """Every operation of the device's work, the heaviest first; they sum to the device's part."""
 
     rows: tuple[OperationTime, ...]
@@ -209,8 +209,7 @@ def _stat(event: EventType, *names: str) -> float | None:
     return next((float(amount) for amount in amounts if isinstance(amount, int | float) and amount > 0), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Roofline:
+class Roofline(Record):
     """The least time of each operation, in ms per training step, by the operation's name.
 
     The larger of its bytes (in 16-bit precision) over the memory's rate and of its FLOPs over the peak in

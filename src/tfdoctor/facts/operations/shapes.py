@@ -8,7 +8,6 @@ events.
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Self
 
@@ -20,6 +19,7 @@ from tfdoctor.facts.run.program import Operation, Program, Tensor
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.timeline.host_events import operation_label
 from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.terms.record import Record, field
 from tfdoctor.trace import Line, Plane, Trace
 from tfdoctor.trace.names import STREAM_PREFIX
 
@@ -34,8 +34,7 @@ Key = tuple[str, str]  # Name and type of an operation
 Sizes = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TracedShapes:
+class TracedShapes(Record):
     """Operations with the shapes of their inputs and, where unambiguous, of their result."""
 
     operations: Mapping[Key, Operation] = field(default_factory=dict)

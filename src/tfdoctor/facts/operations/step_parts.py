@@ -1,7 +1,6 @@
 """Parts of the step that rules ask for: the optimizer, batch normalization, and tensors repeated in memory."""
 
 import re
-from dataclasses import dataclass
 from math import prod
 from typing import Self
 
@@ -11,6 +10,7 @@ from tfdoctor.facts.operations.operation_time import OperationRows, OperationTim
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import BROADCASTING, FUSED_UPDATES, REPEATS, UNARY, UPDATES
 from tfdoctor.facts.run.program import Layer, Operation, Program
+from tfdoctor.terms.record import Record
 
 # The name scopes of Keras' optimizers, numbered from the second on ("adam_1").
 OPTIMIZERS = frozenset(
@@ -30,8 +30,7 @@ FUSED_PASSES = 8
 CAST_PASSES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizerWork(OperationRows):
+class OptimizerWork(Record, OperationRows):
     """The optimizer's operations; ``updates`` are those of variables, moments among them."""
 
     rows: tuple[OperationTime, ...]
@@ -64,8 +63,7 @@ def is_small(row: OperationTime, values: float, each_ms: float) -> bool:
     return row.ms <= each_ms * row.calls if largest is None else largest <= values
 
 
-@dataclass(frozen=True, slots=True)
-class BatchNorm:
+class BatchNorm(Record):
     """One layer that ran unfused, with its time in ms per training step."""
 
     layer: Layer
@@ -93,8 +91,7 @@ class BatchNorm:
         return self.shape[-1] if self.shape else None
 
 
-@dataclass(frozen=True, slots=True)
-class BatchNorms:
+class BatchNorms(Record):
     """The program's batch normalization layers. ``rate`` is this run's streaming rate, in bytes/s."""
 
     unfused: tuple[BatchNorm, ...]
@@ -133,8 +130,7 @@ class BatchNorms:
         return passes * norm.nbytes / self.rate * 1e3 if norm.nbytes and self.rate else None
 
 
-@dataclass(frozen=True, slots=True)
-class Broadcast(OperationRows):
+class Broadcast(Record, OperationRows):
     """A repetition with its gradient, and the ``chain`` of operations that recompute each repeated value.
 
     ``rows`` is empty where an operation needs the repeated tensor itself.
@@ -151,8 +147,7 @@ class Broadcast(OperationRows):
         return sum(row.ms for row in self.chain) * (1.0 - 1.0 / self.times)
 
 
-@dataclass(frozen=True, slots=True)
-class Broadcasts:
+class Broadcasts(Record):
     """The forward pass' needless repetitions, and those that precede operations that could precede them.
 
     Operations that broadcast by themselves need no tensor that is repeated in memory.

@@ -15,14 +15,14 @@ from tfdoctor.facts.phases.run_pieces import Stretch, first_steps
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording.run_log import Line
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 MOST_SPANS = 400  # Stretches of the bar: it is at most 1,280 pixels wide, and one of 3 can just be pointed at
 LEAST_SHARE = 0.1  # Share of a bucket's time from which a phase in it gets a stretch of its own
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseSpan:
+class PhaseSpan(Record):
     """A stretch of the run that is mostly of one phase, in s since the run began; for the bar in time order."""
 
     phase: Phase

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.phases.run_course import MS, RunCourse, main_steps, numbered, usual_step, whole_run
@@ -10,6 +9,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import CallPlace, FunctionTrace, Line, RunLog, Span
 from tfdoctor.terms.kinds import RunCall
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 # Calls that a line of the user's makes; the others are parts of these, or of loops.
@@ -28,8 +28,7 @@ TRUTHS = ("True", "False")
 LEAST_NEW = 1 / 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MadeCall:
+class MadeCall(Record, kw_only=True):
     """All calls of a kind that a line of the user's makes; times in ms of the run.
 
     ``ms`` contains what the calls call in turn, except ``nested_ms``, which is that of other kinds within them.
@@ -59,8 +58,7 @@ class MadeCall:
         return self.ms / self.count if self.count else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class RunCalls:
+class RunCalls(Record):
     """The calls of the run by line, those that take most first, and its epochs."""
 
     calls: tuple[MadeCall, ...]
@@ -162,8 +160,7 @@ def _mean(values: Iterable[int | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangingNumber:
+class ChangingNumber(Record):
     """A parameter that got different Python values, with the line that assigned them, where that is known."""
 
     name: str
@@ -176,8 +173,7 @@ class ChangingNumber:
         return self.values[0][:1] in {"'", '"'}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracedDefinition:
+class TracedDefinition(Record, kw_only=True):
     """All calls that traced a function of one name and line: new function objects of a line are one function.
 
     ``ms`` is their time without that of as many usual calls; ``first_ms`` that of the first one. ``alike_ms`` is
@@ -207,8 +203,7 @@ class TracedDefinition:
         return max(0.0, self.ms - self.first_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class RunTraces:
+class RunTraces(Record):
     """The functions that were traced, those that took most first."""
 
     functions: tuple[TracedDefinition, ...]

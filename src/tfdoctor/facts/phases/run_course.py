@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Self
 
@@ -13,6 +12,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall, RunWork
+from tfdoctor.terms.record import Record
 
 MS = 1000.0  # Milliseconds in a second
 LEAST = 1e-6  # ms from which time counts: less is no time that a clock shows
@@ -29,8 +29,7 @@ ROUNDING = 1e-9
 CalledLine = tuple[Line | None, Line | None]  # A line of the user's, and the one that called its function
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCourse:
+class RunCourse(Record, kw_only=True):
     """Calls by number, and numbers of buckets; infinite, or None, where nothing of the kind happened.
 
     A tf.function is known to train only once it runs: the way there is a call of its own, at the line of its steps.
@@ -196,8 +195,7 @@ def sampled(log: RunLog) -> Iterator[tuple[SeenStack, float, float]]:
     return ((stack, ms[number], samples[number]) for number, stack in log.stacks.items())
 
 
-@dataclass(frozen=True, slots=True)
-class StepDurations:
+class StepDurations(Record):
     """Durations in ms per step, in order, each of ``calls`` calls that ended in bucket number ``bucket``."""
 
     ms: Floats

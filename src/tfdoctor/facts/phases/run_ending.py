@@ -1,7 +1,6 @@
 """How the run ended, and its memory then."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 from enum import StrEnum
 from signal import SIGINT, SIGKILL
 from typing import Self
@@ -15,6 +14,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import ProcessEnd, RunLog
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 SHELL = 128  # What a shell adds to a signal's number for its exit code
@@ -32,8 +32,7 @@ class EndKind(StrEnum):
     RUNNING = "running"  # or its end was not recorded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEnding:
+class RunEnding(Record, kw_only=True):
     """How the run ended: ``error`` is the exception's class, ``shape`` and ``dtype`` the failed tensor's."""
 
     kind: EndKind

@@ -10,7 +10,7 @@ right for a drift by chance and too wide for noise.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Self
@@ -21,6 +21,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_course import MIDDLE, Floats, RunCourse, StepDurations, main_steps, whole_run
 from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
 
 # Share of the points at the begin that are left out: caches fill, memory pools grow, functions are traced.
@@ -73,8 +74,7 @@ def mean_growth(first: float, last: float) -> float:
     return max(0.0, last - first) / (LAST_AT - FIRST_AT) / 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trend:
+class Trend(Record, kw_only=True):
     """A slope with its 95 % interval, and the values at begin and end, without the first tenth.
 
     In ms for steps, in bytes for memory, else a number; ``slope`` is per second of the run, or per step of what
@@ -162,8 +162,7 @@ def _sen(times: Floats, values: Floats, errors: float) -> tuple[float, float, fl
     return slope, lowest, float(slopes[high]) if high < len(slopes) else np.inf
 
 
-@dataclass(frozen=True, slots=True)
-class RunGrowth:
+class RunGrowth(Record):
     """The trends that could be measured."""
 
     trends: tuple[Trend, ...]

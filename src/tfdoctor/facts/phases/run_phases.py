@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -17,6 +16,7 @@ from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import TENSORFLOW, RunLog
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import shorten
 from tfdoctor.terms.verdict import Location
 
@@ -34,8 +34,7 @@ WORTH_SAYING_MS = 1000.0
 COMMAND = 60  # Characters of a process's command beside the reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLine:
+class RunLine(Record, kw_only=True):
     """Time of a phase at a line of the user's, in ms of the run; ``at`` is None where no line of theirs ran.
 
     ``caller`` is the user's line that called the function of ``at``, ``calls`` what the line calls of a library
@@ -90,8 +89,7 @@ def run_lines(pieces: Iterable[RunPiece], place: Places) -> tuple[RunLine, ...]:
     return tuple(sorted(lines, key=lambda line: -line.ms)[:MOST_LINES])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPhases:
+class RunPhases(Record, kw_only=True):
     """Every ms of wall time from the start of the process to its end, in exactly one phase.
 
     ``times`` sums to ``total_ms``. ``once_ms`` is the time of what does not come again in a longer run: start,

@@ -9,7 +9,7 @@ full.
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 from tfdoctor.facts.phases.call_phases import LOOPS, OF_CALL, of_call, of_loop, of_sample
@@ -17,6 +17,7 @@ from tfdoctor.facts.phases.run_course import MS, RunCourse, numbered, usual_step
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.record import Record
 
 NS = 1_000_000_000  # Nanoseconds in a second
 NEAR = 2  # Buckets to either side whose samples stand for a call's time without any: a few s in the longest runs
@@ -52,8 +53,7 @@ class PieceLine(NamedTuple):
 NO_LINE = PieceLine()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPiece:
+class RunPiece(Record, kw_only=True):
     """Some ms of a phase at a line; ``exact`` where a call at that line was timed, not sampled."""
 
     phase: Phase
@@ -205,8 +205,7 @@ def begin_and_end(log: RunLog, manifest: Manifest | None) -> tuple[float, float]
     return min(0.0, (times.started_ns - zero) / NS), max(last, end)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Record):
     """Some time of the run, in s since the process began; ``number`` is that of its bucket, None of a gap."""
 
     start: float

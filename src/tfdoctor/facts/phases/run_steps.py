@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Self
@@ -20,6 +19,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import BucketSteps, LongStep
 from tfdoctor.terms.kinds import RunCall, RunWork, StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location, Stage
 
 # Long steps from which a period can be told from chance, and the share of their distances that must equal it. Of
@@ -36,8 +36,7 @@ MOST = 0.5  # Share of the samples in long steps from which they are like the tr
 ENOUGH_STEPS = 5  # Steps from which a median is one (see Steps.too_few)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LongSteps:
+class LongSteps(Record, kw_only=True):
     """Steps that took more than 1.5 times the usual one: their number, all their time, and what is beyond usual.
 
     ``first_median_ms`` is the median of what first steps take beyond usual: one slow first epoch does not move it.
@@ -70,8 +69,7 @@ def long_steps(steps: Sequence[LongStep]) -> LongSteps | None:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LongLine:
+class LongLine(Record, kw_only=True):
     """A line of the user's in long steps, what it calls of a library and what that does; time in ms of the run.
 
     ``trains`` says that it is the call that trains, which each step is in: it names no cause.
@@ -95,8 +93,7 @@ class LongLine:
         return self.at is not None and self.samples >= ENOUGH and not self.trains
 
 
-@dataclass(frozen=True, slots=True)
-class RunLongLines:
+class RunLongLines(Record):
     """The lines of long steps, those with most time first; their time begins at 1.5 times the usual step."""
 
     lines: tuple[LongLine, ...]
@@ -140,8 +137,7 @@ class RunLongLines:
         return sum(line.ms for line in self.lines if line.may_wait) / self.ms if self.ms else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSteps:
+class RunSteps(Record, kw_only=True):
     """All training steps, traced or not, of the loop with the most time; times in ms per step.
 
     Calls that trace a function are none of them (see RunTraces). Where input comes in bursts, every second or third

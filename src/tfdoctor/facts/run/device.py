@@ -1,15 +1,14 @@
 """Which device did the work, and whether the trace shows it."""
 
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Intervals, Line, Plane, Trace
 from tfdoctor.trace.names import DRIVER_LAUNCH, STREAM_PREFIX, TPU_OPS
 
 
-@dataclass(frozen=True, slots=True)
-class MissingWork:
+class MissingWork(Record):
     """Why the work of a device is not in the trace, and how to get it."""
 
     why: str
@@ -38,8 +37,7 @@ NO_GPU = MissingWork(
 IDLE = 0.01  # Share of the busiest device's work below which a device (a few copies at startup) counts as unused
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Record):
     """The kind of device that the run trained on, and its busiest one.
 
     ``missing`` says why its work is not in the trace, and ``busiest`` is then any device; None when it is.

@@ -1,11 +1,11 @@
 """Which framework the run used, how that is known, and how to record such a run."""
 
 import re
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.recording import Recording
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Trace
 from tfdoctor.trace.names import ITERATOR
 
@@ -32,8 +32,7 @@ RECORD = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Framework:
+class Framework(Record):
     """The framework that ran the training; an empty name when it is unknown."""
 
     name: str = ""

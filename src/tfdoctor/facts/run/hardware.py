@@ -5,13 +5,14 @@ Every entry names its source; hardware that is not in the tables is unknown, nev
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import HostMachine, Recording
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trace.stats import Value
 
@@ -21,8 +22,7 @@ NVIDIA_GUIDE = "NVIDIA, Matrix Multiplication Background User's Guide, table 1"
 TPU_GUIDE = "Google Cloud, Cloud TPU performance guide; TPU v6e for units of 256 by 256"
 
 
-@dataclass(frozen=True, slots=True)
-class SixteenBit:
+class SixteenBit(Record):
     """How 16 bit changes the time of a matmul or convolution that runs in float32 now.
 
     ``scales`` is the time in 16 bit relative to float32; ``scalar_scales`` the same for matmuls that
@@ -37,8 +37,7 @@ class SixteenBit:
     matmul_scales: float | None = None  # of matmuls, where they gain more than convolutions
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(Record):
     """The multiple to which the matrix unit pads the channels of a matmul.
 
     ``faster_above`` says that the next multiple above is faster too, because whole tiles use other
@@ -79,8 +78,7 @@ AMX_TILE = Tile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Float32Time:
+class Float32Time(Record):
     """The time of an operation in float32 relative to the same operation in float64."""
 
     matmuls: float  # and convolutions
@@ -188,8 +186,7 @@ AMD_BY_VERSION: dict[object, str] = {(9, 4): "gfx942", (9, 5): "gfx950"}
 AMD_BY_UNITS = {60: "gfx906", 64: "gfx906", 104: "gfx90a", 110: "gfx90a", 120: "gfx908"}
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
+class Hardware(Record):
     """The device's matrix unit. None and "" are unknown values; ``missing`` says why."""
 
     kind: DeviceKind

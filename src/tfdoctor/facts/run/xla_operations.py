@@ -1,11 +1,11 @@
 """The instructions of XLA's programs as operations with shapes, types and lines, as facts expect them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Self
 
 from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.facts.run.xla_programs import XlaPrograms
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
 from tfdoctor.trace.hlo_matmul import HloMatmul, Pass, Shape
@@ -24,8 +24,7 @@ PARTIAL = frozenset({"dynamic-slice", "dynamic-update-slice", "gather", "scatter
 IDLE = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})  # Opcodes that no kernel runs
 
 
-@dataclass(frozen=True, slots=True)
-class XlaOperations:
+class XlaOperations(Record):
     """The instructions as operations, by the fingerprint of their program and their name."""
 
     operations: Mapping[tuple[str, str], Operation] = field(default_factory=dict)

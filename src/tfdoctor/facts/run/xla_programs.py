@@ -8,12 +8,12 @@ every run has exactly once occurs again.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tfdoctor.terms.record import Record, field
 from tfdoctor.trace import Plane, Trace
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction, programs
 from tfdoctor.trace.names import TPU_OPS
@@ -34,8 +34,7 @@ MODULES = "XLA Modules"  # The line that holds a run of a program per event (lib
 TRAINING = re.compile(r"train|update|apply|fit(?:$|_)|optim", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class XlaPrograms:
+class XlaPrograms(Record):
     """XLA's programs, by the name of their module with and without fingerprint; empty when there are none.
 
     ``multiplying`` has the dots and convolutions of each instruction that holds any, by the program's
@@ -95,8 +94,7 @@ def entry(program: HloProgram) -> Mapping[str, Instruction]:
     return {instruction.name: instruction for instruction in program.instructions()}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ProgramRuns:
+class ProgramRuns(Record, eq=False):
     """One program's n runs on one core. Times in ps; (n,)."""
 
     name: str  # "jit_train_step(12190760917235803885)"

@@ -6,13 +6,13 @@ pandas.core.frame.DataFrame.iterrows. Lines of a loop are a group, with the func
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TypeVar
 
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 T = TypeVar("T", bound=Hashable)
@@ -156,8 +156,7 @@ _PACKAGES = {
 ONE_BY_ONE = frozenset({CalledWork.PYTHON, CalledWork.OPERATIONS, CalledWork.ROWS, CalledWork.GROWING})
 
 
-@dataclass(frozen=True)
-class LineGroup:
+class LineGroup(Record, dict=True):
     """Lines that belong together, those that take most first; all of one phase and with a place."""
 
     lines: tuple[RunLine, ...]

@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.phases.run_calls import RunCalls
@@ -17,6 +16,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SourceLine
 from tfdoctor.recording.run_log import RunLog, SeenStack
 from tfdoctor.terms.kinds import Part, Phase, RunCall
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location, Stage
 
 # Calls per training step from which on fifty timed steps hold some; whole runs time what comes less often.
@@ -34,8 +34,7 @@ KERAS_OWN = frozenset({"History", "ProgbarLogger", "BaseLogger"})
 HALF = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPart:
+class RunPart(Record, kw_only=True):
     """A part of the run: its time in ms of the run, and whether each training step, or every few, has some of it.
 
     ``line`` is the recorded line, ``at`` the same as it is shown; ``length`` of an input that does not know it
@@ -51,8 +50,7 @@ class RunPart:
     length: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunParts:
+class RunParts(Record):
     """The parts that take time, the largest first; ``recurring_ms`` is what a longer run has more of."""
 
     parts: tuple[RunPart, ...]

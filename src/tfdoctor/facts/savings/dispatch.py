@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -14,6 +14,7 @@ from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGro
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound, Effect, Stage, StepWork
 
 # Share of an operation's time that is left, up to which a change removes it rather than makes it faster: a smaller
@@ -21,8 +22,7 @@ from tfdoctor.terms.verdict import Bound, Effect, Stage, StepWork
 REMOVED = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Dispatch:
+class Dispatch(Record):
     """The host's time per call of an operation between the operations of functions, in ms.
 
     An iteration of a loop waits for the one before it, so that the executor's time in loops is that of their
@@ -63,8 +63,7 @@ class Dispatch:
         return row.calls * (self.in_loops_ms if loop_of(row.name) else self.outside_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchShares:
+class DispatchShares(Record):
     """The time of all operations of a CPU's step in ms, and each one's share of their calls, 0 to 1, by its name.
 
     The trace does not show which operation the host works for: starting it, handing on and freeing its tensors. It

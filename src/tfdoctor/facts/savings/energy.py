@@ -6,7 +6,6 @@ read once a second, so between readings energy is taken to grow evenly.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
@@ -20,6 +19,7 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.terms.kinds import EnergySource, Phase
+from tfdoctor.terms.record import Record, field
 
 # Time in training from which power is told: counters are read once a second, and each end may be off by that.
 LEAST_S = 3.0
@@ -28,8 +28,7 @@ Span = tuple[float, float]  # Begin and end, in s since 1970
 Readings = list[tuple[float, float]]  # Times in s since 1970, with a value each
 
 
-@dataclass(frozen=True, slots=True)
-class EnergyMeter:
+class EnergyMeter(Record):
     """The counters of one kind together; power in W.
 
     ``idle_w`` is the power while no kernel ran, anywhere in the run, and ``waiting_w`` that part of the mean power
@@ -55,8 +54,7 @@ class EnergyMeter:
         return (self.power_w - self.waiting_w) / self.busy
 
 
-@dataclass(frozen=True, slots=True)
-class Energy:
+class Energy(Record):
     """What the counters tell, by their source."""
 
     meters: tuple[EnergyMeter, ...]
@@ -87,8 +85,7 @@ class Energy:
         return cls(meters)
 
 
-@dataclass(frozen=True, slots=True)
-class EnergyCounter:
+class EnergyCounter(Record):
     """The readings of one device: times in s since 1970, joules, and when no kernel ran."""
 
     source: EnergySource

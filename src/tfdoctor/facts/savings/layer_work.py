@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from itertools import chain
 from typing import Self
 
@@ -15,14 +14,14 @@ from tfdoctor.facts.operations.operation_time import OperationRows, OperationTim
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import CONSTANT, READS, UPDATES
 from tfdoctor.facts.run.program import Operation, Program, kind_of
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import EAGER_OPERATION, GRADIENT
 
 BUILD = "build"  # The scope in which Keras makes the variables of a layer, by calling the layers inside it
 
 
-@dataclass(frozen=True, slots=True)
-class LayerCall:
+class LayerCall(Record):
     """One call of a layer in the forward pass."""
 
     scope: str  # of its operations: "sequential_3/dense_1"
@@ -37,8 +36,7 @@ class LayerCall:
         return self.by or self.at
 
 
-@dataclass(frozen=True, slots=True)
-class CalledLayer:
+class CalledLayer(Record):
     """A layer that one step calls twice or more; ``equal`` are the calls that compute the same."""
 
     name: str
@@ -56,8 +54,7 @@ class CalledLayer:
         return sum(call.ms for call in self.repeated)
 
 
-@dataclass(frozen=True, slots=True)
-class LayerCalls:
+class LayerCalls(Record):
     """The layers that one step calls twice or more, those with most calls first."""
 
     layers: tuple[CalledLayer, ...] = ()
@@ -135,8 +132,7 @@ def values_of(operations: Iterable[Operation]) -> dict[str, int]:
     return values
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenWork(OperationRows):
+class FrozenWork(Record, OperationRows):
     """The operations of frozen layers whose results are the same whenever an example comes again.
 
     ``rows`` are these, what prepares their inputs, and what only they feed; ``features_bytes`` are the results of a

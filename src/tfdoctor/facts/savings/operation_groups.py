@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 from typing import Self
 
@@ -14,6 +14,7 @@ from tfdoctor.facts.operations.shapes import allocations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Trace
 
@@ -39,8 +40,7 @@ NEVER_STREAMED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatedResults:
+class AllocatedResults(Record):
     """The bytes of each different tensor that an operation on the host allocated, by the name it ran as.
 
     The profiler records large allocations only, and not those of operations that write over an input.
@@ -73,8 +73,7 @@ class AllocatedResults:
         return replace(row, nbytes=sum(sizes) + len(taken) * max(sizes) if sizes else None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationGroup(OperationRows):
+class OperationGroup(Record, OperationRows, kw_only=True):
     """Operations of one type that one line made; times in ms per training step.
 
     ``least_ms`` is the time that their bytes and FLOPs need at the hardware's rates, in the types that they
@@ -113,8 +112,7 @@ class OperationGroup(OperationRows):
         return any(row.is_matrix for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class OperationGroups:
+class OperationGroups(Record):
     """The operations by type and line, or by layer where no line is known, the heaviest first."""
 
     groups: tuple[OperationGroup, ...]

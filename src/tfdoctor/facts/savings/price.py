@@ -1,15 +1,14 @@
 """What the machines cost per hour and a kWh costs, as given by the user, and how many steps an epoch has."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.terms.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Record):
     """US dollars per hour for all machines of the job, given by the user: they differ by contract and day."""
 
     usd_per_hour: float
@@ -24,8 +23,7 @@ class Price:
 J_PER_KWH = 3.6e6
 
 
-@dataclass(frozen=True, slots=True)
-class EnergyPrices:
+class EnergyPrices(Record):
     """US dollars and grams of CO2 for a kWh, where the user gave them: they differ by contract, grid and hour."""
 
     usd_per_kwh: float | None = None
@@ -42,8 +40,7 @@ class EnergyPrices:
         return None if self.gco2_per_kwh is None else self.gco2_per_kwh * joules / J_PER_KWH
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
+class Epoch(Record):
     """How many batches the dataset that feeds the training has."""
 
     steps: int

@@ -10,18 +10,17 @@ So no effect saves a ms twice, and all together never more than the phase takes.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound, Effect, RunEffect, Stage
 
 
-@dataclass(frozen=True, slots=True)
-class RunModel:
+class RunModel(Record):
     """The run as its phases, and its steps as the step model has them; ``steps`` may be None."""
 
     phases: RunPhases

@@ -19,7 +19,7 @@ that, and where a waiting trainer contradicts them the difference is the model's
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 from typing import Self
 
@@ -34,6 +34,7 @@ from tfdoctor.facts.steps.untraced_pace import DISTORTED, MOSTLY_TRACING, slowdo
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import TRACED_LONGER, DeviceKind
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Bound, Effect, Stage
 
 # Beyond this share of the step the model explains too little: savings are estimates, which the report says.
@@ -50,8 +51,7 @@ DOUBTFUL = 0.1  # Share of the slowest input work from which the profiler's part
 NEAR = 0.5  # Share of the step from which an input's own time may be what a short wait is for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepModel:
+class StepModel(Record, kw_only=True):
     """A step's stages, in ms per training step.
 
     ``exposed`` sums to the step. ``segments`` are the input pipeline's; empty when it is not known

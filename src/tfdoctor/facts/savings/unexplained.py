@@ -1,14 +1,14 @@
 """The parts of a step that no specific finding names."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar
+
+from tfdoctor.terms.record import Record, field
 
 SHARE = 0.10  # Share of the step from which a part needs an explanation
 
 
-@dataclass(frozen=True, slots=True)
-class Unexplained:
+class Unexplained(Record):
     """The time of a step that no specific finding names, which the general rules are given.
 
     ``parts_ms`` maps each part of the breakdown (see Breakdown) to the ms per training step that no

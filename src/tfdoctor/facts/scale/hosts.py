@@ -16,7 +16,6 @@ It is a *straggler* when the others also spend that time in collectives.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 from math import ceil, comb, log2
@@ -30,6 +29,7 @@ from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Trace
 
@@ -66,8 +66,7 @@ WAITED = 0.5
 Times = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostSteps:
+class HostSteps(Record, kw_only=True):
     """The n steps of one host; times in ms per training step, moments in ns since 1970."""
 
     numbers: tuple[int, ...]
@@ -125,8 +124,7 @@ class MatchedBy(StrEnum):
     ORDER = "order"
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Record):
     """The m steps that all hosts have: (m,) places among each host's steps, by the host's name."""
 
     by: MatchedBy
@@ -168,8 +166,7 @@ def match(hosts: Mapping[str, HostSteps]) -> Matching:
     return Matching(MatchedBy.ORDER, dict.fromkeys(hosts, tuple(range(shortest))))
 
 
-@dataclass(frozen=True, slots=True)
-class ClockSkew:
+class ClockSkew(Record):
     """Medians over the matched steps, in ms: the slowest host minus the median host."""
 
     start_ms: float
@@ -213,8 +210,7 @@ def clock_skew(hosts: Mapping[str, HostSteps], matching: Matching) -> ClockSkew:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Lag:
+class Lag(Record):
     """A host whose own work takes longer than that of the others; ms per training step."""
 
     host: str
@@ -236,8 +232,7 @@ class Lag:
         return self.waited_ms >= WAITED * self.ms
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Record):
     """The hosts that lag, the slowest first, and how the hosts' own work differs."""
 
     steps: int  # that all hosts have

@@ -1,7 +1,6 @@
 """How many replicas share a batch, how many processes train, and by how much the slowest device is behind."""
 
 from collections import Counter
-from dataclasses import dataclass
 from statistics import median
 from typing import Self
 
@@ -14,6 +13,7 @@ from tfdoctor.facts.tpu.time import COLLECTIVE, COMPUTE, TpuTime
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RunSettings
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
@@ -21,8 +21,7 @@ ONE_PROCESS = "MirroredStrategy"  # The strategy whose replicas are all in this 
 WORKS = 0.01  # Share of the busiest device's computing time below which a device is idle, not fast
 
 
-@dataclass(frozen=True, slots=True)
-class Replicas:
+class Replicas(Record):
     """The distribution that the script requested; None is unknown."""
 
     strategy: str = ""  # "MirroredStrategy", "" for none or Keras' default
@@ -72,8 +71,7 @@ class Replicas:
         return (self.sharing or 0) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceSkew:
+class DeviceSkew(Record):
     """The working devices of one host; ms per training step, by device."""
 
     computing_ms: dict[str, float]  # no collectives, no copies

@@ -6,7 +6,6 @@ between the steps. So a wait for input counts only while nothing else happens: i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import TRACED_LONGER
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import INPUT_THREAD
@@ -40,8 +40,7 @@ MOST_MS = 0.0011
 LEAST = 0.1  # Share of a part that remains in any case: events are counted, and their cost is a mean
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdown:
+class Breakdown(Record):
     """Where the steps' time went, in ms per training step.
 
     ``steps`` has one mapping of part to ms for each of Steps.steps, summing to the step.
@@ -155,8 +154,7 @@ def _owner_of_rest(activity: Activity, device: Device) -> str:
     return UNKNOWN if device.missing or activity.within_data else Stage.HOST
 
 
-@dataclass(frozen=True, slots=True)
-class TracingCost:
+class TracingCost(Record):
     """The parts of a step as traced and as untraced, in ms per training step (see Breakdown).
 
     Each event takes the profiler about as long, mostly before its start and after its end: its cost belongs to the

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -26,6 +26,7 @@ from tfdoctor.facts.step_time.timed_line import (
 )
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location, Stage
 
 PARTS = (Stage.HOST, Stage.BETWEEN)  # in which Python works
@@ -37,8 +38,7 @@ SHORT_FIT = 2
 SEVERAL_FITS = 5  # Calls of ``fit`` from which on they are a loop: scripts train in several phases, or warm up
 
 
-@dataclass(frozen=True, slots=True)
-class HostLines:
+class HostLines(Record):
     """The lines of each part of the step in which Python works, the most frequent first.
 
     Samples count while neither the device nor a copy works and no batch is awaited, as Breakdown divides the
@@ -84,8 +84,7 @@ class HostLines:
         return sum(line.ms for line in lines if line.work is LineWork.DISPATCHING)
 
 
-@dataclass(frozen=True, slots=True)
-class LongStepLines:
+class LongStepLines(Record):
     """The lines of the long steps, most samples first, in the training calls (HOST) and between them (BETWEEN).
 
     Where samples have no time (``timed`` is False), the lines of callbacks between all calls stand for those of
@@ -139,8 +138,7 @@ class LongStepLines:
 Group = list[SampleRow]  # The rows of a line
 
 
-@dataclass(frozen=True, slots=True)
-class SlowCalls:
+class SlowCalls(Record):
     """The lines whose samples are mostly in calls of TensorFlow and Keras that cost much per call, longest first.
 
     Only calls in every step: one that is seen in few steps runs once per epoch or every 100 steps. Their parts are

@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers
 from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, INPUT_THREAD
@@ -29,8 +29,7 @@ SAMPLED_STEPS = 5  # Steady steps whose events are read: events of every step al
 AFTER_COLON = re.compile(r"(?<!:):(?!:).*", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class LoopBody:
+class LoopBody(Record):
     """What Python does in a step while the device, the input and transfers are idle; ms per training step.
 
     Calls of tf.functions are left out. ``host_ms`` lies within the part of a step that is marked as the call,
@@ -60,8 +59,7 @@ class LoopBody:
         return cls(*steady.split_ms(Intervals.union(steady.stretches) - taken - working(activity, *WORKING)))
 
 
-@dataclass(frozen=True, slots=True)
-class SingleOperations:
+class SingleOperations(Record):
     """Time of a CPU's operations outside of tf.functions, in ms per training step.
 
     The breakdown counts it as compute. A change that spares the Python that runs them spares it too: ``inside_ms``
@@ -86,8 +84,7 @@ class SingleOperations:
         return cls(*SteadySteps.of(steps).split_ms(alone))
 
 
-@dataclass(frozen=True, slots=True)
-class PythonOverhead:
+class PythonOverhead(Record):
     """The time to enter and leave the training call from Python, in ms per training step.
 
     ``edges_ms`` lie within the call: before its first operation and after its last, less the waits for
@@ -138,8 +135,7 @@ class PythonOverhead:
         return self.edges_ms + self.between_ms
 
 
-@dataclass(frozen=True, slots=True)
-class PartEvent:
+class PartEvent(Record):
     """The innermost events of one name on the threads of one name, in ms per training step, summed over threads."""
 
     name: str
@@ -147,8 +143,7 @@ class PartEvent:
     ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class PartEvents:
+class PartEvents(Record):
     """The events in the host's time, and in the time between steps, the longest first."""
 
     by_part: Mapping[str, tuple[PartEvent, ...]]

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, RunSettings, SourceLine
 from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Intervals, Line, Trace
 from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS, GRAPH_BUILDING
@@ -33,8 +33,7 @@ CALL = "tf_function_call"
 STARTING, SCHEDULING = 2e-3, 0.5e-3
 
 
-@dataclass(frozen=True, slots=True)
-class EagerWork:
+class EagerWork(Record):
     """What the trainer's thread ran; numbers and ms per training step.
 
     ``least_ms`` is what the kernels of the operations take on a CPU when a graph runs them: each at its fastest
@@ -128,8 +127,7 @@ def _step_function(recording: Recording) -> tuple[SourceLine | None, SourceLine 
     return step, max(own, key=calls.__getitem__, default=(None, None))[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Retraced:
+class Retraced(Record):
     """One tf.function; numbers of its calls in the traced steps."""
 
     name: str
@@ -139,8 +137,7 @@ class Retraced:
     changed: tuple[str, ...] = ()  # an argument's value in each trace; () where not recorded
 
 
-@dataclass(frozen=True, slots=True)
-class Retracing:
+class Retracing(Record):
     """The functions that were called while the run trained; ms per training step.
 
     Tracing is building the graph in Python and preparing it to run for the first time. ``between_ms`` lies
@@ -209,8 +206,7 @@ def changed(name: str, program: ProgramRecord | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(next(differ, ())))
 
 
-@dataclass(frozen=True, slots=True)
-class CompileTime:
+class CompileTime(Record):
     """XLA's compilations in the traced steps; ms per training step.
 
     ``host_ms`` and ``between_ms`` lie inside and outside the call that is a step, in steady steps, while

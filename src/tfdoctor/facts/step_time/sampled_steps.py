@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import compress
 from typing import Self
 
@@ -20,6 +20,7 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall, PythonRecord, SeenPlace
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location, Stage
 from tfdoctor.trace import Trace
 from tfdoctor.trace.intervals import pairs_of
@@ -31,8 +32,7 @@ MODELS = {SlowCall.PREDICT, SlowCall.MODEL}  # Calls of a model
 READ = "ReadVariableOp"  # TensorFlow's operation that reads a variable, such as the weights of a layer
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SampledSteps:
+class SampledSteps(Record, eq=False):
     """The trace with the calls after the measured steps, its steps, what ran when, and the samples that count.
 
     Such calls show where Python is, and not how long a step takes: frequent samples cost time. Of ``python``, the
@@ -85,8 +85,7 @@ def times_of(place: SeenPlace, began_ps: int) -> NDArray[np.int64]:
     return np.array([min(max(time, -LIMIT_PS), LIMIT_PS) for time in times], np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SampleRow:
+class SampleRow(Record, eq=False):
     """The samples of one place: (n,) each."""
 
     place: SeenPlace
@@ -102,8 +101,7 @@ class SampleRow:
         return type(self)(self.place, step, steady, after, self.part[mask], self.amid[mask])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SampleTable:
+class SampleTable(Record, eq=False):
     """All samples of the trainer's thread that lie in a traced step, also one that is traced for samples alone."""
 
     rows: tuple[SampleRow, ...]
@@ -146,8 +144,7 @@ class SampleTable:
         return tuple(row.only(row.steady) for row in self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class StackSamples:
+class StackSamples(Record):
     """The lines of the trainer's thread, the most frequent first, without samples taken while TensorFlow trained.
 
     ``new_arguments`` has the shapes of the arguments that were other arrays at the next call. ``models_at`` are

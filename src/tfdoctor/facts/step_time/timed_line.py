@@ -3,13 +3,13 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
 from typing import Self, TypeVar
 
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording.program import SeenPlace, SourceLine
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location, Stage
 
 K = TypeVar("K")
@@ -111,8 +111,7 @@ def slow_call(function: str) -> SlowCall | None:
     return SlowCall.MODEL if function.lower().endswith(LAYER_CALL) else FUNCTIONS.get(function.rpartition(".")[2])
 
 
-@dataclass(frozen=True, slots=True)
-class TimedLine:
+class TimedLine(Record):
     """A line in stack samples; ``ms`` per training step, of them ``parts_ms`` where it works in several parts.
 
     ``calls`` has the functions that the line calls with the number of samples in them, most first; "" is

@@ -5,7 +5,6 @@ run for a while no longer shows conditions, counters and the updates of small we
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntFlag
 from typing import Self
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.timeline.host_events import executors
 from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import EventType, Trace
 from tfdoctor.trace.names import ASSIGN, FRAME, GRADIENT, UPDATE, XLA_RUN
 
@@ -35,8 +35,7 @@ class Role(IntFlag):
     WORKS = TRAINS | PLAIN
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingWork:
+class TrainingWork(Record, eq=False):
     """m operations of the host, by their start.
 
     ``role`` and ``frame`` go by kind: a frame is the loop that an operation is in, by its name
@@ -107,8 +106,7 @@ def covering(starts: Times, ends: Times, times: Times) -> NDArray[np.intp]:
     return covers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cycle:
+class Cycle(Record, eq=False):
     """Whole rounds of something that trains, by their start, in ps.
 
     ``updates`` counts the operations of one round that certainly belong to an optimizer, ``activities``

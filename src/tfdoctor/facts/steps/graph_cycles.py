@@ -5,7 +5,7 @@ A loop inside a graph shows its iterations by the condition that runs before eac
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Rows, Times, TrainingWork, between, covering, holding
 from tfdoctor.facts.timeline.trainer import is_captured, is_named
 from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EAGER_NEXT, FUNCTION_RUN, FUNCTION_RUNS, GRADIENT, PIPELINE_CALL
@@ -23,8 +24,7 @@ ENOUGH = 3  # Iterations in calls traced from their start, from which a call tha
 ALONE = 3  # Calls of a function from which the calls are the cycle, and not what repeats inside one
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCall:
+class GraphCall(Record):
     """One execution of a graph, from the call to its return, in ps.
 
     ``function`` is the concrete function or the iterator's id: all its executions run the same graph.

@@ -7,7 +7,7 @@ outermost with optimizer updates of its own. Where that does not decide, the ste
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tfdoctor.facts.steps.graph_cycles import graph_cycles
 from tfdoctor.facts.steps.step import Step, steps_between
 from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.names import ASSIGN, EAGER_CALL, EAGER_NEXT, GRADIENT, TRAINING_CALLS, UPDATE
 
@@ -94,8 +95,7 @@ def _yields(cycle: Cycle, other: Cycle) -> bool:
     return other.updates >= OWN_UPDATES * cycle.updates
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Periods:
+class Periods(Record, eq=False):
     """A sequence of operations divided before each operation of one kind; only the n whole periods that train."""
 
     spans: Times  # positions

@@ -1,6 +1,5 @@
 """The stretches of the trace that a device's figures cover: the steady steps, else the whole trace."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
@@ -12,6 +11,7 @@ from tfdoctor.facts.run.device import Device, spans, work_lines
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.intervals import pairs_of
 
@@ -27,8 +27,7 @@ class RoundUnit(StrEnum):
 STEP, TRACE = RoundUnit.STEP, RoundUnit.TRACE
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SteadySteps:
+class SteadySteps(Record, eq=False):
     """The stretches (start, end), in ps, and how many training steps they hold.
 
     ``scale`` is Steps.usual_ms over the mean of these, so that figures sum to that step as

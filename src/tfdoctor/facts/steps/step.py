@@ -1,21 +1,21 @@
 """One training step, and how steps follow each other."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.timeline.trainer import matching
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import COMPILES
 
 PS_PER_MS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Record):
     """One call of the training step, in ps since the profile's start.
 
     ``calls`` training steps ran inside it (``steps_per_execution``); ``call_end_ps`` is when the

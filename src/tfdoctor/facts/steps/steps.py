@@ -11,7 +11,7 @@ long in turn, and none is an outlier.
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import ceil, inf
 from statistics import quantiles
@@ -32,6 +32,7 @@ from tfdoctor.facts.timeline.trainer import trainer_waits
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import FUNCTION_RUNS
 
@@ -54,8 +55,7 @@ BURSTS = 2.0
 OCCASIONS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Record):
     """The training steps of one host's trace."""
 
     source: StepSource

@@ -1,6 +1,5 @@
 """The steps outside of the traced window: how tracing slows steps, slow ones, and the first ones of each pass."""
 
-from dataclasses import dataclass, field
 from math import ceil
 from statistics import median
 from typing import Self
@@ -13,6 +12,7 @@ from tfdoctor.facts.steps.steps import OCCASIONS, PS_PER_MS, Steps
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import MOST_TOLD, UntracedSteps
 from tfdoctor.terms.kinds import StepSource
+from tfdoctor.terms.record import Record, field
 
 DISTORTED = 1.5  # Slowdown by tracing beyond which a third of the step or more is the profiler's own cost
 # Slowdown beyond which most of the step is the profiler's own cost. No saving is predicted then: a Keras fit of
@@ -47,8 +47,7 @@ def slowdown(recording: Recording, steps: Steps) -> float:
     return 1.0 if mixed and slower > DISTORTED else slower
 
 
-@dataclass(frozen=True, slots=True)
-class UntracedPace:
+class UntracedPace(Record):
     """The median untraced step relative to the median traced one; tracing alone makes it less than 1."""
 
     ratio: float
@@ -87,8 +86,7 @@ class UntracedPace:
         return max(0.0, beyond / self.untraced.count)
 
 
-@dataclass(frozen=True, slots=True)
-class SlowSteps:
+class SlowSteps(Record):
     """The traced steps that are outliers, and the untraced ones of twice the median or more; times in ms.
 
     Of the untraced ones at most the 40 longest are known. ``timed`` and ``timed_ms`` are of all steps.
@@ -126,8 +124,7 @@ class SlowSteps:
         return self.timed_ms / self.timed
 
 
-@dataclass(frozen=True, slots=True)
-class PassStarts:
+class PassStarts(Record):
     """The long first steps of passes among the untraced steps.
 
     ``long_ms`` is the median of their times, ``usual_ms`` that of all untraced steps. ``share`` is what so many

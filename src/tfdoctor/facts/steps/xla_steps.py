@@ -11,7 +11,6 @@ precedence, and the host's calls and markers count only where the device keeps p
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NoReturn
 
@@ -26,6 +25,7 @@ from tfdoctor.facts.steps.step import Step, chain, steps_between
 from tfdoctor.facts.timeline.trainer import present
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.kinds import DeviceKind, StepSource
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Line, Trace
 from tfdoctor.trace.intervals import pairs_of
 
@@ -36,8 +36,7 @@ CALL = re.compile(r"PjitFunction\((.*)\)")
 UPDATE = re.compile(r"update|apply|optim", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TimedProgram:
+class TimedProgram(Record, eq=False):
     """One compiled program: (n,) starts and ends of its runs in ps, and whether it trains."""
 
     name: str

@@ -5,7 +5,6 @@ training function; the operations of tf.data's functions run on the same thread 
 distinguished by the executor that ran them.
 """
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from tfdoctor.facts.timeline.device_work import Work, compiled_work, work_by_sta
 from tfdoctor.facts.timeline.host_events import executions_of, leaves, operation_label, select
 from tfdoctor.facts.timeline.trainer import is_captured, is_named, trainer_waits
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import ASSIGN, COLLECTIVE_OPERATION, GRADIENT, INPUT_THREAD, UPDATE
@@ -67,8 +67,7 @@ def captured_executions(trace: Trace) -> set[int]:
     return started
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Activity:
+class Activity(Record, eq=False):
     """When each stage of the step was at work."""
 
     wait: Intervals  # the trainer waits for the next batch

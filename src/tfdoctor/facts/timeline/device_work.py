@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import cycle, repeat
 from typing import Self
@@ -17,6 +17,7 @@ from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms, entry
 from tfdoctor.facts.timeline.host_events import leaves, select
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import Event, EventType, Intervals, Trace
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
@@ -30,8 +31,7 @@ DEPTHWISE = "DepthwiseConv2dNative"
 SANITIZED = re.compile(r"[^A-Za-z0-9_]")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class Work(Record, eq=False):
     """The n events of one stage's work on one device.
 
     ``label`` indexes ``labels``, which are ("operation name", "operation type", "what ran") triples.

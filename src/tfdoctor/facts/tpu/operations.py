@@ -1,7 +1,6 @@
 """What a TPU's operations achieve: their use of the MXU and of the memory's bandwidth, and their padding."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import ceil
 from typing import Self
 
@@ -15,6 +14,7 @@ from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.tpu.shapes import Array, arrays, convolves_each_alone
 from tfdoctor.facts.tpu.time import COMPUTE, category_of, counted, name_of, part_of, rounds_of, starts_of
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import EventType
 from tfdoctor.trace.hlo import Instruction
 from tfdoctor.trace.names import TPU_OPS
@@ -24,8 +24,7 @@ DEPTHWISE = "DepthwiseConv"  # The prefix of the types of TensorFlow's depthwise
 MATMUL_CATEGORY = "convolution"
 
 
-@dataclass(frozen=True, slots=True)
-class TpuOperation:
+class TpuOperation(Record):
     """One computing instruction on the busiest core. Milliseconds per round; FLOPs and bytes per call.
 
     ``arrays`` are its results, then its operands; ``matmuls`` the dots and convolutions that it holds,
@@ -70,8 +69,7 @@ class TpuOperation:
         return self.is_matmul and bool(floats) and all(dtype == "f32" for dtype in floats)
 
 
-@dataclass(frozen=True, slots=True)
-class TpuOperations:
+class TpuOperations(Record):
     """The busiest core's computing operations, the heaviest first. Peaks are those of one core's plane."""
 
     rows: tuple[TpuOperation, ...]
@@ -143,8 +141,7 @@ class TpuOperations:
         return sum(row.ms for row in self.rows if row.in_float32)
 
 
-@dataclass(frozen=True, slots=True)
-class PaddedMatmul:
+class PaddedMatmul(Record):
     """One operation with a dot or a convolution. Shares from 0 to 1; None is unknown."""
 
     row: TpuOperation
@@ -169,8 +166,7 @@ class PaddedMatmul:
         return cls(row, used, None if depth is None else deep, stored, frozenset(array.tile for array in tiled))
 
 
-@dataclass(frozen=True, slots=True)
-class Padding:
+class Padding(Record):
     """How much of the matmuls whose shapes are known is padding: of what the MXU multiplies, and of what is stored.
 
     The MXU is a square of 128 x 128, 256 x 256 from v6e on (Google Cloud, TPU architecture). A matmul whose

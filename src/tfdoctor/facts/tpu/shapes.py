@@ -1,9 +1,9 @@
 """Arrays and convolutions in HLO text, such as "bf16[32,144]{1,0:T(8,128)(2,1)S(5)}"."""
 
 import re
-from dataclasses import dataclass
 from math import ceil, prod
 
+from tfdoctor.terms.record import Record
 from tfdoctor.trace.hlo_matmul import Shape
 
 # A type and sizes, and for a laid-out array the order of its dimensions, its tiles and memory space.
@@ -16,8 +16,7 @@ GROUPS = re.compile(r"(?:feature|batch)_group_count=(\d+)")
 LABELS = re.compile(r"dim_labels=\w+->(\w+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Record):
     """An array and its layout."""
 
     dtype: str

@@ -8,7 +8,6 @@ all-gather-start, send) and waits for it with another (copy-done): between them 
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import Self
@@ -26,6 +25,7 @@ from tfdoctor.facts.timeline.host_events import leaves
 from tfdoctor.facts.timeline.trainer import is_named, spans_of
 from tfdoctor.facts.tpu.shapes import arrays
 from tfdoctor.terms.kinds import DeviceKind
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import EventType, Intervals, Line, Plane, Trace
 from tfdoctor.trace.hlo import HOST_SPACE
 from tfdoctor.trace.names import TPU_COLLECTIVES, TPU_OPS
@@ -60,8 +60,7 @@ class CopyPlace(StrEnum):
     PEERS = "cores"  # between cores
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Record):
     """One pair of operations that start and end a copy. Milliseconds and bytes per round."""
 
     name: str  # "copy-done.5"
@@ -72,8 +71,7 @@ class Copy:
     calls: float
 
 
-@dataclass(frozen=True, slots=True)
-class TpuCore:
+class TpuCore(Record):
     """One core. Milliseconds per round; ``parts`` sum to ``round_ms``."""
 
     name: str  # "/device:TPU:0"
@@ -128,8 +126,7 @@ class TpuCore:
         return sum(copy.nbytes for copy in self.copies if copy.where is CopyPlace.HOST)
 
 
-@dataclass(frozen=True, slots=True)
-class TpuTime:
+class TpuTime(Record):
     """All cores that work, the busiest first; ``unit`` says what a round is, ``program`` whose runs."""
 
     unit: RoundUnit
@@ -170,8 +167,7 @@ class TpuTime:
         return (max(times) - min(times)) / max(times) if max(times) else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class TpuLaunches:
+class TpuLaunches(Record):
     """The runs on the busiest core, all programs together. Milliseconds, summed over the window.
 
     `DoEnqueueProgram` on the host and the run on the line "XLA Modules" share run_id and queue_id. Both use

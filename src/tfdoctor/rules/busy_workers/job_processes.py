@@ -5,8 +5,7 @@ from tfdoctor.facts.machine.samples import in_window, window_of
 from tfdoctor.recording import Recording
 
 
-@dataclass(frozen=True, slots=True)
-class JobProcesses:
+class JobProcesses(Record):
     """Means over the traced window, in logical CPUs; ``helpers`` are the other processes, the busiest first."""
 
     training: float

@@ -11,8 +11,7 @@ ASSERTION = re.compile(r"(?:^|/)assert_\w+/")
 PYTHON = "EagerLocalExecute: "  # How operations that Python runs one by one begin in the trace
 
 
-@dataclass(frozen=True, slots=True)
-class DebugChecks(OperationRows):
+class DebugChecks(Record, OperationRows):
     """The operations that only check values; ms per training step.
 
     ``python_ms`` is Python's time for checks of single operations, without the checks themselves; ``starting_ms``

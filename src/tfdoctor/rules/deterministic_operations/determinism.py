@@ -8,8 +8,7 @@ from tfdoctor.recording import Recording
 VARIABLES = ("TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC")
 
 
-@dataclass(frozen=True, slots=True)
-class Determinism:
+class Determinism(Record):
     """What switched deterministic operations on: a call at a line, or a variable; neither where they are off."""
 
     by_call: bool = False

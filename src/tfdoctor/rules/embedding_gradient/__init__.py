@@ -12,8 +12,7 @@ ONE_HOT = "OneHot"
 DENSIFIES = "UnsortedSegmentSum"
 
 
-@dataclass(frozen=True, slots=True)
-class WholeTable:
+class WholeTable(Record):
     """A table of which a step processes every row.
 
     ``rows`` are what need not be: a product with one-hot rows that a lookup would replace; a sum with its
@@ -41,8 +40,7 @@ class WholeTable:
         return min(1.0, (self.lookups or 0) / self.entries)
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingTables:
+class EmbeddingTables(Record):
     """Tables in products and in updates; ``scattered`` counts those of which only the rows in use were updated.
 
     ``unseen`` says why the use of the step's one-hot rows is unknown; "" where it is known.
@@ -112,8 +110,7 @@ LOOKUPS = frozenset(("GatherV2", "Gather", "ResourceGather"))
 READ = "ReadVariableOp"
 
 
-@dataclass(frozen=True, slots=True)
-class TableSums:
+class TableSums(Record):
     """The tables of which a step uses only sums over all rows and the rows looked up, those of most time first."""
 
     tables: tuple[WholeTable, ...] = ()

@@ -27,8 +27,7 @@ FEWEST_FIRST = 3  # Long first steps from which on they come with each epoch: th
 MANY = 10
 
 
-@dataclass(frozen=True, slots=True)
-class BoundaryWork:
+class BoundaryWork(Record):
     """What is done between epochs: in the table, as a sentence, and what to do about it."""
 
     name: str

@@ -61,8 +61,7 @@ BOTH_WAYS_MS = 0.22
 WITH_BOTH_GRADIENTS = 3  # Matmuls of a dense layer in a training step: forward, by its weights and by its input
 
 
-@dataclass(frozen=True, slots=True)
-class Float32Work:
+class Float32Work(Record):
     """The matmuls and convolutions that run in float32, except those that the model keeps so."""
 
     slow: tuple[OperationTime, ...]  # that 16-bit precision makes faster
@@ -210,8 +209,7 @@ IN_CACHES_MS = 1.0
 POOLED = "GlobalAveragePooling"
 
 
-@dataclass(frozen=True, slots=True)
-class ReducedPrecision:
+class ReducedPrecision(Record):
     """The effects of 16-bit on other operations than matmuls: ``gains`` on accelerators, ``costs`` on CPUs."""
 
     gains: tuple[Effect, ...] = ()

@@ -38,8 +38,7 @@ ORIGINS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Float64Work:
+class Float64Work(Record):
     """The operations on float64 values, the heaviest first, and where those of the heaviest come from.
 
     ``casts`` are the conversions between float64 and other types: a step in float32 needs none of them.

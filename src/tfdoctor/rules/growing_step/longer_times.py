@@ -23,8 +23,7 @@ ALONE = (RunCall.PREDICT, RunCall.EVALUATE)  # Calls that the log tells one by o
 Seen = tuple[SeenStack, float, int]  # A stack, with its ms and samples
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepLine:
+class StepLine(Record, kw_only=True):
     """Time of a line per training step, in ms; ``samples`` are those at the end, ``calls`` what it calls most.
 
     ``graph_samples`` are those in which it makes operations of a graph; ``function`` is that which holds the line.
@@ -44,8 +43,7 @@ class StepLine:
         return self.last_ms - self.first_ms
 
 
-@dataclass(frozen=True, slots=True)
-class SlowingCall:
+class SlowingCall(Record):
     """All calls of a line, which certainly get slower: ms of one at the beginning and at the end."""
 
     name: str  # "Session.run"
@@ -60,8 +58,7 @@ class SlowingCall:
         return self.calls * mean_growth(self.first_ms, self.last_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class LongerTimes:
+class LongerTimes(Record):
     """The user's lines in the steps, where those are enough, and the calls that get slower; most growth first."""
 
     lines: tuple[StepLine, ...] = ()

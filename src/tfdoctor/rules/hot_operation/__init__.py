@@ -37,8 +37,7 @@ class Limits:
     short_ms: float = limit(0.01)
 
 
-@dataclass(frozen=True, slots=True)
-class Stated:
+class Stated(Record):
     """The step that times are of, and the shares of traced time, 0 to 1, that are not the profiler's.
 
     ``left_ms`` is what no specific finding names of the device's traced time: together, hot work takes no more.

@@ -1,7 +1,7 @@
 """Operations that have a cheaper form: the kinds that are known, and what of the graph shows that it applies."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from math import prod
 from typing import Self
@@ -9,6 +9,7 @@ from typing import Self
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, LONGEST, Dataflow, is_backward
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation, Tensor
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 FEW = 0.25  # Share of the elements that an operation makes up to which most of its work is for nothing
@@ -43,8 +44,7 @@ class FormKind(StrEnum):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CheaperForm:
+class CheaperForm(Record):
     """Operations of one line that have a cheaper form, by their names."""
 
     kind: FormKind
@@ -54,8 +54,7 @@ class CheaperForm:
     left: float = 0.0  # the share of the work that the cheaper form needs, as far as it is known
 
 
-@dataclass(frozen=True, slots=True)
-class CheaperForms:
+class CheaperForms(Record):
     """The operations of the step that have a cheaper form, by kind and line."""
 
     forms: tuple[CheaperForm, ...] = ()

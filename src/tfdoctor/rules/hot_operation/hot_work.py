@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 
 from tfdoctor.facts.operations.operation_time import OperationTime
@@ -10,6 +10,7 @@ from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_work import CalledLayer
 from tfdoctor.facts.savings.operation_groups import OperationGroup
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForm
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 
 
@@ -25,8 +26,7 @@ class Departure(Enum):
     SHORT = auto()  # many operations of a few microseconds on a line of the user's
 
 
-@dataclass(frozen=True, slots=True)
-class HotWork:
+class HotWork(Record):
     """What one line makes the device do that takes more time than it has to; ms per step."""
 
     departure: Departure

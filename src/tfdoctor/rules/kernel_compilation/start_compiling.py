@@ -14,8 +14,7 @@ FULL = 0.9  # Share of the cache's limit from which on new kernels push out old 
 PERSISTENT = "--tf_xla_persistent_cache_directory="
 
 
-@dataclass(frozen=True, slots=True)
-class PtxKernels:
+class PtxKernels(Record):
     """Kernels that CUDA compiles from PTX, for want of ones for the GPU, and the cache where they are kept.
 
     ``ms`` is the time until the last was compiled, as far as it is in tracing and building.
@@ -45,8 +44,7 @@ class PtxKernels:
         return cls(lacking, gpus.cache, took_ms)
 
 
-@dataclass(frozen=True, slots=True)
-class StartCompiling:
+class StartCompiling(Record):
     """Times in ms of the run.
 
     ``xla_ms`` is the time within calls that trace a function in which TensorFlow's executor ran, where the training

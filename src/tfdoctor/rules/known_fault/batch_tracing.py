@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.diagnosis.kit import *
@@ -16,8 +15,7 @@ OWN = re.compile(r"one_step_on_iterator|multi_step_on_iterator|train_function")
 NUMBER = re.compile(r"(\d+)\.(\d+)")  # The parts of a version that a fault depends on
 
 
-@dataclass(frozen=True, slots=True)
-class BatchTracing:
+class BatchTracing(Record):
     """The calls of train_on_batch of a function of Keras; ``again_ms`` are its traces but the first, in the run."""
 
     versions: Mapping[str, tuple[int, int]]  # by package; those that the script imported

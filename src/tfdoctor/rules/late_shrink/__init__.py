@@ -25,8 +25,7 @@ CHEAP = frozenset(
 PATH_BYTES = 1024  # An upper bound for the size of a file's path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Buffer:
+class Buffer(Record, kw_only=True):
     """A buffer of ``elements`` with ``each`` bytes, and ``least`` bytes where they are smallest.
 
     ``by`` is the stage that changes their size; None where they are nowhere smaller.
@@ -74,8 +73,7 @@ class Buffer:
         return Remedy(f"Move {self.name} {self.place}", code, self.dataset.at)
 
 
-@dataclass(frozen=True, slots=True)
-class Buffers:
+class Buffers(Record):
     """The buffers of the feeding pipeline whose size is known, and the datasets whose buffer size is unknown."""
 
     known: tuple[Buffer, ...]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -14,6 +13,7 @@ from tfdoctor.facts.run.operation_types import RANDOM, SHAPES
 from tfdoctor.facts.run.program import Dataset, kind_of
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.recording.program import RecordedOperation, TensorType
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location, Remedy
 
 # Kinds of datasets between two maps that pass on the elements, alone or stacked.
@@ -26,8 +26,7 @@ MAPS = frozenset(("Map", "ParallelMap"))
 Size = tuple[int | None, int | None]  # Height and width in pixels; None is open
 
 
-@dataclass(frozen=True, slots=True)
-class MapNode:
+class MapNode(Record):
     """An operation of a map's function; ``sources`` are positions among all nodes."""
 
     dataset: Dataset
@@ -45,8 +44,7 @@ class MapNode:
         return size_of(self.operation.inputs[0]) if self.operation.inputs else None
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedMaps:
+class JoinedMaps(Record):
     """The nodes of successive maps, each behind those that it takes results of."""
 
     nodes: tuple[MapNode, ...] = ()
@@ -133,8 +131,7 @@ BRANCHES = frozenset(("If", "StatelessIf"))
 INTEGER = re.compile(r"u?int\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class FullSizeOperation:
+class FullSizeOperation(Record):
     """An operation that would have fewer pixels after the shrinking; ms per training step, over all threads."""
 
     stage: StageTime
@@ -143,8 +140,7 @@ class FullSizeOperation:
     at: Location | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LateShrinking:
+class LateShrinking(Record):
     """An operation that makes images smaller, and the work before it, in the order of the data."""
 
     type: str
@@ -192,8 +188,7 @@ class LateShrinking:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class FullSizeWork:
+class FullSizeWork(Record):
     """The late shrinkings of the feeding pipeline whose work the trace shows, and what a step waits for.
 
     ``awaited`` are the paths of the stages that limit the input; ``contention`` is None where it is unknown

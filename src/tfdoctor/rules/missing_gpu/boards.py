@@ -20,8 +20,7 @@ class Obstacle(StrEnum):
     UNKNOWN = "TensorFlow registers none, and neither the driver nor a missing library says why"
 
 
-@dataclass(frozen=True, slots=True)
-class Boards:
+class Boards(Record):
     """The boards that NVML lists, by name, and what TensorFlow makes of them."""
 
     names: tuple[str, ...] = ()

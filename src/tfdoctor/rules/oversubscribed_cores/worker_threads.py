@@ -10,8 +10,7 @@ VARIABLE = "TF_NUM_INTRAOP_THREADS"
 WORKING = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerThreads:
+class WorkerThreads(Record):
     """Training processes of one machine, and the threads that each has for one operation."""
 
     workers: int

@@ -33,8 +33,7 @@ class Limits:
     kept: float = share_limit(0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class GrowingOperation:
+class GrowingOperation(Record):
     """An operation whose time grows with the length of sequences.
 
     ``dimensions`` of one of its tensors are as long: 2 for attention's scores. ``known`` says whether a recorded
@@ -46,8 +45,7 @@ class GrowingOperation:
     known: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LengthWork:
+class LengthWork(Record):
     """The operations that grow with the length; ``started`` is the share of all calls that loops over time make."""
 
     growing: tuple[GrowingOperation, ...]

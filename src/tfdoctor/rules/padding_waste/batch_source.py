@@ -31,8 +31,7 @@ MAKERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSource:
+class BatchSource(Record):
     """What makes the batches; ``at`` is the line of a dataset's batch(), of fit or of the loop's training call."""
 
     maker: BatchMaker

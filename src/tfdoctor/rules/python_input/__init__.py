@@ -71,8 +71,7 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     return python.contended(overhead) or python.crowding() or python.in_the_pipeline()
 
 
-@dataclass(frozen=True, slots=True)
-class Making:
+class Making(Record):
     """What making batches in the training loop takes, in ms per step: of lines, and of converting new arrays.
 
     ``times`` divides the sum among the stages of the step; ``at`` is the line that takes most.
@@ -163,8 +162,7 @@ class Making:
         return judged(measure, healthy=summary, details=[table], remedies=[remedy], effects=effects)
 
 
-@dataclass(frozen=True, slots=True)
-class InputPython:
+class InputPython(Record):
     """The Python of a pipeline, and what is measured beside it."""
 
     pipeline: InputPipeline

@@ -17,8 +17,7 @@ SHARED_ENTRY = "script_ops"
 MOST_LINES, OTHERS = 8, "other lines"  # Lines that a finding shows, and what the rest is called
 
 
-@dataclass(frozen=True, slots=True)
-class InputLine:
+class InputLine(Record):
     """A line that makes input: how often it was sampled, and most often called from and calling what."""
 
     at: Location
@@ -28,8 +27,7 @@ class InputLine:
     certain: bool = True  # it makes input; not of the user's own threads, which may do something else
 
 
-@dataclass(frozen=True, slots=True)
-class InputLines:
+class InputLines(Record):
     """The innermost lines of the user's in the Python that makes input, the most frequent first.
 
     Waits for other threads are left out. Where input waits more than it works, the user's own threads count too.

@@ -6,8 +6,7 @@ from tfdoctor.facts.step_time.python_work import changed
 from tfdoctor.recording import Recording
 
 
-@dataclass(frozen=True, slots=True)
-class TracedInRun:
+class TracedInRun(Record):
     """A tf.function that was traced in several calls of the run.
 
     ``step_ms`` is the time of tracing it again, per training step: the calls that traced it, without the first,
@@ -31,8 +30,7 @@ class TracedInRun:
         return 2 * self.made > self.traced
 
 
-@dataclass(frozen=True, slots=True)
-class RunTracing:
+class RunTracing(Record):
     """The functions that were traced in several calls, as far as their time is known."""
 
     functions: tuple[TracedInRun, ...] = ()

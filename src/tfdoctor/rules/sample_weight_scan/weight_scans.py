@@ -19,8 +19,7 @@ class WeightScan(NamedTuple):
     phase: Phase = Phase.PREPARING
 
 
-@dataclass(frozen=True, slots=True)
-class WeightScans:
+class WeightScans(Record):
     """The lines with enough samples to be named, those that take most first."""
 
     lines: tuple[WeightScan, ...] = ()

@@ -34,8 +34,7 @@ class Limits:
     fixed: float = share_limit(0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedWork:
+class CopiedWork(Record):
     """What the replicas beyond the first compute, and the packing around the exchange.
 
     ``fixed`` takes hardly longer for one replica with the whole batch, ``growing`` does: one replica takes over

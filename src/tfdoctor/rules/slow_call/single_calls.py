@@ -21,8 +21,7 @@ MANY = 8.0  # Calls per step from which on one call for all examples spares most
 USEFUL = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class SingleCall:
+class SingleCall(Record):
     """A tf.function and the user's line that calls it most often.
 
     ``calls`` is per training step, ``call_ms`` the mean time of one. The time of ``line`` is that of all calls but
@@ -35,8 +34,7 @@ class SingleCall:
     line: TimedLine
 
 
-@dataclass(frozen=True, slots=True)
-class SingleCalls:
+class SingleCalls(Record):
     """Functions that are called MANY times per step or more for one example, and mostly compute little.
 
     Left out are functions that update variables, the training function, and calls that are mostly operations.

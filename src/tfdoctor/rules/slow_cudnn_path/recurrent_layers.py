@@ -32,8 +32,7 @@ class CudnnObstacle(Enum):
         self.label, self.action = label, action
 
 
-@dataclass(frozen=True, slots=True)
-class LoopedLayer(OperationRows):
+class LoopedLayer(Record, OperationRows):
     """A recurrent layer off cuDNN: its operations, what keeps it there, and the host's part; ms per step."""
 
     layer: Layer
@@ -42,8 +41,7 @@ class LoopedLayer(OperationRows):
     launching_ms: float = 0.0  # in which the GPU idles while the host launches its kernels
 
 
-@dataclass(frozen=True, slots=True)
-class RecurrentLayers:
+class RecurrentLayers(Record):
     """The LSTM and GRU layers of a step on a GPU: those off cuDNN, and the number of all that ran."""
 
     looped: tuple[LoopedLayer, ...]

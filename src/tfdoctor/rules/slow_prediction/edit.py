@@ -1,9 +1,8 @@
 """The edit that predicts all examples before a loop, where the loop calls predict() on one after another."""
 
-from dataclasses import dataclass
-
 from tfdoctor.edits.calls_per_batch import must_be_of_keras
 from tfdoctor.edits.kit import *
+from tfdoctor.terms.record import Record
 
 # What makes a prediction depend on the one before, or predict() another function.
 _STATE = re.compile(r"\bstateful\b|\.reset_states?\b|\bdef predict\b")
@@ -22,8 +21,7 @@ LISTS = frozenset({"split", "array_split", "meshgrid", "where", "nonzero", "load
 SETS = frozenset({"mnist", "fashion_mnist", "cifar10", "cifar100", "california_housing", "boston_housing"})
 
 
-@dataclass(frozen=True, slots=True)
-class PredictCall:
+class PredictCall(Record):
     """A call of predict() on one example: ``example`` is how it is written, ``outer`` the call or its item [0]."""
 
     call: cst.Call

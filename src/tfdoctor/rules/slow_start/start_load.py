@@ -11,8 +11,7 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.recording import Recording
 
 
-@dataclass(frozen=True, slots=True)
-class StartLoad:
+class StartLoad(Record):
     """Means over the start of the run, in logical CPUs."""
 
     usable: float  # by the run

@@ -4,8 +4,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.recording import Recording
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRate:
+class ReadRate(Record):
     """Bytes and calls per second of all system calls that read.
 
     They hold what else the process reads, and what the kernel had in memory; clients of object stores receive from

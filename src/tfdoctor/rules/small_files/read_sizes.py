@@ -9,8 +9,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSizes:
+class ReadSizes(Record):
     """The mean size of a whole file in bytes at most: what else the process read counts as well."""
 
     most: float

@@ -6,8 +6,7 @@ from tfdoctor.recording import Recording
 NS_PER_US = 1000  # Nanoseconds in a microsecond
 
 
-@dataclass(frozen=True, slots=True)
-class CpuPressure:
+class CpuPressure(Record):
     """Counters of the kernel over the traced window, or the samples around it; None is unknown.
 
     ``throttled`` is the time for which the control group's quota stopped the run, per time that

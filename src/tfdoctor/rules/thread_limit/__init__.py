@@ -40,8 +40,7 @@ class Limits:
     idle: float = limit(0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class DivisibleWork:
+class DivisibleWork(Record):
     """Matmuls and convolutions, and operations on large tensors, which TensorFlow would divide among threads.
 
     ``beside`` has the mean number of operations at work while an operation ran, by its name.

@@ -18,8 +18,7 @@ class LimitOrigin(StrEnum):
     QUOTA = "the control group's CPU quota"
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadSetting:
+class ThreadSetting(Record):
     """The smallest limit on the threads of one operation, in threads or cores; ``origin`` is None without one.
 
     ``offered`` are the cores that the run could use without it.

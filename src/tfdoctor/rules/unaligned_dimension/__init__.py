@@ -1,4 +1,3 @@
-from dataclasses import field
 from math import ceil
 
 import numpy as np
@@ -10,6 +9,7 @@ from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.tpu.shapes import Array, arrays
+from tfdoctor.terms.record import field
 from tfdoctor.terms.verdict import LayerWidth
 
 __doc__, CODE = page(__file__)
@@ -19,8 +19,7 @@ SINCE = "0.1.0"
 BY_HAND = "it changes the size of the model, so its accuracy has to be compared"
 
 
-@dataclass(frozen=True, slots=True)
-class AlignedTimes:
+class AlignedTimes(Record):
     """Times in ms per training step, by the operation's name."""
 
     # of a matmul by its FLOPs at the rate that the best aligned kernels reach, or its bytes; of others by bytes
@@ -55,8 +54,7 @@ class AlignedTimes:
         return cls({name: ms for name, ms in least.items() if ms}, {n: ms for n, ms in cleared.items() if n and ms})
 
 
-@dataclass(frozen=True, slots=True)
-class Padded:
+class Padded(Record):
     """One operation, the width of its result's channels, and the tile that pads it."""
 
     row: OperationTime

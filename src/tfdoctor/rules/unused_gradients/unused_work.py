@@ -7,8 +7,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import GradientsTaken
 
 
-@dataclass(frozen=True, slots=True)
-class UnusedWork:
+class UnusedWork(Record):
     """The line with the most useless back-propagation, and the time of that of all lines, in ms per traced step.
 
     ``kernels_ms`` is the operations' own time on a CPU, 0.0 on accelerators; ``host_ms`` is Python's.

@@ -12,8 +12,7 @@ from tfdoctor.recording import Recording
 LOOP = re.compile(r"(.*\bloop_body(?:_\d+)?/.+)/pfor/while(?:_\d+)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FallbackLoop:
+class FallbackLoop(Record, kw_only=True):
     """A loop in place of an operation; times in ms per step.
 
     ``loop`` is what was measured of it in the step, on a CPU; ``rows`` are its operations, on any device; ``stage``
@@ -32,8 +31,7 @@ class FallbackLoop:
     stage_ms: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class FallbackLoops:
+class FallbackLoops(Record):
     """The loops that ran in the traced steps, in the step and in the pipeline.
 
     ``scheduling_ms`` is what a CPU's executor takes to start operations in them, where the step has no other loop.

@@ -19,8 +19,7 @@ class Limits:
     taken: float = share_limit(0.2)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowJoin:
+class WindowJoin(Record):
     """A stage that joins windows, and the stages that make and use them.
 
     ``inner`` are the stages that make the windows and pass on their elements. ``maps`` are those between the
@@ -45,8 +44,7 @@ class WindowJoin:
         return self.work_ms / self.join.calls if self.join.calls else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class WindowJoins:
+class WindowJoins(Record):
     """All stages of the pipeline that join windows."""
 
     joins: tuple[WindowJoin, ...] = ()

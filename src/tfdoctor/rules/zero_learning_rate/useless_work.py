@@ -5,8 +5,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording
 
 
-@dataclass(frozen=True, slots=True)
-class UselessWork:
+class UselessWork(Record):
     """The optimizers whose learning rate was zero all the time, and the operations that serve them alone.
 
     ``updates`` are the optimizers' own operations, which Keras' name scopes tell, ``gradients`` those before whose
