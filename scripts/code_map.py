@@ -14,7 +14,7 @@ from tfdoctor.report.rule_page import table
 ROOT = Path(__file__).resolve().parent.parent
 
 FACTS = """\
-A fact is what was measured of one recording: a frozen dataclass whose `measure` names, by type, the parts of the
+A fact is what was measured of one recording: a frozen `Record` whose `measure` names, by type, the parts of the
 recording and the other facts that it is computed from. A rule names facts in the signature of its `check` and
 reasons over nothing else. `make fact NAME=… ROOM=…` begins a new one;
 [how a figure is made](../explanation/how-a-figure-is-made.md) follows one from the trace to the report.

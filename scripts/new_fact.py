@@ -14,16 +14,15 @@ FACTS = ROOT / "src" / "tfdoctor" / "facts"
 FACT = '''\
 """TODO: one sentence that says what is measured."""
 
-from dataclasses import dataclass
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.terms.record import Record
 from tfdoctor.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class {kind}:
+class {kind}(Record):
     """TODO: what it holds, with units. Milliseconds per training step unless a name says otherwise."""
 
     lines: float  # TODO: threads of the host per step, an example

@@ -1,1 +1,1 @@
-"""Facts: what was measured, each a small frozen dataclass; rules use nothing else."""
+"""Facts: what was measured, each a small frozen record; rules use nothing else."""
