@@ -53,43 +53,37 @@ class SelectedProducts(Record):
 
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
-        """Go back from each selection of rows through what is used by it alone."""
+        """Go back from each selection of rows through what is used by it alone.
+
+        The operations of the gradients have the scope of an operation, or that around several.
+        """
         children: dict[str, set[str]] = {}  # what is computed directly in a scope of the forward pass
         for one in dataflow.operations:
             if not is_backward(one.name) and one.type not in GIVEN:
                 children.setdefault(one.name.rpartition("/")[0], set()).add(one.name)
-        found = (_before(one, dataflow, operations, children) for one in dataflow.operations)
-        return cls(tuple(sorted(filter(None, found), key=lambda one: -one.ms)))
-
-
-def _before(
-    selection: Operation, dataflow: Dataflow, operations: Operations, children: Mapping[str, set[str]]
-) -> SelectedProduct | None:
-    """Return the products before a selection; None where it selects no rows, or others use the rest.
-
-    The operations of the gradients have the scope of an operation, or that around several.
-    """
-    kept = _kept(selection, dataflow)
-    if kept is None or is_backward(selection.name):
-        return None
-    inside = _inside(selection, dataflow)
-    names = {one.name for one in inside}
-    rows = operations.of(names) if any(map(_multiplies, inside)) else ()
-    products = [row for row in rows if row.operation and _multiplies(row.operation)]
-    if not products:
-        return None
-    scopes = {name.rpartition("/")[0] for name in names} - {""}
-    scopes = names | {scope for scope in scopes if children.get(scope, set()) <= names}
-    backward = {one.name for scope in scopes for one in dataflow.gradients.get(scope, ())}
-    return SelectedProduct(
-        max(products, key=lambda row: row.ms),
-        (*rows, *operations.of(backward)),
-        kept,
-        selection.inputs[0][1] or (),
-        selection.outputs[0][1] or (),
-        dataflow.program.line_of(selection),
-        tuple(pair for one in filter(_multiplies, inside) for pair in _matrices(one, dataflow)),
-    )
+        found = []
+        for selection in dataflow.operations:
+            kept = None if is_backward(selection.name) else _kept(selection, dataflow)
+            inside = _inside(selection, dataflow) if kept is not None else []
+            names = {one.name for one in inside}
+            rows = operations.of(names) if any(map(_multiplies, inside)) else ()
+            products = [row for row in rows if row.operation and _multiplies(row.operation)]
+            if kept is None or not products:
+                continue
+            scopes = {name.rpartition("/")[0] for name in names} - {""}
+            scopes = names | {scope for scope in scopes if children.get(scope, set()) <= names}
+            backward = {one.name for scope in scopes for one in dataflow.gradients.get(scope, ())}
+            product = SelectedProduct(
+                max(products, key=lambda row: row.ms),
+                (*rows, *operations.of(backward)),
+                kept,
+                selection.inputs[0][1] or (),
+                selection.outputs[0][1] or (),
+                dataflow.program.line_of(selection),
+                tuple(pair for one in filter(_multiplies, inside) for pair in _matrices(one, dataflow)),
+            )
+            found.append(product)
+        return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 
 
 def _kept(selection: Operation, dataflow: Dataflow) -> float | None:
