@@ -69,15 +69,15 @@ class FallbackLoops(Record):
         rows = operations.rows if operations else ()
         stages = pipeline.stages if pipeline else ()
         ran = []
-        for one in dict.fromkeys(known):  # the step and the pipeline use the same names
-            scope = f"{one.name}/pfor/"
+        for lost in dict.fromkeys(known):  # the step and the pipeline use the same names
+            scope = f"{lost.name}/pfor/"
             own = tuple(row for row in rows if scope in row.name)
             loop = next((loop for loop in measured if loop.name.startswith(f"{scope}while")), None)
             stage = next((stage for stage in stages if any(scope in name for name in stage.operations)), None)
-            if one.of_data and stage:
+            if lost.of_data and stage:
                 others = sum(ms for name, ms in stage.operations.items() if "/pfor/while" not in name)
-                ran.append(replace(one, stage=stage, stage_ms=max(0.0, stage.work_ms - others)))
-            elif not one.of_data and (loop or own):
-                ran.append(replace(one, loop=loop, rows=own))
+                ran.append(replace(lost, stage=stage, stage_ms=max(0.0, stage.work_ms - others)))
+            elif not lost.of_data and (loop or own):
+                ran.append(replace(lost, loop=loop, rows=own))
         alone = 0 < sum(loop.loop is not None for loop in ran) == len(measured)
         return cls(tuple(ran), work.scheduling_ms if alone and isinstance(work, LoopWork) else 0.0)
