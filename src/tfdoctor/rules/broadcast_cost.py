@@ -230,23 +230,17 @@ def _repeated(
         ("copies", lambda repeat: count(repeat.times)),
         ("time per step", lambda repeat: ms(repeat.ms + repeat.chain_ms)),
     )
-    effects = (one for repeat in repetitions for one in _effects(repeat, operations, dataflow, on_cpu=on_cpu))
+    effects = []  # on what is computed once; but on a CPU also the repetitions, and what reads the small tensor
+    for repeat in repetitions:
+        effects += [replace(row.scaled(1.0 / repeat.times, Bound.AT_MOST), narrows=True) for row in repeat.chain]
+        if on_cpu:
+            continue
+        effects += [row.scaled(0.0, Bound.AT_MOST) for row in repeat.rows]
+        # ``nbytes`` counts what the repetition reads and writes: this is the written part.
+        written_bytes = (repeat.row.nbytes or 0.0) * repeat.times / (repeat.times + 1)
+        users = dataflow.consumers.get(repeat.row.name, ()) if dataflow and written_bytes else ()
+        names = {user.name for user in users} - {row.name for row in (*repeat.rows, *repeat.chain)}
+        for row in operations.rows:
+            if row.name in names and row.nbytes:
+                effects.append(row.scaled(max(0.0, 1.0 - written_bytes / row.nbytes), Bound.AT_MOST))
     return Finding(summary=summary, evidence=(*measures, table), remedies=tuple(remedies), effects=tuple(effects))
-
-
-def _effects(
-    repeat: Broadcast, operations: Operations, dataflow: Dataflow | None, *, on_cpu: bool
-) -> Iterator[Effect]:
-    """Yield what is computed once; but on a CPU also the repetitions, and what reads the small tensor then."""
-    for row in repeat.chain:
-        yield replace(row.scaled(1.0 / repeat.times, Bound.AT_MOST), narrows=True)
-    if on_cpu:
-        return
-    yield from (row.scaled(0.0, Bound.AT_MOST) for row in repeat.rows)
-    # ``nbytes`` counts what the repetition reads and writes: this is the written part.
-    written_bytes = (repeat.row.nbytes or 0.0) * repeat.times / (repeat.times + 1)
-    users = dataflow.consumers.get(repeat.row.name, ()) if dataflow else ()
-    names = {user.name for user in users} - {row.name for row in (*repeat.rows, *repeat.chain)}
-    for row in operations.rows:
-        if row.name in names and row.nbytes and written_bytes:
-            yield row.scaled(max(0.0, 1.0 - written_bytes / row.nbytes), Bound.AT_MOST)

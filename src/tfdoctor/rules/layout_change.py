@@ -57,18 +57,19 @@ class Layouts(Record):
         if isinstance(dataflow, Unavailable):
             return cls((), tuple(inside), str(dataflow))
         by_name, users = dataflow.program.by_name, dataflow.consumers
-        turned = {
-            one: to_last
-            for one in dataflow.operations
-            if one.type == "Transpose" and not one.name.startswith("gradient") and one.inputs and one.outputs
-            if (to_last := _direction(one.inputs[0][1], one.outputs[0][1])) is not None
-        }
-        near, images, after = dict[str, set[str]](), set[str](), set[str]()
+        turned: dict[Operation, bool] = {}  # where only one of the two directions explains the shapes
+        for one in dataflow.operations:
+            if one.type == "Transpose" and not one.name.startswith("gradient") and one.inputs and one.outputs:
+                before, after = one.inputs[0][1] or (), one.outputs[0][1]
+                first, last = (*before[:1], *before[-1:], *before[1:-1]), (*before[:1], *before[2:], *before[1:2])
+                if len(before) in {4, 5} and (after == last) != (after == first):
+                    turned[one] = after == last
+        near, images, following = dict[str, set[str]](), set[str](), set[str]()
         for one in turned:
             behind = _near(one, lambda one: (by_name[name] for name in one.sources if name in by_name))
             reached = [*behind, *_near(one, lambda one: users.get(one.name, ()))]
             near[one.name] = {other.name for other in reached}
-            after |= {one.name for other in behind if other.type in IMAGES}
+            following |= {one.name for other in behind if other.type in IMAGES}
             images |= {one.name for other in reached if other.type in IMAGES}
         while more := {name for name in near if name not in images and near[name] & images}:
             images |= more
@@ -77,17 +78,8 @@ class Layouts(Record):
             own = (row for row in operations.rows if row.name == one.name or dataflow.is_gradient_of(row.name, one))
             rows = tuple(own)
             if rows and one.name in images:
-                found.append(Conversion(one, to_last, rows, one.name in after))
+                found.append(Conversion(one, to_last, rows, one.name in following))
         return cls(tuple(found), tuple(inside))
-
-
-def _direction(before: Shape | None, after: Shape | None) -> bool | None:
-    """Say whether channels of images move last (True) or first (False); None where neither or ambiguous."""
-    if before is None or after is None or len(before) not in {4, 5}:
-        return None
-    first: Shape = (before[0], before[-1], *before[1:-1])
-    last: Shape = (before[0], *before[2:], before[1])
-    return after == last if (after == last) != (after == first) else None
 
 
 def _near(operation: Operation, neighbors: Callable[[Operation], Iterable[Operation]]) -> list[Operation]:

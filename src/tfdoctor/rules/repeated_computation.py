@@ -4,7 +4,6 @@ from typing import NamedTuple
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.dataflow import of_metric
 from tfdoctor.facts.run.operation_types import READS, UPDATES
-from tfdoctor.facts.run.program import Tensor
 from tfdoctor.facts.savings.layer_work import values_of
 
 __doc__, CODE = page(__file__)
@@ -61,6 +60,12 @@ def _stays(program: Program, operations: Operations) -> Callable[[Operation], bo
     outside = any(one.type == ASSIGN and one.name not in program.by_name for one in operations.rows)
     writes = [one for one in program.operations if UPDATES.fullmatch(one.type) and not of_metric(one)]
 
+    def fits(shape: Shape | None, other: Shape | None) -> bool:
+        if shape is None or other is None:
+            return True
+        sizes = zip(shape, other, strict=False)
+        return len(shape) == len(other) and all(one == same or None in {one, same} for one, same in sizes)
+
     def stays(read: Operation) -> bool:
         graph, handle = _handle(read)
         made = program.by_name.get(handle)
@@ -68,10 +73,15 @@ def _stays(program: Program, operations: Operations) -> Callable[[Operation], bo
         if not argument or not read.outputs or not writes or outside:
             return False
         same = traced[read.name, read.sources, read.at]
-        others = (one for one in writes if one.graph not in same)
-        return used.isdisjoint((graph, handle) for graph in same) and not any(
-            _may_write(one, read.outputs[0]) for one in others
-        )
+        if not used.isdisjoint((graph, handle) for graph in same):
+            return False
+        dtype, shape = read.outputs[0]
+        for write in (one for one in writes if one.graph not in same):
+            values = [tensor for tensor in write.inputs if tensor[0] != "resource"]
+            shapes = [other for own, other in values if own == dtype]
+            if not values or (shapes and write.type.startswith(ANY)) or any(fits(shape, one) for one in shapes):
+                return False
+        return True
 
     return stays
 
@@ -79,20 +89,6 @@ def _stays(program: Program, operations: Operations) -> Callable[[Operation], bo
 def _handle(read: Operation) -> tuple[int, str]:
     """Return a read variable, as one graph knows it: the number of the graph, and the name there."""
     return read.graph, read.sources[0] if read.sources else ""
-
-
-def _may_write(write: Operation, value: Tensor) -> bool:
-    """Say whether a write in another graph may assign a variable of this type and shape."""
-
-    def fits(shape: Shape | None, other: Shape | None) -> bool:
-        if write.type.startswith(ANY) or shape is None or other is None:
-            return True
-        return len(shape) == len(other) and all(
-            one == same or None in {one, same} for one, same in zip(shape, other, strict=True)
-        )
-
-    values = [tensor for tensor in write.inputs if tensor[0] != "resource"]
-    return not values or any(dtype == value[0] and fits(shape, value[1]) for dtype, shape in values)
 
 
 SHOWN = 5  # Pairs of lines that are shown: those of most time
