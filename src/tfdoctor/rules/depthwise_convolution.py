@@ -142,22 +142,19 @@ def _layers(rows: Sequence[OperationTime], operations: Operations, hardware: Har
     measures = [*part.measures("in depthwise convolutions"), *_measures(rates)]
     summary = f"Depthwise convolutions take {part}"
     if part.share < (limits.on_cpu if on_cpu else limits.share):
-        return Healthy(
-            summary=f"Depthwise convolutions take {milliseconds(part.ms)} per step", evidence=tuple(measures)
-        )
+        short = f"Depthwise convolutions take {milliseconds(part.ms)} per step"
+        return Healthy(summary=short, evidence=tuple(measures))
     precisions = {row.precision for row in rows}
     alike = (row for row in operations.matrix if row.type.startswith("Conv") and row.precision in precisions)
     fastest, flops = fastest_flop_s(alike), _regular_flops(rows)
     needed = flops / (part.ms * 1e-3) if flops and part.ms else None
     reached = max(fastest or 0.0, hardware.peak_flop_s or 0.0)
     pays = reached > needed if needed is not None and reached else None
-    regular = _measures(
-        {
-            "FLOP rate from which regular convolutions of at most 3 x 3 are faster": needed,
-            "FLOP rate of the fastest regular convolution in this run": fastest,
-            "peak FLOP rate of the hardware": hardware.peak_flop_s,
-        }
-    )
+    regular = _measures({
+        "FLOP rate from which regular convolutions of at most 3 x 3 are faster": needed,
+        "FLOP rate of the fastest regular convolution in this run": fastest,
+        "peak FLOP rate of the hardware": hardware.peak_flop_s,
+    })  # fmt: skip
     if pays is False:
         return Healthy(
             summary=f"{summary}; regular convolutions would take less time from "
@@ -172,17 +169,16 @@ def _layers(rows: Sequence[OperationTime], operations: Operations, hardware: Har
     spares = [row for row in rows if row.ms] if promises else []
     # of the longest one, of a forward one if that is known: gradients have the line of a layer
     at = next((row.at for row in sorted(rows, key=lambda row: is_backward(row.name)) if row.at), None)
-
-    def once(some: Iterable[OperationTime]) -> Cell | None:
-        return ms(known_ms) if (known_ms := sum(least_ms[row.name] for row in some)) else None
-
     table = Table.of(
         by_layer(rows),
         ("layer", lambda layer: layer.name),
         ("your line", lambda layer: layer.at),
         ("operations", lambda layer: count(len(layer.rows))),
         ("time per step", lambda layer: ms(layer.ms)),
-        ("time to move the bytes once", lambda layer: once(layer.rows)),
+        (
+            "time to move the bytes once",
+            lambda layer: ms(known_ms) if (known_ms := sum(least_ms[row.name] for row in layer.rows)) else None,
+        ),
     )
     return Finding(
         summary=summary,
