@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.rules.cases.python_input import example
+from tests.rules.cases.python_input import example, seen_line
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
@@ -18,7 +18,7 @@ from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input import DRAW, Limits
-from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
+from tfdoctor.rules.python_input.input_lines import InputLines
 from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict
@@ -257,19 +257,19 @@ MAPPED = Dataset(id=1, kind="_MapDataset", function="augment", function_at=LOAD,
 
 
 def named(most: int, others: int, *, calls: str = "numpy.load", certain: bool = True) -> Finding:
-    lines = InputLine(LOAD, most, calls=calls, certain=certain), InputLine(SCALE, others)
+    lines = seen_line(LOAD, most, calls=calls, makes=certain), seen_line(SCALE, others)
     return as_finding(check(stage("Generator", 40.0, 40.0), lines=InputLines(lines)))
 
 
-def mapped(*lines: InputLine, **more: Any) -> Finding:
+def mapped(*lines: TimedLine, **more: Any) -> Finding:
     """A map whose function is the user's own augment()."""
     return as_finding(check(stage("Map", 40.0, 40.0, dataset=replace(MAPPED, **more)), lines=InputLines(lines)))
 
 
 def test_the_first_change_is_of_all_that_the_saving_counts() -> None:
     """Two lines that call the same function are both named; the code shows what replaces that function."""
-    both = InputLine(LOAD, 25, calls="numpy.convolve"), InputLine(SCALE, 24, calls="numpy.convolve")
-    verdict = mapped(*both, InputLine(Location("other.py", 1), 1))
+    both = seen_line(LOAD, 25, calls="numpy.convolve"), seen_line(SCALE, 24, calls="numpy.convolve")
+    verdict = mapped(*both, seen_line(Location("other.py", 1), 1))
     first, rarely = verdict.remedies
     assert first.action == (
         "Write augment() in TensorFlow operations: numpy.convolve takes 98 % of the input's Python "
@@ -283,14 +283,14 @@ def test_the_first_change_is_of_all_that_the_saving_counts() -> None:
 
 
 def test_a_line_of_another_file_is_named_with_it() -> None:
-    verdict = mapped(InputLine(Location("other.py", 7), 9, calls="numpy.convolve"))
+    verdict = mapped(seen_line(Location("other.py", 7), 9, calls="numpy.convolve"))
     assert verdict.remedies[0].action.endswith("(other.py:7)")
 
 
 @pytest.mark.parametrize("calls", ["", "lzma.decompress"])
 def test_code_for_an_unknown_function_is_a_general_shape(calls: str) -> None:
     """It calls the user's function, and none of TensorFlow's for something else."""
-    first, _, processes = mapped(InputLine(SCALE, 9, calls=calls)).remedies
+    first, _, processes = mapped(seen_line(SCALE, 9, calls=calls)).remedies
     assert "def augment(" in first.code
     assert "dataset.map(augment" in first.code
     assert set(re.findall(r"tf\.[\w.]+", first.code)) <= {"tf.py_function", "tf.numpy_function", "tf.data.AUTOTUNE"}
@@ -302,7 +302,7 @@ def test_a_function_without_a_name_is_called_by_its_stage() -> None:
 
 
 def test_a_function_that_takes_little_gets_no_example() -> None:
-    slow, quick = InputLine(LOAD, 19, calls="numpy.load"), InputLine(SCALE, 2, calls="numpy.clip")
+    slow, quick = seen_line(LOAD, 19, calls="numpy.load"), seen_line(SCALE, 2, calls="numpy.clip")
     assert "clip" not in mapped(slow, quick).remedies[0].code
 
 
@@ -314,7 +314,7 @@ def test_a_generator_and_a_map_behind_it_are_one_change() -> None:
 
 
 def test_lines_that_do_not_fit_are_summed_up() -> None:
-    lines = [InputLine(Location("train.py", number), 10) for number in range(1, 11)]
+    lines = [seen_line(Location("train.py", number), 10) for number in range(1, 11)]
     table = mapped(*lines).evidence[-1]
     assert isinstance(table, Table)
     assert len(table.rows) == 9
@@ -337,9 +337,9 @@ def test_a_line_is_named_where_enough_samples_show_it(most: int, others: int, li
 
 @pytest.mark.parametrize(("most", "named"), [(30, True), (29, False)])
 def test_a_function_is_named_where_it_stands_out(most: int, *, named: bool) -> None:
-    others = [InputLine(Location("train.py", number), 7) for number in range(1, 10)]
-    rest = InputLine(Location("train.py", 10), 100 - most - 63)
-    lines = (InputLine(SCALE, most, calls="numpy.load"), *others)
+    others = [seen_line(Location("train.py", number), 7) for number in range(1, 10)]
+    rest = seen_line(Location("train.py", 10), 100 - most - 63)
+    lines = (seen_line(SCALE, most, calls="numpy.load"), *others)
     lines = (*lines, replace(rest, seen=rest.seen - 20), replace(rest, at=LOAD, seen=20))
     assert ("numpy.load" in mapped(*lines).remedies[0].action) is named
 
@@ -421,7 +421,7 @@ def test_places_of_one_line_are_one_row() -> None:
 
 def crowded(threads: float, wait: float = 0.0, *, cores: bool = True) -> Verdict:
     """Threads run librosa beside a step of 64 ms on two cores."""
-    lines = (InputLine(Location("train.py", 35), 33, calls="librosa.feature.melspectrogram"),)
+    lines = (seen_line(Location("train.py", 35), 33, calls="librosa.feature.melspectrogram"),)
     contention = CpuContention(cores, cores=2.0, compute_ms=40.0, beside=1.0 - wait / 64.0)
     made = StageTime.of("Root::FlatMap::Generator", wait, python_ms=wait)
     return example(

@@ -51,45 +51,35 @@ class ExpandedProducts(Record):
 
     @classmethod
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow) -> Self:
-        """Follow each operation that expands both operands to what uses its result.
+        """Follow each operation whose result is larger than both operands to what uses its result.
 
-        Sums of products over any axes are a matmul or less: it is enough that every use is such a sum.
+        Sums of products over any axes are a matmul or less: it is enough that every use is such a sum. Open
+        dimensions are the batch's: only such are compared with each other.
         """
-        found = [_product_of(row, operations, program, dataflow) for row in operations.rows]
+        found = []
+        for row in operations.rows:
+            made = row.operation
+            if made is None or made.type not in LINEAR | PRODUCTS or is_backward(made.name):
+                continue
+            tensors = (*made.outputs[:1], *made.inputs)
+            shape, *operands = [_filled(shape, program.batch_size) for _, shape in tensors]
+            sizes = [prod(one) for one in operands if one is not None]
+            largest = max(sizes, default=0)
+            if shape is None or not len(sizes) == len(operands) == len(made.inputs):
+                continue
+            if not 0 < largest < prod(shape) or not _only_summed(made, dataflow, squared=made.type in PRODUCTS):
+                continue
+            names = _of_its_size(made, dataflow)
+            for one in (program.by_name[name] for name in names):
+                if one.type in SUMS | NORMS and not is_backward(one.name) and one.outputs:
+                    size = prod(_filled(one.outputs[0][1], program.batch_size) or (0,))
+                    largest = max(largest, size)  # a sum in the forward pass may be larger than the operands
+            rows = tuple(one for one in operations.rows if one.operation and one.operation.name in names)
+            weighted = any(_weights(user, made, dataflow) for user in dataflow.consumers.get(made.name, ()))
+            found.append(ExpandedProduct(row, shape, prod(shape) / largest, rows, weighted))
         # TensorFlow may run one operation as two: both lead to the same tensors
-        known = {one.rows: one for one in reversed(found) if one is not None}
+        known = {one.rows: one for one in reversed(found)}
         return cls(tuple(sorted(known.values(), key=lambda one: -one.ms)))
-
-
-def _product_of(
-    row: OperationTime, operations: Operations, program: Program, dataflow: Dataflow
-) -> ExpandedProduct | None:
-    """Return an operation whose result is larger than both operands, and only summed; None of any other.
-
-    Open dimensions are the batch's: only such are compared with each other.
-    """
-    made = row.operation
-    if made is None or made.type not in LINEAR | PRODUCTS or is_backward(made.name):
-        return None
-    shape, *operands = [_filled(shape, program.batch_size) for _, shape in (*made.outputs[:1], *made.inputs)]
-    sizes = [prod(one) for one in operands if one is not None]
-    if shape is None or not len(sizes) == len(operands) == len(made.inputs):
-        return None
-    largest = max(sizes, default=0)
-    if not 0 < largest < prod(shape) or not _only_summed(made, dataflow, squared=made.type in PRODUCTS):
-        return None
-    names = _of_its_size(made, dataflow)
-    for one in (program.by_name[name] for name in names):
-        if one.type in SUMS | NORMS and not is_backward(one.name) and one.outputs:
-            size = prod(_filled(one.outputs[0][1], program.batch_size) or (0,))
-            largest = max(largest, size)  # a sum in the forward pass may be larger than the operands
-    return ExpandedProduct(
-        row,
-        shape,
-        prod(shape) / largest,
-        tuple(one for one in operations.rows if one.operation and one.operation.name in names),
-        any(_weights(user, made, dataflow) for user in dataflow.consumers.get(made.name, ())),
-    )
 
 
 def _filled(shape: Shape | None, batch: int | None) -> tuple[int, ...] | None:
@@ -101,20 +91,21 @@ def _filled(shape: Shape | None, batch: int | None) -> tuple[int, ...] | None:
 def _only_summed(made: Operation, dataflow: Dataflow, *, squared: bool) -> bool:
     """Say whether every use of a result's values in the forward pass sums it, squared if it is no product yet."""
     users = dataflow.forward(made)
-    return bool(users) and all(_sums(user, made, dataflow, squared=squared) for user in users)
-
-
-def _sums(user: Operation, made: Operation, dataflow: Dataflow, *, squared: bool) -> bool:
-    if user.type in SUMS or (user.type in NORMS and not squared):
-        return True
-    if user.type == "Identity":
-        return _only_summed(user, dataflow, squared=squared)
-    if user.type == "Mul":
-        once = all(_same(source, made, dataflow) for source in user.sources) or _weights(user, made, dataflow)
-    else:
-        exponent = dataflow.program.by_name.get(user.sources[1]) if user.type == "Pow" else None
-        once = user.type == "Square" or (exponent is not None and exponent.attrs.scalar == SQUARE)
-    return not squared and once and _only_summed(user, dataflow, squared=True)
+    for user in users:
+        if user.type in SUMS or (user.type in NORMS and not squared):
+            continue
+        once = user.type in {"Identity", "Square"}
+        if user.type == "Mul":
+            once = all(_same(source, made, dataflow) for source in user.sources) or _weights(user, made, dataflow)
+        elif user.type == "Pow":
+            exponent = dataflow.program.by_name.get(user.sources[1])
+            once = exponent is not None and exponent.attrs.scalar == SQUARE
+        passes = user.type == "Identity"
+        if not once or (squared and not passes):
+            return False
+        if not _only_summed(user, dataflow, squared=squared or not passes):
+            return False
+    return bool(users)
 
 
 def _weights(user: Operation, made: Operation, dataflow: Dataflow) -> bool:
@@ -181,15 +172,7 @@ def check(
     else:
         healthy = "No small tensor is repeated in memory for an elementwise operation"
         repeated = nothing(healthy, operations.why_unnamed)
-    expanded = _expanded(products.rows if products else (), operations, limits)
-    if not isinstance(expanded, Finding):
-        return repeated
-    return expanded.joined(repeated) if isinstance(repeated, Finding) else expanded
-
-
-def _expanded(products: Iterable[ExpandedProduct], operations: Operations, limits: Limits) -> Verdict:
-    """Judge the expanded tensors that a matmul avoids."""
-    large = [one for one in products if one.times >= limits.expansion]
+    large = [one for one in (products.rows if products else ()) if one.times >= limits.expansion]
     rows = {row.name: row for one in large for row in one.rows}
     part = operations.part(sum(row.ms for row in rows.values()))
     first_of_line = {one.at: one for one in reversed(large)}.values()
@@ -201,17 +184,18 @@ def _expanded(products: Iterable[ExpandedProduct], operations: Operations, limit
         ("times its operands and sums", lambda one: count(one.times)),
         ("time per step", lambda one: ms(one.ms)),
     )
-    return spared(
-        part,
-        limits.share,
-        "in operations on expanded tensors",
+    expanded = spared(
+        part, limits.share, "in operations on expanded tensors",
         [(row, 0.0) for row in rows.values()],
         finding=f"Tensors that are only summed are expanded by broadcasting: {milliseconds(part.ms)} per step",
         remedies=[one.remedy for one in first_of_line],
         shown=[table],
         bound=Bound.AT_MOST,
         alike=len(first_of_line) - 1,
-    )
+    )  # fmt: skip
+    if not isinstance(expanded, Finding):
+        return repeated
+    return expanded.joined(repeated) if isinstance(repeated, Finding) else expanded
 
 
 def _repeated(
@@ -246,23 +230,17 @@ def _repeated(
         ("copies", lambda repeat: count(repeat.times)),
         ("time per step", lambda repeat: ms(repeat.ms + repeat.chain_ms)),
     )
-    effects = (one for repeat in repetitions for one in _effects(repeat, operations, dataflow, on_cpu=on_cpu))
+    effects = []  # on what is computed once; but on a CPU also the repetitions, and what reads the small tensor
+    for repeat in repetitions:
+        effects += [replace(row.scaled(1.0 / repeat.times, Bound.AT_MOST), narrows=True) for row in repeat.chain]
+        if on_cpu:
+            continue
+        effects += [row.scaled(0.0, Bound.AT_MOST) for row in repeat.rows]
+        # ``nbytes`` counts what the repetition reads and writes: this is the written part.
+        written_bytes = (repeat.row.nbytes or 0.0) * repeat.times / (repeat.times + 1)
+        users = dataflow.consumers.get(repeat.row.name, ()) if dataflow and written_bytes else ()
+        names = {user.name for user in users} - {row.name for row in (*repeat.rows, *repeat.chain)}
+        for row in operations.rows:
+            if row.name in names and row.nbytes:
+                effects.append(row.scaled(max(0.0, 1.0 - written_bytes / row.nbytes), Bound.AT_MOST))
     return Finding(summary=summary, evidence=(*measures, table), remedies=tuple(remedies), effects=tuple(effects))
-
-
-def _effects(
-    repeat: Broadcast, operations: Operations, dataflow: Dataflow | None, *, on_cpu: bool
-) -> Iterator[Effect]:
-    """Yield what is computed once; but on a CPU also the repetitions, and what reads the small tensor then."""
-    for row in repeat.chain:
-        yield replace(row.scaled(1.0 / repeat.times, Bound.AT_MOST), narrows=True)
-    if on_cpu:
-        return
-    yield from (row.scaled(0.0, Bound.AT_MOST) for row in repeat.rows)
-    # ``nbytes`` counts what the repetition reads and writes: this is the written part.
-    written_bytes = (repeat.row.nbytes or 0.0) * repeat.times / (repeat.times + 1)
-    users = dataflow.consumers.get(repeat.row.name, ()) if dataflow else ()
-    names = {user.name for user in users} - {row.name for row in (*repeat.rows, *repeat.chain)}
-    for row in operations.rows:
-        if row.name in names and row.nbytes and written_bytes:
-            yield row.scaled(max(0.0, 1.0 - written_bytes / row.nbytes), Bound.AT_MOST)

@@ -37,14 +37,24 @@ def check(  # noqa: PLR0913, PLR0917 - where the caches are, and what the work b
         return Healthy(summary=f"The run makes {amount} over its data, so no cache is read")
     made = () if passes is None else (Measure("passes over the data", count(passes), count(limits.passes)),)
     if never is None:
-        return _frozen(wrong, properties, caches, made)
+        name = wrong.function  # one epoch has nothing to repeat
+        if not made:
+            unknown = "the number of passes over the data is unknown; let the run finish"
+            return NotApplicable(reason=f"{name} draws random numbers before the cache, but {unknown}")
+        cache = next(one for one in caches if wrong.id in {stage.id for stage in properties.upstream(one)})
+        return Finding(
+            summary=f"cache() comes after {name}, which draws random numbers: all epochs see the same draws",
+            evidence=(*made, _lines(wrong, cache)),
+            remedies=(Remedy(f"Put cache() before {name}", CODE["augment-last"], cache.at),),
+            severity=Severity.NOTE,
+        )
     finding = _never(never, properties, pipeline)
-    if isinstance(repeated, Unavailable) or breakdown is None:
-        return finding
     # What the work costs that a complete cache would spare: nothing where no step waits for it.
-    relief = contention.relief(repeated.ms) if contention else ()
-    effects = (*(repeated.effects if breakdown.waits_for_input else ()), *relief)
-    if not effects:
+    effects: tuple[Effect, ...] = ()
+    if not isinstance(repeated, Unavailable) and breakdown:
+        relief = contention.relief(repeated.ms) if contention else ()
+        effects = (*(repeated.effects if breakdown.waits_for_input else ()), *relief)
+    if isinstance(repeated, Unavailable) or not effects:
         return finding
     if not made:
         effects = tuple(replace(effect, bound=Bound.AT_MOST) for effect in effects)
@@ -87,23 +97,4 @@ def _lines(*stages: Dataset) -> Table:
         stages,
         ("stage (in order of execution)", lambda stage: f"{kind_of(stage).lower()}()"),
         ("your line", lambda stage: stage.at),
-    )
-
-
-def _frozen(
-    function: Dataset, properties: DatasetProperties, caches: Sequence[Dataset], passes: tuple[Measure, ...]
-) -> Verdict:
-    """Report draws that are the same in all epochs; one epoch has nothing to repeat."""
-    name = function.function
-    if not passes:
-        return NotApplicable(
-            reason=f"{name} draws random numbers before the cache, but the number of passes over the data is "
-            "unknown; let the run finish"
-        )
-    cache = next(one for one in caches if function.id in {stage.id for stage in properties.upstream(one)})
-    return Finding(
-        summary=f"cache() comes after {name}, which draws random numbers: all epochs see the same draws",
-        evidence=(*passes, _lines(function, cache)),
-        remedies=(Remedy(f"Put cache() before {name}", CODE["augment-last"], cache.at),),
-        severity=Severity.NOTE,
     )

@@ -1,5 +1,5 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.operations.operation_time import LayerTime, by_layer, fastest_flop_s, flop_s
+from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s, flop_s
 from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.units import flop_rate
 
@@ -44,8 +44,15 @@ class FixedKernels(Record):
         """Follow the kernel of each convolution to what it is computed from."""
         groups: dict[str, list[OperationTime]] = defaultdict(list)
         for row in operations.rows:
-            if row.is_depthwise:
-                groups[_forward(row)].append(row)
+            if not row.is_depthwise:
+                continue
+            name = in_body(row.built)
+            before, scope, inner = name.rpartition(IN_LOOP)
+            if scope and (not before or before.endswith("/")):
+                name = inner.rpartition("/")[0].removesuffix("_grad")
+            elif name.startswith(GRADIENT_SCOPE):
+                name = name.removeprefix(GRADIENT_SCOPE).rpartition("/")[0]
+            groups[name].append(row)  # a gradient with the convolution that it belongs to
         found = []
         for name, rows in groups.items():
             made = dataflow.program.by_name.get(name)
@@ -57,17 +64,6 @@ class FixedKernels(Record):
             size = (sizes[0], sizes[1]) if len(sizes) > 1 else None
             found.append(FixedConvolution(tuple(rows), size, separable, dataflow.program.line_of(made)))
         return cls(tuple(sorted(found, key=lambda one: -one.ms)))
-
-
-def _forward(row: OperationTime) -> str:
-    """Return the name in the program of a convolution, of a gradient that of the convolution that it belongs to."""
-    name = in_body(row.built)
-    before, scope, inner = name.rpartition(IN_LOOP)
-    if scope and (not before or before.endswith("/")):
-        return inner.rpartition("/")[0].removesuffix("_grad")
-    if name.startswith(GRADIENT_SCOPE):
-        return name.removeprefix(GRADIENT_SCOPE).rpartition("/")[0]
-    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,22 +142,19 @@ def _layers(rows: Sequence[OperationTime], operations: Operations, hardware: Har
     measures = [*part.measures("in depthwise convolutions"), *_measures(rates)]
     summary = f"Depthwise convolutions take {part}"
     if part.share < (limits.on_cpu if on_cpu else limits.share):
-        return Healthy(
-            summary=f"Depthwise convolutions take {milliseconds(part.ms)} per step", evidence=tuple(measures)
-        )
+        short = f"Depthwise convolutions take {milliseconds(part.ms)} per step"
+        return Healthy(summary=short, evidence=tuple(measures))
     precisions = {row.precision for row in rows}
     alike = (row for row in operations.matrix if row.type.startswith("Conv") and row.precision in precisions)
     fastest, flops = fastest_flop_s(alike), _regular_flops(rows)
     needed = flops / (part.ms * 1e-3) if flops and part.ms else None
     reached = max(fastest or 0.0, hardware.peak_flop_s or 0.0)
     pays = reached > needed if needed is not None and reached else None
-    regular = _measures(
-        {
-            "FLOP rate from which regular convolutions of at most 3 x 3 are faster": needed,
-            "FLOP rate of the fastest regular convolution in this run": fastest,
-            "peak FLOP rate of the hardware": hardware.peak_flop_s,
-        }
-    )
+    regular = _measures({
+        "FLOP rate from which regular convolutions of at most 3 x 3 are faster": needed,
+        "FLOP rate of the fastest regular convolution in this run": fastest,
+        "peak FLOP rate of the hardware": hardware.peak_flop_s,
+    })  # fmt: skip
     if pays is False:
         return Healthy(
             summary=f"{summary}; regular convolutions would take less time from "
@@ -176,9 +169,20 @@ def _layers(rows: Sequence[OperationTime], operations: Operations, hardware: Har
     spares = [row for row in rows if row.ms] if promises else []
     # of the longest one, of a forward one if that is known: gradients have the line of a layer
     at = next((row.at for row in sorted(rows, key=lambda row: is_backward(row.name)) if row.at), None)
+    table = Table.of(
+        by_layer(rows),
+        ("layer", lambda layer: layer.name),
+        ("your line", lambda layer: layer.at),
+        ("operations", lambda layer: count(len(layer.rows))),
+        ("time per step", lambda layer: ms(layer.ms)),
+        (
+            "time to move the bytes once",
+            lambda layer: ms(known_ms) if (known_ms := sum(least_ms[row.name] for row in layer.rows)) else None,
+        ),
+    )
     return Finding(
         summary=summary,
-        evidence=(*measures, *(regular if on_cpu else ()), _table(rows, least_ms)),
+        evidence=(*measures, *(regular if on_cpu else ()), table),
         remedies=(Remedy(ACTION if promises else MEASURE, CODE["fused"], at),),
         effects=tuple(row.scaled(0.0 if row.ms > least_ms[row.name] else 1.0, Bound.AT_MOST) for row in spares),
     )
@@ -186,17 +190,3 @@ def _layers(rows: Sequence[OperationTime], operations: Operations, hardware: Har
 
 def _measures(rates: Mapping[str, float | None]) -> list[Measure]:
     return [Measure(label, flop_rate(rate)) for label, rate in rates.items() if rate]
-
-
-def _table(rows: Iterable[OperationTime], least_ms: Mapping[str, float]) -> Table:
-    def known_ms(layer: LayerTime) -> float:
-        return sum(least_ms[row.name] for row in layer.rows)
-
-    return Table.of(
-        by_layer(rows),
-        ("layer", lambda layer: layer.name),
-        ("your line", lambda layer: layer.at),
-        ("operations", lambda layer: count(len(layer.rows))),
-        ("time per step", lambda layer: ms(layer.ms)),
-        ("time to move the bytes once", lambda layer: ms(known) if (known := known_ms(layer)) else None),
-    )

@@ -34,9 +34,17 @@ def check(
         return NotApplicable(reason=why) if why else Healthy(summary=f"The inputs of {named} {VARY}")
     part = operations.part(frozen.ms)
     takes = f"{named} {'takes' if one else 'take'} {part}"
-    evidence = tuple(_evidence(frozen, part.share, limits))
+    evidence = [
+        Measure("time in frozen layers on unchanged examples, per step", ms(frozen.ms)),
+        Measure.share("share of the compute time in frozen layers", part.share, limits.share),
+        Measure("operations per step in frozen layers", count(frozen.calls)),
+    ]
+    if frozen.passes:
+        evidence.append(Measure("passes over the data", count(frozen.passes), count(limits.passes)))
+    if frozen.features_bytes:
+        evidence.append(Measure("results of frozen layers per batch", nbytes(frozen.features_bytes)))
     if part.share < limits.share:
-        return Healthy(summary=takes, evidence=evidence)
+        return Healthy(summary=takes, evidence=tuple(evidence))
     if frozen.passes is None:
         return NotApplicable(reason=f"{takes}, but {UNKNOWN_PASSES}")
     size, free = frozen.features_total or 0, memory.total - memory.used if memory else None
@@ -47,26 +55,16 @@ def check(
     elif not needed and free is not None and size > limits.memory * free:
         needed = f"{takes}, but {quantity(nbytes(size))} of results do not fit into memory"
     if needed:
-        return Healthy(summary=needed, evidence=evidence)
+        return Healthy(summary=needed, evidence=tuple(evidence))
     # nothing starts the operations any more: the host's time between them goes as well
     host_ms = sum(map(dispatch.of_row, frozen.rows)) if dispatch else 0.0
     dispatching = Effect.of_stages({Stage.HOST: host_ms}, DISPATCHING, bound=Bound.EXPECTED)
     return Finding(
         summary=f"{named} {'computes' if one else 'compute'} the same in every epoch: {part}",
-        evidence=evidence,
+        evidence=tuple(evidence),
         remedies=(Remedy("Compute the results of the frozen layers once", CODE["once"], frozen.at),),
         effects=(*(row.scaled(0.0) for row in frozen.rows if row.ms), *dispatching),
     )
-
-
-def _evidence(frozen: FrozenWork, share: float, limits: Limits) -> Iterator[Measure]:
-    yield Measure("time in frozen layers on unchanged examples, per step", ms(frozen.ms))
-    yield Measure.share("share of the compute time in frozen layers", share, limits.share)
-    yield Measure("operations per step in frozen layers", count(frozen.calls))
-    if frozen.passes:
-        yield Measure("passes over the data", count(frozen.passes), count(limits.passes))
-    if frozen.features_bytes:
-        yield Measure("results of frozen layers per batch", nbytes(frozen.features_bytes))
 
 
 DISPATCHING = "dispatching frozen layers"  # The name of the host's part for the step model

@@ -37,30 +37,26 @@ def check(unit: MatrixUnit, limits: Limits = Limits()) -> Verdict:
         use, low = (unit.on_unit_ms or 0.0) / known_ms, limits.low_on_unit
         summary = f"{percent(use)} of the matmul and convolution time runs in {unit.unit} kernels"
         label = f"share of the matmul and convolution time in {unit.unit} kernels"
-        unknown = "time in matmul and convolution kernels of unknown kind"
-        measures = [Measure.share(label, use, low), Measure(unknown, ms(unit.unknown_ms))]
+        unknown = Measure("time in matmul and convolution kernels of unknown kind", ms(unit.unknown_ms))
+        measures = [Measure.share(label, use, low), unknown]
     else:
         return NotApplicable(reason="neither FLOPs nor kernel names show whether the matrix unit was used")
-    evidence = (*measures, *_causes(unit))
-    if use >= low or little:
-        return Healthy(summary=summary, evidence=evidence)
-    action = "Fix the findings on precision, alignment and fusion, then try larger batches"
-    remedies = (Remedy(action, "batch_size = 4 * batch_size  # and adjust the learning rate"),)
-    return Finding(summary=summary, evidence=evidence, remedies=remedies, severity=Severity.NOTE)
-
-
-def _causes(unit: MatrixUnit) -> Iterator[Measure]:
-    """Yield where the compute time goes."""
-    other_ms = unit.busy_ms - unit.matrix_ms
-    yield Measure("compute time per step", ms(unit.busy_ms))
-    yield Measure("time in matmuls and convolutions per step", ms(unit.matrix_ms))
-    yield Measure("time in other operations, which the unit cannot run", ms(other_ms))
-    for name, time in unit.precisions:
-        yield Measure(f"time in kernels that multiply {name}", ms(time))
-    if unit.beside_ms:
-        yield Measure("time in conversions and transforms for matmuls", ms(unit.beside_ms))
-    if unit.unused_ms:
-        yield Measure(f"time in operations that the {unit.unit} could run unchanged", ms(unit.unused_ms))
+    costs = {
+        "time in conversions and transforms for matmuls": unit.beside_ms,
+        f"time in operations that the {unit.unit} could run unchanged": unit.unused_ms,
+    }
+    measures += [
+        Measure("compute time per step", ms(unit.busy_ms)),
+        Measure("time in matmuls and convolutions per step", ms(unit.matrix_ms)),
+        Measure("time in other operations, which the unit cannot run", ms(unit.busy_ms - unit.matrix_ms)),
+        *(Measure(f"time in kernels that multiply {name}", ms(time)) for name, time in unit.precisions),
+        *(Measure(label, ms(time)) for label, time in costs.items() if time),
+    ]
     if unit.matrix_rate and unit.peak_flop_s:
         label = "FLOP rate of the matmuls and convolutions"
-        yield Measure(label, flop_rate(unit.matrix_rate), flop_rate(unit.peak_flop_s))
+        measures.append(Measure(label, flop_rate(unit.matrix_rate), flop_rate(unit.peak_flop_s)))
+    if use >= low or little:
+        return Healthy(summary=summary, evidence=tuple(measures))
+    action = "Fix the findings on precision, alignment and fusion, then try larger batches"
+    remedies = (Remedy(action, "batch_size = 4 * batch_size  # and adjust the learning rate"),)
+    return Finding(summary=summary, evidence=tuple(measures), remedies=remedies, severity=Severity.NOTE)

@@ -53,73 +53,63 @@ class SelectedProducts(Record):
 
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
-        """Go back from each selection of rows through what is used by it alone."""
+        """Go back from each selection of rows through what is used by it alone.
+
+        The operations of the gradients have the scope of an operation, or that around several.
+        """
         children: dict[str, set[str]] = {}  # what is computed directly in a scope of the forward pass
         for one in dataflow.operations:
             if not is_backward(one.name) and one.type not in GIVEN:
                 children.setdefault(one.name.rpartition("/")[0], set()).add(one.name)
-        found = (_before(one, dataflow, operations, children) for one in dataflow.operations)
-        return cls(tuple(sorted(filter(None, found), key=lambda one: -one.ms)))
+        found = []
+        for selection in dataflow.operations:
+            kept, inside = _selected(selection, dataflow)
+            names = {one.name for one in inside}
+            rows = operations.of(names) if any(map(_multiplies, inside)) else ()
+            products = [row for row in rows if row.operation and _multiplies(row.operation)]
+            if not products:
+                continue
+            scopes = {name.rpartition("/")[0] for name in names} - {""}
+            scopes = names | {scope for scope in scopes if children.get(scope, set()) <= names}
+            backward = {one.name for scope in scopes for one in dataflow.gradients.get(scope, ())}
+            product = SelectedProduct(
+                max(products, key=lambda row: row.ms),
+                (*rows, *operations.of(backward)),
+                kept,
+                selection.inputs[0][1] or (),
+                selection.outputs[0][1] or (),
+                dataflow.program.line_of(selection),
+                tuple(pair for one in filter(_multiplies, inside) for pair in _matrices(one, dataflow)),
+            )
+            found.append(product)
+        return cls(tuple(sorted(found, key=lambda one: -one.ms)))
 
 
-def _before(
-    selection: Operation, dataflow: Dataflow, operations: Operations, children: Mapping[str, set[str]]
-) -> SelectedProduct | None:
-    """Return the products before a selection; None where it selects no rows, or others use the rest.
+def _selected(selection: Operation, dataflow: Dataflow) -> tuple[float, list[Operation]]:
+    """Return the share of rows that are selected, and the operations whose results are used for it alone.
 
-    The operations of the gradients have the scope of an operation, or that around several.
+    The last operation is the first. There are none where the share is open, or columns are selected.
     """
-    kept = _kept(selection, dataflow)
-    if kept is None or is_backward(selection.name):
-        return None
-    inside = _inside(selection, dataflow)
-    names = {one.name for one in inside}
-    rows = operations.of(names) if any(map(_multiplies, inside)) else ()
-    products = [row for row in rows if row.operation and _multiplies(row.operation)]
-    if not products:
-        return None
-    scopes = {name.rpartition("/")[0] for name in names} - {""}
-    scopes = names | {scope for scope in scopes if children.get(scope, set()) <= names}
-    backward = {one.name for scope in scopes for one in dataflow.gradients.get(scope, ())}
-    return SelectedProduct(
-        max(products, key=lambda row: row.ms),
-        (*rows, *operations.of(backward)),
-        kept,
-        selection.inputs[0][1] or (),
-        selection.outputs[0][1] or (),
-        dataflow.program.line_of(selection),
-        tuple(pair for one in filter(_multiplies, inside) for pair in _matrices(one, dataflow)),
-    )
-
-
-def _kept(selection: Operation, dataflow: Dataflow) -> float | None:
-    """Return the share of rows that are selected; None where this is open, or columns are."""
-    if selection.type not in SELECTS or not (selection.inputs and selection.outputs):
-        return None
-    of, to = selection.inputs[0][1], selection.outputs[0][1]
-    if not of or not to or of[-1] is None or of[-1] != to[-1] or len(to) > len(of):
-        return None
+    of, to = (tensors[0][1] if tensors else None for tensors in (selection.inputs, selection.outputs))
+    if selection.type not in SELECTS or is_backward(selection.name) or not of or not to:
+        return 1.0, []
+    if of[-1] is None or of[-1] != to[-1] or len(to) > len(of):
+        return 1.0, []
     open_rows = any(None in shape[1:] or len(shape) == 1 for shape in (of, to))
     index = dataflow.source(selection, 1)
     # An open first size is that of the batch, before as after, unless a mask says how many rows.
     if open_rows or (of[0] is None) != (to[0] is None) or (index is not None and index.type == "Where"):
-        return None
-    return prod(size or 1 for size in to) / prod(size or 1 for size in of)
-
-
-def _inside(selection: Operation, dataflow: Dataflow) -> list[Operation]:
-    """Return the operations before a selection whose results are used for it alone, the last first."""
+        return 1.0, []
     inside, names, ahead = [], {selection.name}, [*selection.sources[:1]]
-    rows = (selection.inputs[0][1] or ())[:-1]
     while ahead:
         one = dataflow.program.by_name.get(ahead.pop(0))
-        if one is None or one.name in names or not _by_rows(one, rows, dataflow):
+        if one is None or one.name in names or not _by_rows(one, of[:-1], dataflow):
             continue
         if all(user.name in names for user in dataflow.forward(one)):
             names.add(one.name)
             inside.append(one)
             ahead += one.sources[:1] if _multiplies(one) else one.sources
-    return inside
+    return prod(size or 1 for size in to) / prod(size or 1 for size in of), inside
 
 
 def _by_rows(one: Operation, rows: Shape, dataflow: Dataflow) -> bool:

@@ -42,7 +42,11 @@ class Layouts(Record):
 
     @classmethod
     def measure(cls, operations: Operations, dataflow: Dataflow | Unavailable) -> Self:
-        """Find the conversions in the graph, and the kernels by their names."""
+        """Find the conversions of images that ran in the graph, and the kernels by their names.
+
+        A conversion within reach of another one of images converts images too: a normalization may go back
+        and forth several times between two convolutions.
+        """
         inside = []
         for row in operations.rows:
             kernels = zip(row.ran, row.ran_ms, strict=False)
@@ -52,46 +56,30 @@ class Layouts(Record):
                 inside.append((row, time))
         if isinstance(dataflow, Unavailable):
             return cls((), tuple(inside), str(dataflow))
-        return cls(tuple(_conversions(operations, dataflow)), tuple(inside))
-
-
-def _conversions(operations: Operations, dataflow: Dataflow) -> Iterator[Conversion]:
-    """Yield the conversions of images that ran, in the graph's order.
-
-    A conversion within reach of another one of images converts images too: a normalization may go back
-    and forth several times between two convolutions.
-    """
-    by_name, users = dataflow.program.by_name, dataflow.consumers
-    turned = {
-        one: to_last
-        for one in dataflow.operations
-        if one.type == "Transpose" and not one.name.startswith("gradient") and one.inputs and one.outputs
-        if (to_last := _direction(one.inputs[0][1], one.outputs[0][1])) is not None
-    }
-
-    def sources(one: Operation) -> list[Operation]:
-        return [by_name[name] for name in one.sources if name in by_name]
-
-    behind = {one.name: _near(one, sources) for one in turned}
-    near = {one.name: behind[one.name] + _near(one, lambda one: users.get(one.name, ())) for one in turned}
-    after = {name for name, reached in behind.items() if any(one.type in IMAGES for one in reached)}
-    images = {name for name, reached in near.items() if any(one.type in IMAGES for one in reached)}
-    linked = {name: {one.name for one in reached} for name, reached in near.items()}
-    while more := {name for name in linked if name not in images and linked[name] & images}:
-        images |= more
-    for one, to_last in turned.items():
-        rows = [row for row in operations.rows if row.name == one.name or dataflow.is_gradient_of(row.name, one)]
-        if rows and one.name in images:
-            yield Conversion(one, to_last, tuple(rows), one.name in after)
-
-
-def _direction(before: Shape | None, after: Shape | None) -> bool | None:
-    """Say whether channels of images move last (True) or first (False); None where neither or ambiguous."""
-    if before is None or after is None or len(before) not in {4, 5}:
-        return None
-    first: Shape = (before[0], before[-1], *before[1:-1])
-    last: Shape = (before[0], *before[2:], before[1])
-    return after == last if (after == last) != (after == first) else None
+        by_name, users = dataflow.program.by_name, dataflow.consumers
+        turned: dict[Operation, bool] = {}  # where only one of the two directions explains the shapes
+        for one in dataflow.operations:
+            if one.type == "Transpose" and not one.name.startswith("gradient") and one.inputs and one.outputs:
+                before, after = one.inputs[0][1] or (), one.outputs[0][1]
+                first, last = (*before[:1], *before[-1:], *before[1:-1]), (*before[:1], *before[2:], *before[1:2])
+                if len(before) in {4, 5} and (after == last) != (after == first):
+                    turned[one] = after == last
+        near, images, following = dict[str, set[str]](), set[str](), set[str]()
+        for one in turned:
+            behind = _near(one, lambda one: (by_name[name] for name in one.sources if name in by_name))
+            reached = [*behind, *_near(one, lambda one: users.get(one.name, ()))]
+            near[one.name] = {other.name for other in reached}
+            following |= {one.name for other in behind if other.type in IMAGES}
+            images |= {one.name for other in reached if other.type in IMAGES}
+        while more := {name for name in near if name not in images and near[name] & images}:
+            images |= more
+        found = []
+        for one, to_last in turned.items():
+            own = (row for row in operations.rows if row.name == one.name or dataflow.is_gradient_of(row.name, one))
+            rows = tuple(own)
+            if rows and one.name in images:
+                found.append(Conversion(one, to_last, rows, one.name in following))
+        return cls(tuple(found), tuple(inside))
 
 
 def _near(operation: Operation, neighbors: Callable[[Operation], Iterable[Operation]]) -> list[Operation]:

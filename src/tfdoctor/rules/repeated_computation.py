@@ -4,7 +4,6 @@ from typing import NamedTuple
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.dataflow import of_metric
 from tfdoctor.facts.run.operation_types import READS, UPDATES
-from tfdoctor.facts.run.program import Tensor
 from tfdoctor.facts.savings.layer_work import values_of
 
 __doc__, CODE = page(__file__)
@@ -61,6 +60,12 @@ def _stays(program: Program, operations: Operations) -> Callable[[Operation], bo
     outside = any(one.type == ASSIGN and one.name not in program.by_name for one in operations.rows)
     writes = [one for one in program.operations if UPDATES.fullmatch(one.type) and not of_metric(one)]
 
+    def fits(shape: Shape | None, other: Shape | None) -> bool:
+        if shape is None or other is None:
+            return True
+        sizes = zip(shape, other, strict=False)
+        return len(shape) == len(other) and all(one == same or None in {one, same} for one, same in sizes)
+
     def stays(read: Operation) -> bool:
         graph, handle = _handle(read)
         made = program.by_name.get(handle)
@@ -68,10 +73,15 @@ def _stays(program: Program, operations: Operations) -> Callable[[Operation], bo
         if not argument or not read.outputs or not writes or outside:
             return False
         same = traced[read.name, read.sources, read.at]
-        others = (one for one in writes if one.graph not in same)
-        return used.isdisjoint((graph, handle) for graph in same) and not any(
-            _may_write(one, read.outputs[0]) for one in others
-        )
+        if not used.isdisjoint((graph, handle) for graph in same):
+            return False
+        dtype, shape = read.outputs[0]
+        for write in (one for one in writes if one.graph not in same):
+            values = [tensor for tensor in write.inputs if tensor[0] != "resource"]
+            shapes = [other for own, other in values if own == dtype]
+            if not values or (shapes and write.type.startswith(ANY)) or any(fits(shape, one) for one in shapes):
+                return False
+        return True
 
     return stays
 
@@ -79,20 +89,6 @@ def _stays(program: Program, operations: Operations) -> Callable[[Operation], bo
 def _handle(read: Operation) -> tuple[int, str]:
     """Return a read variable, as one graph knows it: the number of the graph, and the name there."""
     return read.graph, read.sources[0] if read.sources else ""
-
-
-def _may_write(write: Operation, value: Tensor) -> bool:
-    """Say whether a write in another graph may assign a variable of this type and shape."""
-
-    def fits(shape: Shape | None, other: Shape | None) -> bool:
-        if write.type.startswith(ANY) or shape is None or other is None:
-            return True
-        return len(shape) == len(other) and all(
-            one == same or None in {one, same} for one, same in zip(shape, other, strict=True)
-        )
-
-    values = [tensor for tensor in write.inputs if tensor[0] != "resource"]
-    return not values or any(dtype == value[0] and fits(shape, value[1]) for dtype, shape in values)
 
 
 SHOWN = 5  # Pairs of lines that are shown: those of most time
@@ -194,11 +190,21 @@ class RepeatedResults(Record):
         for row in operations.rows:  # without instructions of XLA's
             if row.name in program.by_name and not (row.operation and row.operation.compiled):
                 ran[row.name].append(row)
-        repeats = _repeats(ran, dataflow, operations)
-        constants = _constants(ran, dataflow, _kept_reads(dataflow, operations))
-        return cls(
-            tuple(sorted(repeats, key=lambda one: -one.ms)), tuple(sorted(constants, key=lambda one: -one.ms))
-        )
+        reads, lines = _kept_reads(dataflow, operations), defaultdict[Location | None, list[str]](list)
+        # Of those that depend on variables only the ones count that the user's line calls itself, and that compute:
+        # what a layer of Keras or an optimizer computes of its variables cannot be moved.
+        for name in ran:
+            made = program.by_name[name]
+            if made.type not in FILLS and not READS.search(made.type) and not is_backward(name):
+                own = made.direct and not made.origin and made.type not in MOVES
+                if (own and name in reads) or not dataflow.sources(name):
+                    lines[made.at].append(name)
+        constants = []
+        for at, names in lines.items():
+            read_at = dict.fromkeys(read.at for name in names for read in reads.get(name, ()) if read.at)
+            constants.append(Constant(at, tuple(row for name in names for row in ran[name]), tuple(read_at)))
+        repeats = sorted(_repeats(ran, dataflow, operations), key=lambda one: -one.ms)
+        return cls(tuple(repeats), tuple(sorted(constants, key=lambda one: -one.ms)))
 
     @property
     def ms(self) -> float:
@@ -208,24 +214,6 @@ class RepeatedResults(Record):
 
 # The operations that ran, by their name in the graph. One that was fused with others has the name of the last.
 Ran = Mapping[str, Sequence[OperationTime]]
-
-
-def _constants(ran: Ran, dataflow: Dataflow, reads: Mapping[str, tuple[Operation, ...]]) -> Iterator[Constant]:
-    """Yield the operations that depend on nothing that changes, by their lines.
-
-    Of those that depend on variables only the ones count that the user's line calls itself, and that compute: what
-    a layer of Keras or an optimizer computes of its variables cannot be moved.
-    """
-    lines: dict[Location | None, list[str]] = defaultdict(list)
-    for name in ran:
-        made = dataflow.program.by_name[name]
-        if made.type not in FILLS and not READS.search(made.type) and not is_backward(name):
-            own = made.direct and not made.origin and made.type not in MOVES
-            if (own and name in reads) or not dataflow.sources(name):
-                lines[made.at].append(name)
-    for at, names in lines.items():
-        read_at = dict.fromkeys(read.at for name in names for read in reads.get(name, ()) if read.at)
-        yield Constant(at, tuple(row for name in names for row in ran[name]), tuple(read_at))
 
 
 def _repeats(ran: Ran, dataflow: Dataflow, operations: Operations) -> Iterator[Repeat]:
@@ -315,25 +303,22 @@ def check(work: RepeatedResults, operations: Operations, limits: Limits = Limits
     shown: list[Repeat | Constant] = [*repeats[:SHOWN], *constants[:SHOWN]]
     for one in shown:
         remedies.setdefault(one.remedy.at, one.remedy)
-    once = (row.scaled(0.0, Bound.AT_MOST) for constant in constants for row in constant.rows)
-    return Finding(
-        summary="; ".join(_sentences(repeats, constants)),
-        evidence=(*evidence, Table(columns, tuple(table))),
-        remedies=tuple(remedies.values()),
-        effects=(*(effect for one in repeats for effect in one.effects), *once),
-    )
-
-
-def _sentences(repeats: list[Repeat], constants: list[Constant]) -> Iterator[str]:
-    """Yield what is repeated, with its time."""
+    sentences = []
     if repeats:
         places = map(location, filter(None, (repeats[0].first, repeats[0].again)))
-        lines = " and ".join(dict.fromkeys(places))
+        at = f" at {lines}" if (lines := " and ".join(dict.fromkeys(places))) else ""
         time = milliseconds(sum(one.ms for one in repeats))
-        yield f"Each step computes the same twice or more{f' at {lines}' if lines else ''}: {time} per step"
+        sentences += [f"Each step computes the same twice or more{at}: {time} per step"]
     if constants:
         at = f" at {location(constants[0].at)}" if constants[0].at else ""
         read = any(one.reads for one in constants)
         when = "change only where Python assigns a variable" if read else "never change"
         time = milliseconds(sum(one.ms for one in constants))
-        yield f"Results that {when} are computed in each step{at}: {time} per step"
+        sentences += [f"Results that {when} are computed in each step{at}: {time} per step"]
+    once = (row.scaled(0.0, Bound.AT_MOST) for constant in constants for row in constant.rows)
+    return Finding(
+        summary="; ".join(sentences),
+        evidence=(*evidence, Table(columns, tuple(table))),
+        remedies=tuple(remedies.values()),
+        effects=(*(effect for one in repeats for effect in one.effects), *once),
+    )

@@ -48,12 +48,17 @@ def check(clocks: GpuClocks, boards: GpuBoards | None, limits: Limits = Limits()
     share, held = gpu.share(reason), gpu.ratio(reason)
     board = by_index.get(gpu.index) if reason == POWER_CAP else None
     speed = f", to {percent(held)} of the maximum" if held is not None else ""
+
+    def clock(gpu: GpuClock, why: str) -> str:
+        top = f" of {gpu.top_mhz:.0f}" if gpu.top_mhz else ""
+        return f"{mhz:.0f}{top} MHz" if (mhz := gpu.held_mhz.get(why)) else "unknown"
+
     table = Table.of(
         found,
         ("GPU", lambda one: f"{one[0].name} ({one[0].index})"),
         ("reason", lambda one: one[1]),
         ("share of the busy time", lambda one: ratio(one[0].share(one[1]))),
-        ("clock", lambda one: _clock(*one)),
+        ("clock", lambda one: clock(*one)),
     )
     measure = Measure.share("share of the busy time with a reduced clock", share, limits.share)
     time = f"for {percent(share)} of the busy time"
@@ -64,13 +69,6 @@ def check(clocks: GpuClocks, boards: GpuBoards | None, limits: Limits = Limits()
         effects=() if held is None else (Effect(Stage.DEVICE, gpu.left(reason), bound=Bound.AT_MOST),),
         severity=Severity.WARNING if held is None else None,
     )
-
-
-def _clock(gpu: GpuClock, reason: str) -> str:
-    mhz = gpu.held_mhz.get(reason)
-    if not mhz:
-        return "unknown"
-    return f"{mhz:.0f} of {gpu.top_mhz:.0f} MHz" if gpu.top_mhz else f"{mhz:.0f} MHz"
 
 
 def _lowered(board: Board | None) -> str:

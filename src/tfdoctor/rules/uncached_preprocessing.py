@@ -129,8 +129,20 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
     work = repeated.ms + sum(prefix.ms for prefix in divided)
     if not breakdown.waits_for_input:
         if not contention.crowds_out(repeated.ms, breakdown.step_ms, limits.taken):
-            found = _at_starts(cacheable, pipeline, properties, memory, starts, limits)
-            return found or _not_waiting(pipeline, breakdown, work, contention, limits)
+            if found := _at_starts(cacheable, pipeline, properties, memory, starts, limits):
+                return found
+            little, taken = breakdown.little_wait, contention.taken_ms(work) / breakdown.step_ms
+            unsampled = contention.crowded is None and work >= limits.taken * breakdown.step_ms
+            taking = (
+                "producing its batches may take CPU cores from the compute: the load of the cores was not sampled; "
+                "record with `tfdoctor profile`"
+            )
+            takes = (
+                f"identical work in every epoch takes cores from the compute (up to {percent(taken)} of the step); "
+                "reading a cache also takes time, so only a trial can show the gain"
+            )
+            why = why_not((unsampled, f"{little}, but {taking}"), (taken >= LITTLE, f"{little}, but {takes}"))
+            return nothing(f"A cache would save little: {little}", pipeline.why_idle, why)
         divided, work = [], repeated.ms
     parts = cacheable.with_any({stage.dataset.id for stage in repeated.stages if stage.dataset})
     if not parts and not divided:
@@ -142,25 +154,6 @@ def check(  # noqa: PLR0913, PLR0917 - what is made, what it costs, and where it
             summary += f"; {drawn}, so all epochs see the same draws"
         return Healthy(summary=summary)
     return Caches(parts, divided, repeated, properties).judged(memory, limits, contention.relief(work))
-
-
-def _not_waiting(
-    pipeline: InputPipeline, breakdown: Breakdown, work_ms: float, contention: CpuContention, limits: Limits
-) -> Verdict:
-    """Judge a step that does not wait: a CPU's compute may still lose cores to the input."""
-    if pipeline.why_idle:
-        return NotApplicable(reason=pipeline.why_idle)
-    if contention.crowded is None and work_ms >= limits.taken * breakdown.step_ms:
-        why = "may take CPU cores from the compute: the load of the cores was not sampled; record with"
-        return NotApplicable(reason=f"{breakdown.little_wait}, but producing its batches {why} `tfdoctor profile`")
-    taken = contention.taken_ms(work_ms) / breakdown.step_ms
-    if taken >= LITTLE:
-        return NotApplicable(
-            reason=f"{breakdown.little_wait}, but identical work in every epoch takes cores from the compute "
-            f"(up to {percent(taken)} of the step); reading a cache also takes time, so only a trial can show "
-            "the gain"
-        )
-    return Healthy(summary=f"A cache would save little: {breakdown.little_wait}")
 
 
 def _at_starts(

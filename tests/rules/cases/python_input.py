@@ -8,11 +8,18 @@ from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input import check
-from tfdoctor.rules.python_input.input_lines import InputLine, InputLines
+from tfdoctor.rules.python_input.input_lines import InputLines
 from tfdoctor.terms.verdict import Location, Verdict
 
-LINES = (InputLine(Location("train.py", 14), 45, calls="PIL.Image.open"), InputLine(Location("train.py", 12), 5))
+
+def seen_line(at: Location, seen: int, calls: str = "", *, makes: bool | None = None) -> TimedLine:
+    """A line that makes input, with samples of one call."""
+    return TimedLine(at, seen, calls={calls: seen}, makes=makes)
+
+
+LINES = (seen_line(Location("train.py", 14), 45, "PIL.Image.open"), seen_line(Location("train.py", 12), 5))
 
 
 AUGMENT = dataset_of("Map", id=1, function="augment", at=Location("train.py", 12))

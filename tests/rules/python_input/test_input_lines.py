@@ -27,7 +27,7 @@ def measured(*others: SeenPlace, trainer: tuple[SeenPlace, ...] = (), program: P
 
 
 def seen(lines: InputLines) -> list[tuple[int, int]]:
-    return [(line.at.line, line.seen) for line in lines.lines]
+    return [(line.at.line, line.seen) for line in lines.lines if line.at]
 
 
 def test_the_places_of_a_line_are_joined() -> None:
@@ -36,8 +36,7 @@ def test_the_places_of_a_line_are_joined() -> None:
     lines = measured(one, place(36, 6, calls="numpy.load", caller=caller), place(39, 3))
     assert seen(lines) == [(36, 9), (39, 3)]
     first = lines.lines[0]
-    assert (first.calls, first.caller) == ("numpy.load", Location("train.py", 48))
-    assert lines.share(first) == pytest.approx(0.75)
+    assert (first.main_call, first.caller) == ("numpy.load", Location("train.py", 48))
 
 
 def test_input_made_in_the_trainers_thread_counts() -> None:
@@ -52,7 +51,7 @@ def test_other_threads_do_not_count_while_input_works() -> None:
 def test_where_input_waits_the_users_own_threads_count() -> None:
     lines = measured(place(36, 9, runs=WAIT), place(80, 30, entry=""), place(81, 9, "", runs=WAIT))
     assert seen(lines) == [(80, 30)]
-    assert not lines.lines[0].certain
+    assert lines.lines[0].makes is False
 
 
 def test_threads_are_counted_by_the_samples_of_the_trainer() -> None:

@@ -2,7 +2,6 @@ from enum import Enum
 
 from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.operation_time import layer_table
-from tfdoctor.facts.run.program import Layer
 
 __doc__, CODE = page(__file__)
 
@@ -62,9 +61,15 @@ class Float64Work(Record):
         typed = ((row, {dtype for dtype, _ in (*one.inputs, *one.outputs)}) for row, one in built if one)
         # to or from float64, and not from or to whole numbers
         casts = tuple(row for row, of in typed if FLOAT64 in of and all("float" in dtype for dtype in of))
-        if layer := _layer(rows, program):
-            everywhere = program.settings.policy == FLOAT64
-            return cls(rows, casts, Origin.FLOATX if everywhere else Origin.LAYER, layer.at)
+        # Of the layer of the heaviest operation of one: it casts what it is given to its own type, so that the type
+        # of the arrays does not matter.
+        names = (name for row in rows if (name := row.layer or (row.operation and row.operation.layer)))
+        layer = next((layer for name in names if (layer := program.layer_by_name.get(name))), None)
+        if layer and layer.compute_dtype == FLOAT64:
+            if program.settings.policy != FLOAT64:
+                return cls(rows, casts, Origin.LAYER, layer.at)
+            wide = (one for one in program.layers if one.compute_dtype == FLOAT64 and one.at)
+            return cls(rows, casts, Origin.FLOATX, next(wide, layer).at)
         first = _first(rows, dataflow) if rows and not isinstance(dataflow, Unavailable) else None
         at = next((row.at for row in rows if row.at), None)
         if first is None:
@@ -72,19 +77,6 @@ class Float64Work(Record):
         layer = program.layer_by_name.get(first.layer)
         where = first.at or (layer.at if layer else None) or at
         return cls(rows, casts, ORIGINS.get(first.type, Origin.OTHER), where)
-
-
-def _layer(rows: tuple[OperationTime, ...], program: Program) -> Layer | None:
-    """Return the first Keras layer that computes in float64, where the heaviest operation of a layer is of one.
-
-    Such a layer casts what it is given to its own type, so the type of the arrays does not matter.
-    """
-    names = (name for row in rows if (name := row.layer or (row.operation and row.operation.layer)))
-    heaviest = next((layer for name in names if (layer := program.layer_by_name.get(name))), None)
-    if heaviest is None or heaviest.compute_dtype != FLOAT64:
-        return None
-    wide = (layer for layer in program.layers if layer.compute_dtype == FLOAT64 and layer.at)
-    return heaviest if program.settings.policy != FLOAT64 else next(wide, heaviest)
 
 
 def _first(rows: tuple[OperationTime, ...], dataflow: Dataflow) -> Operation | None:

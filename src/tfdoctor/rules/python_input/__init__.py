@@ -29,10 +29,8 @@ BY_MODEL = (
     "the results of a model that the loop runs decide what is in a batch, so that no pipeline can make it ahead, "
     "and no line that makes a batch has enough stack samples to be named"
 )
-LOOP = "Making a batch in the training loop"
-LOOP = "Making a batch in the training loop"
 DRAW = "Where it draws some of many without replacement, draw them from a numpy.random.Generator"
-STAYS = "Where Python has to stay"
+ONCE = "Compute once, before training, what is the same in each epoch"
 SOURCE = "dataset = tf.data.Dataset.from_tensor_slices(examples)  # or what else the generator reads: paths, rows"
 
 
@@ -60,106 +58,91 @@ def check(  # noqa: PLR0913, PLR0917 - batches are made in the loop or in the pi
     limits: Limits = Limits(),
 ) -> Verdict:
     """Measure the Python of the training loop, else of the pipeline."""
-    made = Making.of(samples, body, conversions, limits.stack_samples)
-    if made.total_ms:
-        verdict = made.verdict(breakdown, samples.function if samples else "", limits)
-        if isinstance(verdict, Finding) or isinstance(pipeline, Unavailable):
-            return verdict
+    looped = in_the_loop(samples, body, conversions, breakdown, limits)
+    if isinstance(looped, Finding):
+        return looped
     if isinstance(pipeline, Unavailable):
-        return NotApplicable(reason=BY_MODEL if made.by_model else str(pipeline))
-    python = InputPython(pipeline, breakdown, input_lines, contention, limits)
+        by_model = samples is not None and samples.models_at
+        return looped or NotApplicable(reason=BY_MODEL if by_model else str(pipeline))
+    lines = InputLines((), unknown=str(input_lines)) if isinstance(input_lines, Unavailable) else input_lines
+    python = InputPython(pipeline, breakdown, lines, contention, limits)
     return python.contended(overhead) or python.crowding() or python.in_the_pipeline()
 
 
-class Making(Record):
-    """What making batches in the training loop takes, in ms per step: of lines, and of converting new arrays.
+# Lines that make batches, with what each calls and its ms per step, the longest first; the share of the loop's own
+# time; and TensorFlow's operation that, called one by one, makes most batches: "tf.random.uniform"
+Made = tuple[Sequence[tuple[Location | None, str, float]], float, str]
 
-    ``times`` divides the sum among the stages of the step; ``at`` is the line that takes most.
-    """
 
-    times: Mapping[Stage, float]
-    lines: tuple[tuple[Location | None, str, float], ...]  # with what each calls, the longest first
-    converting_ms: float
-    at: Location | None
-    by_model: bool  # the loop's own model decides what is in a batch: no pipeline can make it
-    draws: bool  # half of it is one of ``PERMUTING``
-    operation: str  # of TensorFlow's, called one by one, which make most batches: "tf.random.uniform"
+def made_in_loop(samples: StackSamples | None, body_ms: float, least: float) -> Made:
+    """Divide the loop's own time by the samples in lines that make batches, if they are as many as the least."""
+    makers = samples.makers if samples else ()
+    if samples and samples.models_at and makers:  # the line that takes most, alone
+        heaviest = next(iter(summed((one.at, one.seen) for one in makers)))
+        makers, least = tuple(one for one in makers if one.at == heaviest), max(least, ALONE)
+    total = sum(one.seen for one in makers)
+    if not samples or total < max(1, least):
+        return (), 0.0, ""
+    share = samples.share(makers)
+    # A line is sampled in several places, of which the first is the most frequent.
+    calls, seen = {one.at: one.main_call for one in reversed(makers)}, summed((one.at, one.seen) for one in makers)
+    lines = [(at, calls[at], body_ms * share * number / total) for at, number in seen.items()]
+    operations = summed((one.main_call, one.seen) for one in makers if OPERATION.match(one.main_call))
+    main = next(iter(operations)) if 2 * sum(operations.values()) > total else ""
+    return lines, share, main.replace("tensorflow.", "tf.", 1)
 
-    @classmethod
-    def of(
-        cls,
-        samples: StackSamples | None,
-        body: LoopBody | None,
-        conversions: Conversions | None,
-        least_samples: float,
-    ) -> Self:
-        """Divide the loop's own time by the samples in lines that make batches, if they are enough."""
-        makers = samples.makers if samples and body else ()
-        by_model = bool(samples and samples.models_at)
-        seen = summed((maker.at, maker.seen) for maker in makers)
-        if by_model and makers:  # the line that takes most, alone
-            (at, _), *_ = seen.items()
-            makers, seen = tuple(line for line in makers if line.at == at), {at: seen[at]}
-            least_samples = max(least_samples, ALONE)
-        if (total := sum(seen.values())) < least_samples:
-            makers = ()
-        arrays = conversions.arrays if conversions and not by_model else ()
-        new = [array for array in arrays if array.same is False]
-        share = samples.share(makers) if samples else 0.0
-        host_ms, between_ms = (body.host_ms, body.between_ms) if body else (0.0, 0.0)
-        times = {
-            Stage.HOST: host_ms * share + sum(array.host_ms for array in new),
-            Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
-        }
-        # A line is sampled in several places, of which the first is the most frequent.
-        calls = {maker.at: maker.main_call for maker in reversed(makers)}
-        all_ms = (host_ms + between_ms) * share
-        lines = tuple((at, calls[at], all_ms * n / total) for at, n in seen.items() if makers)
-        operations = summed((one.main_call, one.seen) for one in makers if OPERATION.match(one.main_call))
-        main = next(iter(operations)) if 2 * sum(operations.values()) > total else ""
-        operation = main.replace("tensorflow.", "tf.", 1)
-        draws = bool(lines) and lines[0][1] in PERMUTING and 2 * lines[0][2] >= all_ms
-        at = lines[0][0] if lines else conversions.at if conversions else None
-        return cls(times, lines, sum(array.ms for array in new), at, by_model, draws, operation)
 
-    @property
-    def total_ms(self) -> float:
-        """The time of all of it."""
-        return sum(self.times.values())
-
-    def verdict(self, breakdown: Breakdown, function: str, limits: Limits) -> Verdict:
-        """Compare what another way of making batches saves with the step."""
-        # What it takes to get a batch from elsewhere; nothing where it is still made here.
-        here = self.draws or self.operation or (self.by_model and self.lines)
-        taking_ms = 0.0 if here else TAKING_MS
-        remaining = min(1.0, taking_ms / self.total_ms)
-        share = breakdown.share(self.total_ms * (1.0 - remaining))
-        label = "share of the step spent making a batch in Python"
-        if taking_ms:
-            label += f", beyond the {milliseconds(taking_ms)} that taking one from tf.data needs"
-        measure = Measure.share(label, share, limits.between)
-        making = f"What makes a batch at {location(self.at)}" if self.by_model else LOOP
-        summary = f"{making} takes {milliseconds(self.total_ms)} of {breakdown.each_step}"
-        if self.draws:
-            remedy = Remedy(DRAW, CODE["generator"], self.at)
-        elif self.operation:
-            code = CODE["inside"].format(function=function or "train_step", name=self.operation)
-            remedy = Remedy(f"Call {self.operation} inside {function or 'the tf.function'}", code, self.at)
-        elif self.by_model:
-            remedy = Remedy(text.capitalized(_fewer(self.lines[0][1])), at=self.at)
-        else:
-            code = "\n".join((*in_place((calls, time_ms) for _, calls, time_ms in self.lines), CODE["pipeline"]))
-            remedy = Remedy("Make the batches in a tf.data pipeline", code, self.at)
-        others_ms = sum(time_ms for *_, time_ms in self.lines[MOST_LINES:])
-        converting = "conversion of new arrays to tensors", "", self.converting_ms
-        table = Table.of(
-            (*self.lines[:MOST_LINES], *(row for row in ((OTHERS, "", others_ms), converting) if row[2])),
-            ("your line", lambda row: row[0]),
-            ("calls", lambda row: row[1] or "-"),
-            ("time per step, estimated", lambda row: ms(row[2])),
-        )
-        effects = Effect.of_stages(self.times, StepWork.MAKING_BATCHES, remaining)
-        return judged(measure, healthy=summary, details=[table], remedies=[remedy], effects=effects)
+def in_the_loop(
+    samples: StackSamples | None,
+    body: LoopBody | None,
+    conversions: Conversions | None,
+    breakdown: Breakdown,
+    limits: Limits,
+) -> Verdict | None:
+    """Compare what another way of making batches saves with the step; None where the loop makes none."""
+    host_ms, between_ms = (body.host_ms, body.between_ms) if body else (0.0, 0.0)
+    lines, share, operation = made_in_loop(samples if body else None, host_ms + between_ms, limits.stack_samples)
+    by_model = samples is not None and samples.models_at
+    new = [one for one in (conversions.arrays if conversions and not by_model else ()) if one.same is False]
+    times = {
+        Stage.HOST: host_ms * share + sum(array.host_ms for array in new),
+        Stage.BETWEEN: between_ms * share + sum(array.between_ms for array in new),
+    }
+    if not (total_ms := sum(times.values())):
+        return None
+    at = lines[0][0] if lines else conversions.at if conversions else None
+    draws = lines and lines[0][1] in PERMUTING and 2 * lines[0][2] >= (host_ms + between_ms) * share
+    function = samples.function if samples else ""
+    making = f"What makes a batch at {location(at)}" if by_model else "Making a batch in the training loop"
+    if draws:
+        action, code = DRAW, CODE["generator"]
+    elif operation:
+        action = f"Call {operation} inside {function or 'the tf.function'}"
+        code = CODE["inside"].format(function=function or "train_step", name=operation)
+    elif by_model:
+        action, code = text.capitalized(_fewer(lines[0][1])), ""
+    else:
+        action = "Make the batches in a tf.data pipeline"
+        code = "\n".join((*in_place((calls, time_ms) for _, calls, time_ms in lines), CODE["pipeline"]))
+    label, remaining = "share of the step spent making a batch in Python", 0.0
+    if not (draws or operation or by_model):  # it comes from elsewhere then
+        remaining = min(1.0, TAKING_MS / total_ms)
+        label += f", beyond the {milliseconds(TAKING_MS)} that taking one from tf.data needs"
+    others = OTHERS, "", sum(time_ms for *_, time_ms in lines[MOST_LINES:])
+    converting = "conversion of new arrays to tensors", "", sum(array.ms for array in new)
+    table = Table.of(
+        (*lines[:MOST_LINES], *(row for row in (others, converting) if row[2])),
+        ("your line", lambda row: row[0]),
+        ("calls", lambda row: row[1] or "-"),
+        ("time per step, estimated", lambda row: ms(row[2])),
+    )
+    return judged(
+        Measure.share(label, breakdown.share(total_ms * (1.0 - remaining)), limits.between),
+        healthy=f"{making} takes {milliseconds(total_ms)} of {breakdown.each_step}",
+        details=[table],
+        remedies=[Remedy(action, code, at)],
+        effects=Effect.of_stages(times, StepWork.MAKING_BATCHES, remaining),
+    )
 
 
 class InputPython(Record):
@@ -167,32 +150,9 @@ class InputPython(Record):
 
     pipeline: InputPipeline
     breakdown: Breakdown
-    lines: InputLines | Unavailable
+    lines: InputLines
     contention: CpuContention | None
     limits: Limits
-
-    def in_the_pipeline(self) -> Verdict:
-        """Compare the time in Python with the pipeline's slowest segment."""
-        pipeline, breakdown, limits = self.pipeline, self.breakdown, self.limits
-        stages = [stage for stage in pipeline.limiting if stage.python_ms]
-        python, work, wait = _python_ms(stages), pipeline.work_ms, breakdown[Stage.INPUT]
-        share = python / work if work else 0.0
-        label = "share of the pipeline's slowest segment spent in Python"
-        whole = Measure("Python time per step", ms(python))
-        measures = (Measure.share(label, min(1.0, share), limits.share), whole)
-        if not breakdown.waits_for_input:
-            if any(dataset.python for dataset in pipeline.idle):
-                return NotApplicable(reason=pipeline.why_idle)
-            taken = f"Python takes {milliseconds(_python_ms(pipeline.stages))} per step in the pipeline"
-            return Healthy(summary=f"{taken}; {breakdown.little_wait}", evidence=(whole,))
-        if share < limits.share:
-            taken = f"Python takes {milliseconds(python)} per step"
-            return Healthy(summary=f"{taken} in the slowest part of the pipeline", evidence=measures)
-        disturbed = self.contention.disturbance if self.contention else ""
-        if disturbed and work < limits.explained * wait:
-            works = f"the pipeline works {milliseconds(work)} of the wait of {milliseconds(wait)}"
-            return NotApplicable(reason=f"{works}, and {disturbed}")
-        return self._finding(stages, measures)
 
     def contended(self, overhead: PythonOverhead | None) -> Finding | NotApplicable | None:
         """Return the finding where the input is ready in time and its Python keeps the training loop waiting.
@@ -201,113 +161,119 @@ class InputPython(Record):
         takes far longer than Python needs for it, as it does where other programs hold the cores.
         """
         pipeline, breakdown, limits = self.pipeline, self.breakdown, self.limits
-        if breakdown.waits_for_input or not overhead:
+        stages = [stage for stage in pipeline.stages if stage.python_ms]
+        if breakdown.waits_for_input or not overhead or not stages:
             return None
         beside_ms = pipeline.python_beside(breakdown.step_ms) * breakdown[Stage.HOST]
         waited_ms = min(max(0.0, overhead.edges_ms - limits.call_ms), beside_ms)
-        stages = [stage for stage in pipeline.stages if stage.python_ms]
-        share, python = breakdown.share(waited_ms), _python_ms(stages)
-        if share < limits.interpreter or not stages:
+        if breakdown.share(waited_ms) < limits.interpreter:
             return None
         if self.contention and self.contention.others:
             return NotApplicable(reason=f"the training loop waits in Python, and {self.contention.disturbance}")
         label = "share of the step in which the training loop waits for the interpreter, estimated"
-        measures = (Measure.share(label, share, limits.interpreter), Measure("Python time per step", ms(python)))
-        waiting = Effect.of_stages({Stage.HOST: waited_ms}, StepWork.INTERPRETER)
-        return replace(
-            self._finding(stages, measures),
-            summary=f"{milliseconds(python)} of Python per step in the pipeline keep the training loop from the "
+        python_ms = sum(stage.python_ms for stage in stages)
+        return self.finding(
+            f"{milliseconds(python_ms)} of Python per step in the pipeline keep the training loop from the "
             f"interpreter for up to {milliseconds(waited_ms)} of {breakdown.each_step}",
-            effects=(*map(_effect, stages), *waiting),
+            stages,
+            Measure.share(label, breakdown.share(waited_ms), limits.interpreter),
+            Measure("Python time per step", ms(python_ms)),
+            host=Effect.of_stages({Stage.HOST: waited_ms}, StepWork.INTERPRETER),
         )
 
     def crowding(self) -> Finding | None:
         """Return the finding where Python of the input takes more from the compute than the step waits for it."""
         lines, contention, step_ms = self.lines, self.contention, self.breakdown.step_ms
-        if contention is None or isinstance(lines, Unavailable):
+        work_ms, (heavy, named) = lines.threads * step_ms, lines.heaviest(self.limits.stack_samples)
+        if contention is None or not heavy or not contention.crowds_out(work_ms, step_ms, self.limits.crowding):
             return None
-        work_ms, heavy = lines.threads * step_ms, lines.heaviest
-        taken_ms, least = contention.taken_ms(work_ms), self.limits.crowding
-        named = heavy and lines.samples >= self.limits.stack_samples
-        if not (
-            named and taken_ms > self.breakdown[Stage.INPUT] and contention.crowds_out(work_ms, step_ms, least)
-        ):
+        if (taken_ms := contention.taken_ms(work_ms)) <= self.breakdown[Stage.INPUT]:
             return None
         label = "share of the step that the input's Python may take from the compute"
-        share = Measure.share(label, self.breakdown.share(taken_ms), least)
+        share = Measure.share(label, self.breakdown.share(taken_ms), self.limits.crowding)
         work = Measure("time of threads in the input's Python per step, by stack samples", ms(work_ms))
         return Finding(
             summary=f"Threads make batches in Python for {milliseconds(work_ms)} per step, while no core is free: "
             f"the compute may take up to {milliseconds(taken_ms)} longer for it",
             evidence=(share, work, lines.table(work_ms)),
-            remedies=(_once(lines.takes(heavy[0].at), heavy[0].at),),
+            remedies=(Remedy(f"{ONCE}{lines.takes(heavy, named, heavy[0].at)}", CODE["once"], heavy[0].at),),
             effects=contention.relief(work_ms),
         )
 
-    def _finding(self, stages: Sequence[StageTime], measures: tuple[Measure, ...]) -> Finding:
-        """Return the finding about all Python of these stages: what its saving counts, its first remedy changes.
-
-        The training loop may gain in addition: it no longer competes for the interpreter.
-        """
-        breakdown, slowest = self.breakdown, max(stages, key=lambda stage: stage.python_ms)
-        python, beside = _python_ms(stages), self.pipeline.python_beside(breakdown.step_ms)
-        columns = "stage", "your line", "Python time per step", "work per step"
-        rows = ((one.title, one.at or "unknown", ms(one.python_ms), ms(one.work_ms)) for one in stages)
-        unknown = Table(("lines that take the time",), ((f"unknown, because {self.lines}",),))
-        lines = unknown if isinstance(self.lines, Unavailable) else self.lines.table(python)
+    def in_the_pipeline(self) -> Verdict:
+        """Compare the time in Python with the pipeline's slowest segment."""
+        pipeline, breakdown, limits = self.pipeline, self.breakdown, self.limits
+        stages = [stage for stage in pipeline.limiting if stage.python_ms]
+        python, work, wait = sum(stage.python_ms for stage in stages), pipeline.work_ms, breakdown[Stage.INPUT]
+        share = min(1.0, python / work) if work else 0.0
+        measure = Measure.share("share of the pipeline's slowest segment spent in Python", share, limits.share)
+        whole = Measure("Python time per step", ms(python))
+        if not breakdown.waits_for_input:
+            if any(dataset.python for dataset in pipeline.idle):
+                return NotApplicable(reason=pipeline.why_idle)
+            taken = milliseconds(sum(stage.python_ms for stage in pipeline.stages))
+            summary = f"Python takes {taken} per step in the pipeline; {breakdown.little_wait}"
+            return Healthy(summary=summary, evidence=(whole,))
+        if share < limits.share:
+            summary = f"Python takes {milliseconds(python)} per step in the slowest part of the pipeline"
+            return Healthy(summary=summary, evidence=(measure, whole))
+        disturbed = self.contention.disturbance if self.contention else ""
+        if disturbed and work < limits.explained * wait:
+            works = f"the pipeline works {milliseconds(work)} of the wait of {milliseconds(wait)}"
+            return NotApplicable(reason=f"{works}, and {disturbed}")
+        title = max(stages, key=lambda stage: stage.python_ms).title
+        summary = f"{title} makes the step wait: {milliseconds(python)} of Python in {breakdown.each_step}"
+        # the training loop may gain in addition: it no longer competes for the interpreter
+        beside = pipeline.python_beside(breakdown.step_ms)
         host = {Stage.HOST: breakdown[Stage.HOST] if beside else 0.0}
         competing = Effect.of_stages(host, StepWork.INTERPRETER, 1.0 - beside)
-        return Finding(
-            summary=f"{slowest.title} makes the step wait: {milliseconds(python)} of Python in "
-            f"{breakdown.each_step}",
-            evidence=(*measures, Table(columns, tuple(rows)), lines),
-            remedies=tuple(self.remedies(stages, slowest.at)),
-            effects=(*map(_effect, stages), *competing),
-        )
+        return self.finding(summary, stages, measure, whole, host=competing)
 
-    def remedies(self, stages: Sequence[StageTime], at: Location | None) -> Iterator[Remedy]:
-        """Yield the change of all these stages, and what saves a part of the time where Python has to stay."""
-        lines = InputLines(()) if isinstance(self.lines, Unavailable) else self.lines
-        heavy = lines.heaviest if lines.samples >= self.limits.stack_samples else ()
-        if heavy and lines.share(*heavy) < self.limits.line:
-            heavy = ()
-        takes, kind = lines.takes(at) if heavy else "", self.pipeline.python_kind
-        native = in_place((line.calls, line.seen) for line in lines.lines)
+    def finding(
+        self, summary: str, stages: Sequence[StageTime], *measures: Measure, host: Iterable[Effect]
+    ) -> Finding:
+        """Return the finding about all Python of these stages: what its saving counts, its first remedy changes.
+
+        A saving is a ceiling: the share of other operations remains, and of the time between operations as much. On
+        crowded cores the function's threads mostly wait for a core between two operations, or after the last.
+        """
+        kind, lines = self.pipeline.python_kind, self.lines
+        at = max(stages, key=lambda stage: stage.python_ms).at
+        heavy, share = lines.heaviest(self.limits.stack_samples)
+        heavy = heavy if share >= self.limits.line else ()
+        takes = lines.takes(heavy, share, at) if heavy else ""
+        native = in_place((line.main_call, line.seen) for line in lines.lines)
         if kind != InputKind.PY_DATASET:
             action, code = in_tensorflow(stages, kind, native)
-            yield Remedy(f"{action}{takes}", code, at)
         elif self.contention and self.contention.crowded:  # more processes do not help
-            yield _once(takes, at)
+            action, code = ONCE, CODE["once"]
         else:
+            action = "Load with several processes, or with more processes"
             code = "super().__init__(workers=4, use_multiprocessing=True)  # in your PyDataset's __init__"
-            yield Remedy(f"Load with several processes, or with more processes{takes}", code, at)
+        remedies, stays = [Remedy(f"{action}{takes}", code, at)], "Where Python has to stay, "
         if heavy:
-            yield Remedy(f"{STAYS}, {_fewer(heavy[0].calls)}", at=heavy[0].at)
+            remedies.append(Remedy(f"{stays}{_fewer(heavy[0].main_call)}", at=heavy[0].at))
         if kind != InputKind.PY_DATASET and not native:
-            yield Remedy(f"{STAYS}, make the batches in several processes", CODE["workers"])
-
-
-def _python_ms(stages: Sequence[StageTime]) -> float:
-    return sum(stage.python_ms for stage in stages)
-
-
-def _effect(stage: StageTime) -> Effect:
-    """Return a ceiling: the share of other operations remains, and of the time between operations as much.
-
-    On crowded cores the function's threads mostly wait for a core between two operations, or after the last.
-    """
-    known = max(stage.python_ms, sum(stage.operations.values()) or stage.work_ms)
-    return stage.scaled(1.0 - stage.python_ms / known if known else 0.0, Bound.AT_MOST)
+            remedies.append(Remedy(f"{stays}make the batches in several processes", CODE["workers"]))
+        columns = "stage", "your line", "Python time per step", "work per step"
+        rows = ((one.title, one.at or "unknown", ms(one.python_ms), ms(one.work_ms)) for one in stages)
+        table, known = Table(columns, tuple(rows)), [sum(one.operations.values()) or one.work_ms for one in stages]
+        effects = (
+            one.scaled(1.0 - one.python_ms / max(one.python_ms, known_ms), Bound.AT_MOST)
+            for one, known_ms in zip(stages, known, strict=True)
+        )
+        return Finding(
+            summary=summary,
+            evidence=(*measures, table, lines.table(sum(stage.python_ms for stage in stages))),
+            remedies=tuple(remedies),
+            effects=(*effects, *host),
+        )
 
 
 def _fewer(calls: str) -> str:
     """Return how a line takes less time that has to stay, by the function that it calls; "" is its own code."""
     without_loops = "replace loops over examples with NumPy operations on whole batches"
     return f"call {calls} less often for each batch" if calls else without_loops
-
-
-def _once(takes: str, at: Location | None) -> Remedy:
-    return Remedy(f"Compute once, before training, what is the same in each epoch{takes}", CODE["once"], at)
 
 
 def in_place(calls: Iterable[tuple[str, float]]) -> tuple[str, ...]:
@@ -330,13 +296,11 @@ def in_tensorflow(stages: Sequence[StageTime], python_kind: str, native: Sequenc
     """Return the change of all stages, and its code: TensorFlow's where it is known, else its general shape."""
     mapped = [s for s in stages if s.kind != GENERATOR and python_kind != InputKind.GENERATOR]
     own = [one.dataset.function if one.dataset and one.dataset.function_at else "" for one in mapped]
-    names = [name if name.isidentifier() else "" for name in own]  # of no lambda
-    name = next(filter(None, names), "prepare")
-    titles = [f"{name}()" if name else stage.title for stage, name in zip(mapped, names, strict=True)]
+    name = next(filter(str.isidentifier, own), "prepare")  # of no lambda
+    titles = [f"{name}()" if name.isidentifier() else one.title for one, name in zip(mapped, own, strict=True)]
     generated = len(mapped) < len(stages)
     actions = ["read with tf.data instead of a generator"] if generated else []
     actions += [f"write {' and '.join(titles)} in TensorFlow operations"] if titles else []
-    source = (SOURCE,) if generated else ()
     mapping = f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
-    code = (*source, *(native or (f"{CODE['function'].format(name=name)}\n",)), mapping)
+    code = (*([SOURCE] if generated else ()), *(native or (f"{CODE['function'].format(name=name)}\n",)), mapping)
     return text.capitalized(" and ".join(actions)), "\n".join(code)

@@ -68,23 +68,16 @@ class FallbackLoops(Record):
         measured = () if isinstance(work, Unavailable) else work.loops
         rows = operations.rows if operations else ()
         stages = pipeline.stages if pipeline else ()
-        timed = (_timed(loop, measured, rows, stages) for loop in dict.fromkeys(known))
-        ran = tuple(loop for loop in timed if loop.loop or loop.rows or loop.stage)
+        ran = []
+        for lost in dict.fromkeys(known):  # the step and the pipeline use the same names
+            scope = f"{lost.name}/pfor/"
+            own = tuple(row for row in rows if scope in row.name)
+            loop = next((loop for loop in measured if loop.name.startswith(f"{scope}while")), None)
+            stage = next((stage for stage in stages if any(scope in name for name in stage.operations)), None)
+            if lost.of_data and stage:
+                others = sum(ms for name, ms in stage.operations.items() if "/pfor/while" not in name)
+                ran.append(replace(lost, stage=stage, stage_ms=max(0.0, stage.work_ms - others)))
+            elif not lost.of_data and (loop or own):
+                ran.append(replace(lost, loop=loop, rows=own))
         alone = 0 < sum(loop.loop is not None for loop in ran) == len(measured)
-        return cls(ran, work.scheduling_ms if alone and isinstance(work, LoopWork) else 0.0)
-
-
-def _timed(
-    loop: FallbackLoop, measured: Sequence[GraphLoop], rows: Sequence[OperationTime], stages: Sequence[StageTime]
-) -> FallbackLoop:
-    """Return the loop with what the trace shows of it; the step and the pipeline use the same names."""
-    scope = f"{loop.name}/pfor/"
-    if not loop.of_data:
-        loops = (one for one in measured if one.name.startswith(f"{scope}while"))
-        own = tuple(row for row in rows if scope in row.name)
-        return replace(loop, loop=next(loops, None), rows=own)
-    stage = next((one for one in stages if any(scope in name for name in one.operations)), None)
-    if stage is None:
-        return loop
-    others = sum(ms for name, ms in stage.operations.items() if "/pfor/while" not in name)
-    return replace(loop, stage=stage, stage_ms=max(0.0, stage.work_ms - others))
+        return cls(tuple(ran), work.scheduling_ms if alone and isinstance(work, LoopWork) else 0.0)
