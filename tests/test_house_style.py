@@ -67,6 +67,12 @@ def test_a_threshold_gives_its_reason() -> None:
     assert [(path.stem, target) for path in rules for target in _unexplained(path)] == []
 
 
+def test_nothing_of_a_template_is_left_to_do() -> None:
+    files = [path for path in SOURCE.rglob("*") if path.suffix in {".md", ".py"}]
+    assert files
+    assert [name(path) for path in files if "TODO" in path.read_text(encoding="utf-8")] == []
+
+
 def test_an_ignored_type_error_has_a_code_and_a_reason() -> None:
     files = [path for folder in ("src", "tests", "scripts", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
     assert files

@@ -125,6 +125,21 @@ def test_a_missing_section_is_named(section: str, tmp_path: Path) -> None:
         ("def check(", "def check((", " cannot be loaded: SyntaxError: "),
         ("TOPIC = ", "raise SystemExit(3)\nTOPIC = ", ":32 cannot be loaded: SystemExit: 3."),
         ("import Breakdown", "import Brakdown", "cannot be loaded: ImportError: "),
+        (
+            "import Breakdown",
+            "import Brakdown",
+            "There is no such fact: the page of the manual on facts lists them.",
+        ),
+        (
+            "facts.step_time.breakdown",
+            "facts.step_time.parts",
+            "Facts have moved: import Breakdown from tfdoctor.facts.step_time.breakdown.",
+        ),
+        (
+            "class Limits:",
+            "class Own(Breakdown):\n    more: int = 0\n\n\n@dataclass\nclass Limits:",
+            "inherits from one of tfdoctor's needs no @dataclass: remove the decorator.",
+        ),
         ("Topic.EXECUTION", '"execution"', "TOPIC must be one of Topic.INPUT, "),
         (", limits: Limits = Limits()", "", "has Limits, but check has no parameter"),
         ("class Limits:", "class Others:", "cannot be loaded: NameError: "),

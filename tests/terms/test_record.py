@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import pickle
 import pkgutil
+import pprint
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
@@ -45,6 +46,10 @@ def test_a_record_is_frozen_and_has_defaults_of_its_own() -> None:
 def test_records_are_equal_and_hashed_by_their_fields() -> None:
     assert Placed(1) == Placed(1) != Placed(2)
     assert len({Placed(1), Placed(1), Placed(2)}) == 2
+
+
+def test_a_record_is_printed_prettily() -> None:
+    assert "train.py:3" in pprint.pformat(LINE, width=10)
 
 
 def test_a_record_goes_to_another_process() -> None:

@@ -46,3 +46,4 @@ class Record(Struct, frozen=True):
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     else:
         __dataclass_fields__ = _DataclassFields()
+        __dataclass_params__ = make_dataclass("Record", (), frozen=True).__dataclass_params__

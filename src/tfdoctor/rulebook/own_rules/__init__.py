@@ -12,6 +12,7 @@ from types import ModuleType
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.facts.chart import kind_of, needs
 from tfdoctor.rulebook.own_rules.guarded import guarded
+from tfdoctor.rulebook.own_rules.imports import advice
 from tfdoctor.rulebook.own_rules.lines import line_of
 from tfdoctor.terms.errors import ConfigError
 
@@ -86,7 +87,8 @@ def _imported(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         line, message = line_of(error, path), " ".join(str(error).split())
-        raise ConfigError(f"{path}{line} cannot be loaded: {type(error).__name__}: {message}.") from error
+        said = f"{path}{line} cannot be loaded: {type(error).__name__}: {message}."
+        raise ConfigError(f"{said}{advice(error, path)}") from error
     return module
 
 
