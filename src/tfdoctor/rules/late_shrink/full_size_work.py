@@ -1,7 +1,7 @@
 """Work of the maps on images that the next operations shrink or crop, and what it would take after that."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -210,7 +210,7 @@ class FullSizeWork(Record):
         contention: CpuContention,
         cores: Cores | None,
     ) -> Self:
-        """Follow the images back from each operation that makes them smaller.
+        """Follow the images back from each operation that makes them smaller, where all sizes are known.
 
         Raises:
             Unavailable: the trace does not show the operations of the maps' functions.
@@ -218,9 +218,37 @@ class FullSizeWork(Record):
         stages = {one.dataset.id: one for one in pipeline.stages if one.dataset and one.operations}
         if not stages:
             raise Unavailable("the trace does not show the operations of the pipeline's functions")
+        joined, found = JoinedMaps.of(properties.line(), graphs), list[LateShrinking]()
+        images = {data.files.image for data in properties.chain if data.files and data.files.image}
+        height, width, *_ = images.pop() if len(images) == 1 else (None, None)
+        for at, node in enumerate(joined.nodes):
+            kind = node.operation.type
+            if not (RESIZERS.fullmatch(kind) or kind in CROPS):
+                continue
+            moved, first = _moved(joined, at)
+            decoded = node.taken == (None, None) and DECODERS.fullmatch(first.operation.type)
+            large, small = _known((height, width) if decoded else node.taken), _known(node.size)
+            if large is None or small is None or large[0] * large[1] <= small[0] * small[1]:
+                continue
+            work = []
+            for one, stage in ((one.operation, stages.get(one.dataset.id)) for one in moved):
+                # Under its name, as part of a branch, or under the one that TensorFlow's graph optimizer gives what
+                # it puts in the place of `name`: "ArithmeticOptimizer/AddOpsRewrite_name".
+                name, branch = one.name, one.type in BRANCHES
+                spent = sum(
+                    time
+                    for ran, time in (stage.operations.items() if stage else ())
+                    if ran == name
+                    or (branch and ran.startswith(f"{name}/"))
+                    or ("Optimizer/" in ran and ran.endswith(f"_{name}"))
+                )
+                if stage and spent:
+                    work.append(FullSizeOperation(stage, one.type, spent, graphs.at(one)))
+            if work:
+                found.append(LateShrinking(kind, large, small, tuple(work), graphs.at(node.operation)))
         waited = pipeline.limiting if breakdown.waits_for_input else ()
         return cls(
-            tuple(_shrinkings(properties, stages, graphs)),
+            tuple(found),
             frozenset(stage.path for stage in waited),
             contention if cores is not None and cores.certain else None,
             breakdown.step_ms,
@@ -232,40 +260,6 @@ class FullSizeWork(Record):
             return True
         crowd = self.contention
         return crowd is not None and crowd.crowds_out(late.spared_ms, self.step_ms, taken)
-
-
-def _shrinkings(
-    properties: DatasetProperties, stages: Mapping[int, StageTime], graphs: FunctionGraphs
-) -> Iterator[LateShrinking]:
-    """Yield each shrinking with what comes before it and could follow it, where all sizes are known."""
-    joined = JoinedMaps.of(properties.line(), graphs)
-    images = {data.files.image for data in properties.chain if data.files and data.files.image}
-    height, width, *_ = images.pop() if len(images) == 1 else (None, None)
-    for at, node in enumerate(joined.nodes):
-        kind = node.operation.type
-        if not (RESIZERS.fullmatch(kind) or kind in CROPS):
-            continue
-        moved, first = _moved(joined, at)
-        decoded = node.taken == (None, None) and DECODERS.fullmatch(first.operation.type)
-        large, small = _known((height, width) if decoded else node.taken), _known(node.size)
-        if large is None or small is None or large[0] * large[1] <= small[0] * small[1]:
-            continue
-        work = []
-        for one, stage in ((one.operation, stages.get(one.dataset.id)) for one in moved):
-            # Under its name, as part of a branch, or under the one that TensorFlow's graph optimizer gives what it
-            # puts in the place of `name`: "ArithmeticOptimizer/AddOpsRewrite_name".
-            name, branch = one.name, one.type in BRANCHES
-            spent = sum(
-                time
-                for ran, time in (stage.operations.items() if stage else ())
-                if ran == name
-                or (branch and ran.startswith(f"{name}/"))
-                or ("Optimizer/" in ran and ran.endswith(f"_{name}"))
-            )
-            if stage and spent:
-                work.append(FullSizeOperation(stage, one.type, spent, graphs.at(one)))
-        if work:
-            yield LateShrinking(kind, large, small, tuple(work), graphs.at(node.operation))
 
 
 def _known(size: Size | None) -> tuple[int, int] | None:
