@@ -1,5 +1,6 @@
 """embedding-gradient: one-hot matmuls, and updates of whole tables."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
 from tfdoctor.rules import embedding_gradient
-from tfdoctor.rules.embedding_gradient import EmbeddingTables, Limits, TableSums, WholeTable
+from tfdoctor.rules.embedding_gradient import EmbeddingTables, Limits, WholeTable
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Table, Verdict
 
@@ -179,7 +180,7 @@ def penalized(time_ms: float, lookups: int = 64, *, dense: bool = True) -> Verdi
     at, later = Location("train.py", 16), (update,) if dense else ()
     summed = WholeTable("L2 penalty", "e", at, 9000, lookups, (square,), later)
     operations = Operations((square, update, rest))
-    return embedding_gradient.check(tables, operations, CPU, TableSums((summed,)))
+    return embedding_gradient.check(replace(tables, summed=(summed,)), operations, CPU)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from tests.builders import all_ran, graph_operation, program_of
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
-from tfdoctor.rules.embedding_gradient import TableSums, WholeTable
+from tfdoctor.rules.embedding_gradient import EmbeddingTables, WholeTable
 
 TABLE, VECTORS, SCALAR = ["float32", [9000, 32]], ["float32", [64, 32]], ["float32", []]
 HANDLE, IDS = ["resource", []], ["int64", [64]]
@@ -41,7 +41,7 @@ def measure(*more: Any, moment: bool = False, summed: bool = True) -> tuple[Whol
     layers = [{"name": "e", "class": "Embedding", "at": LINE}]
     program = program_of(*rows, layers=layers)
     times = all_ran(program, 1.0, "Placeholder", "ReadVariableOp")
-    return Chart([program, Operations(times)]).fact(TableSums).tables
+    return Chart([program, Operations(times)]).fact(EmbeddingTables).summed
 
 
 def names(rows: tuple[OperationTime, ...]) -> set[str]:

@@ -1,5 +1,6 @@
 from tfdoctor.diagnosis.kit import *
-from tfdoctor.facts.run.operation_types import BROADCASTING, MATMULS, PASSING, SHAPES, UNARY, UPDATES
+from tfdoctor.facts.operations.dataflow import reached
+from tfdoctor.facts.run.operation_types import BROADCASTING, MATMULS, PASSING, UNARY, UPDATES
 
 __doc__, CODE = page(__file__)
 
@@ -16,8 +17,7 @@ class WholeTable(Record):
     """A table of which a step processes every row.
 
     ``rows`` are what need not be: a product with one-hot rows that a lookup would replace; a sum with its
-    gradients; an update of rows that were not looked up. ``update`` is what follows a sum in the optimizer, on all
-    rows, where it would change only those in use if not for this gradient.
+    gradients; an update of rows that were not looked up.
     """
 
     use: str
@@ -26,7 +26,7 @@ class WholeTable(Record):
     entries: int  # rows of the table
     lookups: int | None  # per step, repetitions included; None when a dimension is open
     rows: tuple[OperationTime, ...]
-    update: tuple[OperationTime, ...] = ()
+    update: tuple[OperationTime, ...] = ()  # on all rows only because the gradient of a sum has all of them
     width: int | None = None  # of an entry, in values
 
     @property
@@ -43,6 +43,7 @@ class WholeTable(Record):
 class EmbeddingTables(Record):
     """Tables in products and in updates; ``scattered`` counts those of which only the rows in use were updated.
 
+    ``summed``: a step uses only sums over all their rows and the rows looked up; those of most time first.
     ``unseen`` says why the use of the step's one-hot rows is unknown; "" where it is known.
     """
 
@@ -50,40 +51,47 @@ class EmbeddingTables(Record):
     dense: tuple[WholeTable, ...]
     scattered: int
     unseen: str = ""
+    summed: tuple[WholeTable, ...] = ()
 
     @classmethod
     def measure(cls, operations: Operations, program: Program, dataflow: Dataflow | Unavailable) -> Self:
         """Find the tables in the graph, and their time in the trace.
 
-        Finding matmuls of one-hot rows needs the graph's edges: without them ``one_hot`` is empty.
+        Without the graph's edges there are neither ``one_hot`` nor ``summed``.
         """
-        groups: dict[tuple[int, ...], list[OperationTime]] = defaultdict(list)
-        for row in operations.rows:  # tables whose optimizer updates every row
-            made = row.operation.outputs[0][1] if row.operation and row.operation.outputs else None
-            if row.type == DENSIFIES and made and None not in made:
-                groups[tuple(size or 0 for size in made)].append(row)
-        dense = []
-        for table, sums in groups.items():  # rows may be gathered from a result as well
-            first = sums[0]
-            summed = first.operation.inputs[0][1] if first.operation and first.operation.inputs else None
-            given = ((row, row.operation) for row in operations.rows)
-            on = [row for row, one in given if one and any(of == table for _, of in (*one.inputs, *one.outputs))]
+        made = [(row, row.operation) for row in operations.rows if row.operation]
+        sums = [(one.outputs[0][1], row, one) for row, one in made if row.type == DENSIFIES and one.outputs]
+        dense = []  # tables whose optimizer updates every row
+        for table in dict.fromkeys(shape for shape, _, _ in sums if shape and None not in shape):
+            rows = [row for shape, row, _ in sums if shape == table]
+            first, inputs = next((row, one.inputs) for shape, row, one in sums if shape == table)
+            summed = inputs[0][1] if inputs else None
+            on = [row for row, one in made if any(of == table for _, of in (*one.inputs, *one.outputs))]
+            # rows may be gathered from a result as well
             if summed and summed[0] is not None and any(UPDATES.fullmatch(row.type) for row in on):
-                rows = tuple(row for row in on if row in sums or row.layer == first.layer)
+                own = tuple(row for row in on if row in rows or row.layer == first.layer)
                 name = first.layer or first.name
-                dense.append(WholeTable("update of all rows", name, first.at, table[0], summed[0], rows))
+                dense.append(WholeTable("update of all rows", name, first.at, table[0] or 0, summed[0], own))
         scattered = sum("Scatter" in row.type for row in operations.rows)
         if isinstance(dataflow, Unavailable):
-            uses_one_hot = any(row.type == ONE_HOT for row in operations.rows)
-            return cls((), tuple(dense), scattered, str(dataflow) if uses_one_hot else "")
-        return cls(tuple(_one_hot(operations, program, dataflow)), tuple(dense), scattered)
+            unseen = str(dataflow) if any(row.type == ONE_HOT for row in operations.rows) else ""
+            return cls((), tuple(dense), scattered, unseen)
+        lookups = defaultdict[str, list[Operation]](list)  # by the handle of the table's variable
+        for one in program.by_name.values():
+            if one.type in LOOKUPS and len(one.inputs) > 1 and not is_backward(one.name):
+                read = dataflow.source(one, 0)
+                reader = one if one.type == "ResourceGather" else read if read and read.type == READ else None
+                if reader and reader.sources:
+                    lookups[reader.sources[0]].append(one)
+        found = (_summed(handle, gathers, operations, dataflow) for handle, gathers in lookups.items())
+        by_time = tuple(sorted(filter(None, found), key=lambda one: -one.ms))
+        return cls(tuple(_one_hot(operations, program, dataflow)), tuple(dense), scattered, summed=by_time)
 
 
 def _one_hot(operations: Operations, program: Program, dataflow: Dataflow) -> Iterator[WholeTable]:
     """Yield the products with their gradients, and the one-hot operation where nothing else uses its rows."""
-    for matmul in program.by_name.values():
-        if matmul.type not in MATMULS or matmul.name.startswith("gradient"):
-            continue
+    matmuls = (one for one in program.by_name.values() if one.type in MATMULS)
+    for matmul in (one for one in matmuls if not one.name.startswith("gradient")):
         factors = (dataflow.source(matmul, 0), dataflow.source(matmul, 1))
         one_hot = next((one for one in factors if one is not None and one.type == ONE_HOT), None)
         entries = (one_hot.outputs[0][1] or (None,))[-1] if one_hot and one_hot.outputs else None
@@ -108,95 +116,55 @@ REGULARIZER = "regularizer"  # The kind of origin of operations that Keras's reg
 SUMS = frozenset(("Sum", "Mean", "L2Loss", "EuclideanNorm", "Max", "Prod"))
 LOOKUPS = frozenset(("GatherV2", "Gather", "ResourceGather"))
 READ = "ReadVariableOp"
-
-
-class TableSums(Record):
-    """The tables of which a step uses only sums over all rows and the rows looked up, those of most time first."""
-
-    tables: tuple[WholeTable, ...] = ()
-
-    @classmethod
-    def measure(cls, operations: Operations, dataflow: Dataflow) -> Self:
-        """Follow what reads each table that the step looks rows up in."""
-        lookups: dict[str, list[Operation]] = {}
-        for one in dataflow.program.by_name.values():
-            if one.type in LOOKUPS and len(one.inputs) > 1 and not is_backward(one.name):
-                read = dataflow.source(one, 0)
-                reader = one if one.type == "ResourceGather" else read if read and read.type == READ else None
-                if reader and reader.sources:
-                    lookups.setdefault(reader.sources[0], []).append(one)
-        found = (_summed(handle, gathers, operations, dataflow) for handle, gathers in lookups.items())
-        return cls(tuple(sorted(filter(None, found), key=lambda one: -one.ms)))
+PASSED = SUMS | BROADCASTING | UNARY | PASSING  # Types on the way from a table to its sums
 
 
 def _summed(handle: str, gathers: list[Operation], operations: Operations, dataflow: Dataflow) -> WholeTable | None:
     """Return the sums over the variable of a handle; None where something needs all rows, or a shape is open."""
-    program = dataflow.program
+    program, by_name = dataflow.program, dataflow.program.by_name
     reads = [user for user in dataflow.consumers.get(handle, ()) if user.type == READ]
     tensor = next((read.outputs[0][1] for read in reads if read.outputs), None)
     shape, lookups = program.shape(tensor), [program.shape(one.inputs[1][1]) for one in gathers]
-    summing = _summing(reads, dataflow)
-    if not shape or None in lookups or not summing:
-        return None
-    connected = _connected(summing, handle, tensor, dataflow)
-    back = (one for one in connected if is_backward(one.name) or one.type == "AddN")  # which adds gradients
-    own = {*(one.name for one in summing), *(one.name for one in back if one.type != DENSIFIES)}
-    moments = any(_reads_other(one, handle) for one in connected)  # the update needs all rows anyway
-    update = set() if moments else {one.name for one in connected} - own
-    layer = gathers[0].layer
-    made = program.layer_by_name.get(layer)
-    penalty = next((one.origin.name for one in summing if one.origin and one.origin.kind == REGULARIZER), None)
-    line = next((one.at for one in summing if one.type != READ and one.at), None)
-    return WholeTable(
-        f"{penalty} penalty" if penalty else "sum of all rows",
-        layer or handle,
-        made.at if penalty is not None and made and made.at else line,
-        shape[0],
-        sum(prod(one or ()) for one in lookups),
-        tuple(row for row in operations.rows if row.built in own),
-        tuple(row for row in operations.rows if row.built in update),
-    )
-
-
-def _summing(reads: list[Operation], dataflow: Dataflow) -> list[Operation]:
-    """Return the forward operations on all rows that lead to sums; [] where something needs the rows."""
-    found: dict[str, Operation] = {}
+    summing: dict[str, Operation] = {}  # forward operations on all rows that lead to sums
     for read in reversed(reads):
         own, ahead = dict[str, Operation](), [read]
         while ahead:
             one = ahead.pop()
             own[one.name] = one
-            users = () if one.type in SUMS else dataflow.consumers.get(one.name, ())
-            forward = [user for user in users if user.type not in LOOKUPS | SHAPES and not is_backward(user.name)]
-            passing = SUMS | BROADCASTING | UNARY | PASSING
-            if any(user.type not in passing and not UPDATES.fullmatch(user.type) for user in forward):
-                return []
-            ahead += [user for user in forward if user.name not in own]
+            users = () if one.type in SUMS else [o for o in dataflow.forward(one) if o.type not in LOOKUPS]
+            if any(user.type not in PASSED and not UPDATES.fullmatch(user.type) for user in users):
+                return None
+            ahead += [user for user in users if user.name not in own]
         if any(one.type in SUMS for one in own.values()):
-            found |= {name: one for name, one in own.items() if name not in found}
-    return list(found.values())
+            summing |= {name: one for name, one in own.items() if name not in summing}
+    if not shape or None in lookups or not summing:
+        return None
+    # what reads other variables, moments of the optimizer's, with which the update needs all rows anyway
+    moments = {o.name for o in by_name.values() if o.type == READ and o.sources != (handle,)}
 
+    def near(name: str) -> Iterator[str]:  # what tensors of the table's shape connect with it, but no lookups
+        one = by_name[name]
+        others = [by_name.get(at) for at, (_, of) in zip(one.sources, one.inputs, strict=False) if of == tensor]
+        if any(of == tensor for _, of in one.outputs) and name not in moments:
+            others += dataflow.consumers.get(name, ())
+        yield from (other.name for other in others if other and other.type not in LOOKUPS)
 
-def _connected(first: Iterable[Operation], handle: str, shape: Shape | None, dataflow: Dataflow) -> list[Operation]:
-    """Return all operations that tensors of the table's shape connect with these, but no lookups."""
-    ahead = list(first)
-    reached = {one.name: one for one in ahead}
-    while ahead:
-        one = ahead.pop()
-        makes = any(given == shape for _, given in one.outputs) and not _reads_other(one, handle)
-        near = list(dataflow.consumers.get(one.name, ())) if makes else []
-        for source, (_, given) in zip(one.sources, one.inputs, strict=False):
-            maker = dataflow.program.by_name.get(source)
-            near += [maker] if given == shape and maker is not None else []
-        new = {other.name: other for other in near if other.name not in reached and other.type not in LOOKUPS}
-        reached |= new
-        ahead += new.values()
-    return list(reached.values())
-
-
-def _reads_other(one: Operation, handle: str) -> bool:
-    """Say whether an operation reads another variable: a moment of the optimizer's."""
-    return one.type == READ and one.sources != (handle,)
+    connected = reached(summing, near)  # where an AddN adds gradients
+    back = (name for name in connected if is_backward(name) or by_name[name].type == "AddN")
+    own_names = {*summing, *(name for name in back if by_name[name].type != DENSIFIES)}
+    update = connected - own_names if connected.isdisjoint(moments) else frozenset[str]()
+    penalty = [one.origin.name for one in summing.values() if one.origin and one.origin.kind == REGULARIZER]
+    made = program.layer_by_name.get(gathers[0].layer) if penalty else None
+    lines = [made.at if made else None, *(one.at for one in summing.values() if one.type != READ)]
+    return WholeTable(
+        f"{penalty[0]} penalty" if penalty and penalty[0] else "sum of all rows",
+        gathers[0].layer or handle,
+        next(filter(None, lines), None),
+        shape[0],
+        sum(prod(one or ()) for one in lookups),
+        tuple(row for row in operations.rows if row.built in own_names),
+        tuple(row for row in operations.rows if row.built in update),
+    )
 
 
 ON_TPU = "on a TPU, matmuls with one-hot rows run on the matrix unit and may be faster than lookups"
@@ -209,6 +177,15 @@ LOOKUP_MS = 0.1
 # reads and writes the table's rows.
 LOOKUP_PASSES = 5
 
+HOT, UPDATED, PENALTIES = "one-hot matmuls", "optimizer updates", "penalties and sums"
+REMEDIES = {  # what to do, the code, the edit, and what that changes
+    HOT: ("Look up the rows instead of multiplying one-hot rows", "look-up", "row-lookup",
+          "a number outside of the table becomes an error instead of a row of zeros"),
+    PENALTIES: ("Penalize the looked-up vectors instead of the whole table", "penalize", "row-penalty",
+                "rows are penalized when they are looked up, so the factor has to be chosen again"),
+    UPDATED: ("Train the table with an optimizer that updates only the rows in use", "sparse", "", ""),
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -217,38 +194,32 @@ class Limits:
 
 
 def check(
-    tables: EmbeddingTables,
-    operations: Operations,
-    hardware: Hardware,
-    sums: TableSums | None,
-    limits: Limits = Limits(),
+    tables: EmbeddingTables, operations: Operations, hardware: Hardware, limits: Limits = Limits()
 ) -> Verdict:
     """Price one-hot matmuls at the bytes of a lookup, updates of whole tables at the rows in use."""
 
-    def sparse(
-        work: Iterable[WholeTable], least_ms: float = limits.update * operations.total_ms
-    ) -> list[WholeTable]:
+    def sparse(work: Iterable[WholeTable], least_ms: float) -> list[WholeTable]:
         few = [one for one in work if one.lookups is not None and one.lookups <= limits.touched * one.entries]
         return few if sum(one.ms for one in few) >= least_ms else []
 
-    summed = sparse(sums.tables if sums else ())
+    least_ms = limits.update * operations.total_ms
+    summed = sparse(tables.summed, least_ms)
     named = {row.name for one in summed for row in (*one.rows, *one.update)}  # which explains these updates
     apart = [replace(one, rows=tuple(row for row in one.rows if row.name not in named)) for one in tables.dense]
-    updates = sparse(one for one in apart if any(row.type == DENSIFIES for row in one.rows))
-    kinds = {"one-hot matmuls": tables.one_hot, "optimizer updates": updates, "penalties and sums": summed}
+    updates = sparse((one for one in apart if any(row.type == DENSIFIES for row in one.rows)), least_ms)
+    kinds = {HOT: tables.one_hot, UPDATED: updates, PENALTIES: summed}
     found = [table for used in kinds.values() for table in used]
     if not found:
-        healthy = "No gradient processes a whole embedding table"
-        if few := sparse(tables.dense, 0.0):
-            spent = milliseconds(sum(update.ms for update in few))
-            healthy = f"Whole updates of embedding tables with few rows in use take only {spent} per step"
-        elif tables.dense:
-            in_use = f"more than {percent(limits.touched)} of their rows in use"
-            healthy = f"Embedding tables that are updated as a whole have {in_use}"
-        elif tables.scattered:
-            healthy = "The optimizer updates only the embedding rows that were looked up"
+        few = sparse(tables.dense, 0.0)
+        spent = milliseconds(sum(update.ms for update in few))
+        in_use = f"more than {percent(limits.touched)} of their rows in use"
+        healthy = why_not(
+            (few, f"Whole updates of embedding tables with few rows in use take only {spent} per step"),
+            (tables.dense, f"Embedding tables that are updated as a whole have {in_use}"),
+            (tables.scattered, "The optimizer updates only the embedding rows that were looked up"),
+            (True, "No gradient processes a whole embedding table"),
+        )
         return nothing(healthy, operations.why_unnamed, tables.unseen)
-    total_ms = sum(one.ms for one in found)
     names = " and ".join(name for name, used in kinds.items() if used).capitalize()
     shown = Table.of(
         found,
@@ -259,6 +230,11 @@ def check(
         ("rows looked up", lambda one: None if one.lookups is None else count(one.lookups)),
         ("time per step", lambda one: ms(one.ms)),
     )
+    remedies = []
+    for kind, (action, code, edit, altered) in REMEDIES.items():
+        every = dict.fromkeys(one.at for one in kinds[kind])
+        lines = [*every] if kind == PENALTIES else sorted(every, key=lambda at: at is None)[:1]  # a known one
+        remedies += [Remedy(action, CODE[code], at, edit, changes=altered) for at in lines]
     lookups = (effect for table in tables.one_hot for effect in _lookup(table, operations, hardware))
     # the update of the rows in use remains; without sums the optimizer updates those alone
     updating = (
@@ -267,23 +243,21 @@ def check(
     )
     parts = (part for one in summed for part in ((one.rows, 0.0), (one.update, one.used)))
     effects = (row.scaled(left, Bound.AT_MOST) for rows, left in parts for row in rows)
+    total_ms = sum(one.ms for one in found)
     return spared(
         operations.part(total_ms),
         None,
         "processing whole embedding tables",
         (*lookups, *updating, *effects),
         finding=f"{names} process every row of an embedding table: {milliseconds(total_ms)} per step",
-        remedies=_remedies(tables.one_hot, updates, summed),
+        remedies=remedies,
         shown=[shown],
     )
 
 
 def _lookup(table: WholeTable, operations: Operations, hardware: Hardware) -> Iterator[Effect]:
-    """Remove all operations but the shortest one that can stand for the lookup.
-
-    That takes the time of the calls to gather and scatter, and of float32 bytes at the rate that wrote the one-hot
-    rows, else at that of this run.
-    """
+    """Remove all operations but the shortest one that can stand for the lookup."""
+    # Bytes move at the rate that wrote the one-hot rows, else at that of this run.
     wrote = [row for row in table.rows if row.type == ONE_HOT and row.nbytes and row.ms]
     seconds = sum(row.ms for row in wrote) * 1e-3
     rate = sum((row.nbytes or 0) * row.calls for row in wrote) / seconds if seconds else operations.streaming_rate
@@ -295,28 +269,3 @@ def _lookup(table: WholeTable, operations: Operations, hardware: Hardware) -> It
         return (row.scaled(1.0) for row in table.rows)
     stays = min(longer, key=lambda row: row.ms)
     return (row.scaled(lookup_ms / row.ms if row is stays else 0.0) for row in table.rows)
-
-
-def _remedies(
-    one_hot: Iterable[WholeTable], updates: Iterable[WholeTable], summed: Iterable[WholeTable]
-) -> Iterator[Remedy]:
-    if one_hot:
-        yield Remedy(
-            "Look up the rows instead of multiplying one-hot rows",
-            CODE["look-up"],
-            next((table.at for table in one_hot if table.at), None),
-            "row-lookup",
-            changes="a number outside of the table becomes an error instead of a row of zeros",
-        )
-    for line in dict.fromkeys(one.at for one in summed):
-        yield Remedy(
-            "Penalize the looked-up vectors instead of the whole table",
-            CODE["penalize"],
-            line,
-            "row-penalty",
-            changes="rows are penalized when they are looked up, so the factor has to be chosen again",
-        )
-    if updates:
-        at = next((update.at for update in updates if update.at), None)
-        action = "Train the table with an optimizer that updates only the rows in use"
-        yield Remedy(action, CODE["sparse"], at)

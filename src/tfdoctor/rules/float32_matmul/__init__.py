@@ -76,46 +76,45 @@ class Float32Work(Record):
         if program and (program.settings.policy or "").startswith("mixed"):
             kept = {layer.name for layer in program.layers if layer.compute_dtype == "float32"}
         rows = [row for row in operations.matrix if row.precision == "float32" and row.layer not in kept]
-        slow = tuple(row for row in rows if _is_faster(row, hardware))
-        others = tuple(row for row in rows if row not in slow)
-        if hardware.kind != DeviceKind.CPU:
-            return cls(
-                slow, others, tuple(row.scaled(_scales(row, hardware, unit), unit.bound) for row in slow), ()
-            )
-        casts = _input_casts(rows, program)
-        gains = (
-            row.scaled(_scales_on_cpu(row, hardware, unit, casts.get(row.name, 0.0)), unit.bound) for row in slow
-        )
-        costs = (
-            row.scaled(1.0 + (CAST_MS * row.calls + casts.get(row.name, 0.0)) / row.ms) for row in others if row.ms
-        )
-        return cls(slow, others, tuple(gains), tuple(costs))
+        on_cpu, peak = hardware.kind == DeviceKind.CPU, hardware.bandwidth_bytes_s
+        casts = _input_casts(rows, program) if on_cpu else {}
+        slow, others, gains, costs = list[OperationTime](), list[OperationTime](), list[Effect](), list[Effect]()
+        for row in rows:
+            cast_ms, faster = casts.get(row.name, 0.0), True
+            if on_cpu:
+                in_onednn = any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran)
+                faster = in_onednn and row.ms > _fixed_ms(row) and _least_on_cpu(row, hardware.matrix_unit) < 1.0
+            elif hardware.kind == DeviceKind.TPU:
+                moved = (row.nbytes or 0.0) * row.calls
+                faster = bool(peak and moved) and moved / (row.ms * 1e-3) > MEMORY_BOUND * (peak or 0.0)
+            if faster:
+                slow.append(row)
+                gains.append(row.scaled(_scales(row, hardware, unit, cast_ms), unit.bound))
+            else:
+                others.append(row)
+                if on_cpu and row.ms:
+                    costs.append(row.scaled(1.0 + (CAST_MS * row.calls + cast_ms) / row.ms))
+        return cls(tuple(slow), tuple(others), tuple(gains), tuple(costs))
 
 
-def _is_faster(row: OperationTime, hardware: Hardware) -> bool:
-    """Say whether 16-bit precision shortens an operation on this kind of hardware."""
+def _scales(row: OperationTime, hardware: Hardware, unit: SixteenBit, cast_ms: float) -> float:
     if hardware.kind == DeviceKind.CPU:
-        in_onednn = any(name.rpartition(":")[2].startswith("_Mkl") for name in row.ran)
-        return in_onednn and row.ms > _fixed_ms(row) and _least_on_cpu(row, hardware.matrix_unit) < 1.0
-    if hardware.kind == DeviceKind.TPU:
-        peak = hardware.bandwidth_bytes_s
-        if not peak or not row.nbytes:
-            return False
-        return row.nbytes * row.calls / (row.ms * 1e-3) > MEMORY_BOUND * peak
-    return True
-
-
-def _scales_on_cpu(row: OperationTime, hardware: Hardware, unit: SixteenBit, cast_ms: float) -> float:
-    weights, of_weights = prod(row.kernel or (0,)) / 1e6, 0.0  # what is done with the weights in both types
-    if row.type.startswith("Conv"):
-        of_weights = WEIGHTS_MS * weights
-    elif row.type == "MatMul" and not BACKPROP.search(row.name):
-        of_weights = BOTH_WAYS_MS * weights
-    added = ((CAST_MS + of_weights) * row.calls + cast_ms) / row.ms
-    of_matmul = unit.matmul_scales if row.type == "MatMul" else None
-    scales = max(unit.scales if of_matmul is None else of_matmul, _least_on_cpu(row, hardware.matrix_unit))
-    fixed = _fixed_ms(row) / row.ms
-    return added + fixed + scales * (1.0 - fixed)
+        weights, of_weights = prod(row.kernel or (0,)) / 1e6, 0.0  # what is done with the weights in both types
+        if row.type.startswith("Conv"):
+            of_weights = WEIGHTS_MS * weights
+        elif row.type == "MatMul" and not BACKPROP.search(row.name):
+            of_weights = BOTH_WAYS_MS * weights
+        added = ((CAST_MS + of_weights) * row.calls + cast_ms) / row.ms
+        of_matmul = unit.matmul_scales if row.type == "MatMul" else None
+        scales = max(unit.scales if of_matmul is None else of_matmul, _least_on_cpu(row, hardware.matrix_unit))
+        fixed = _fixed_ms(row) / row.ms
+        return added + fixed + scales * (1.0 - fixed)
+    if unit.scalar_scales is None or avoids_unit(row, unit):
+        return unit.scales if unit.scalar_scales is None else unit.scalar_scales
+    # The ratio of the peaks holds only where both types reach the same share of theirs.
+    if not hardware.peak_flop_s or not row.flops:
+        return min(unit.scales, LEAST_OF_PEAKS * unit.scales)
+    return min(unit.scales, row.flops * row.calls / (hardware.peak_flop_s * hardware.reached) / (row.ms * 1e-3))
 
 
 def _fixed_ms(row: OperationTime) -> float:
@@ -135,15 +134,6 @@ def _least_on_cpu(row: OperationTime, unit: str) -> float:
     if unit == AMX:
         return OF_FEW_CHANNELS
     return OF_COLORS if channels <= COLORS else WITHOUT_AMX
-
-
-def _scales(row: OperationTime, hardware: Hardware, unit: SixteenBit) -> float:
-    if unit.scalar_scales is None or avoids_unit(row, unit):
-        return unit.scales if unit.scalar_scales is None else unit.scalar_scales
-    # The ratio of the peaks holds only where both types reach the same share of theirs.
-    if not hardware.peak_flop_s or not row.flops:
-        return min(unit.scales, LEAST_OF_PEAKS * unit.scales)
-    return min(unit.scales, row.flops * row.calls / (hardware.peak_flop_s * hardware.reached) / (row.ms * 1e-3))
 
 
 def avoids_unit(row: OperationTime, unit: SixteenBit) -> bool:
@@ -221,40 +211,34 @@ class ReducedPrecision(Record):
     ) -> Self:
         """Collect the effects on the operations of the step.
 
-        Where matmuls already run in 16-bit, the others are in float32 on purpose, as Keras' normalization is.
+        Where matmuls already run in 16-bit, the others are in float32 on purpose, as Keras' normalization is. A CPU
+        takes longer for casts, strided gradients, and what it computes value by value; there operations of an
+        unknown type count as float32, and depthwise convolutions of unknown strides as strided.
         """
         rest = OptimizerWork.measure(operations).others(operations)
-        if hardware.kind == DeviceKind.CPU:
-            return cls(costs=tuple(_costs(rest, norms, program)))
-        if any(row.precision in HALVES for row in operations.matrix):
-            return cls()
-        wide = (row for row in rest if row.precision == "float32" and not row.is_matrix)
-        return cls(gains=tuple(row.scaled(HALF_THE_BYTES, Bound.AT_MOST) for row in wide))
-
-
-def _costs(rows: Sequence[OperationTime], norms: BatchNorms | None, program: Program | None) -> Iterator[Effect]:
-    """Yield what a CPU takes longer for: casts, strided gradients, and what is computed value by value.
-
-    Operations of an unknown type count as float32, and depthwise convolutions of unknown strides as strided.
-    """
-    for norm in norms.unfused if norms else ():
-        cost = norms.passes_ms(norm, CAST_PASSES) if norms else None
-        if cost and norm.ms:
-            yield Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms))
-    wide = [row for row in rows if row.precision in ("float32", "")]
-    for row in wide:
-        strides = row.operation.attrs.strides if row.operation else ()
-        if row.type == STRIDED_GRADIENT and (not strides or max(strides) > 1):
-            yield row.scaled(STRIDED_SCALES)
-    for row in wide:
-        in_caches = row.ms <= IN_CACHES_MS * row.calls
-        scales = SLOWER.get(row.type) or (SLOWER_IN_CACHES.get(row.type) if in_caches else None)
-        if scales:
-            yield row.scaled(scales)
-    pooled = {layer.name for layer in (program.layers if program else ()) if layer.kind.startswith(POOLED)}
-    for row in rows:  # the mean of global pooling, forward and backward
-        if row.type == "Mean" and row.layer in pooled and row.ms:
-            yield row.scaled(1.0 + BOTH_WAYS_MS * millions(row, program) / row.ms)
+        if hardware.kind != DeviceKind.CPU:
+            in_16_bits = any(row.precision in HALVES for row in operations.matrix)
+            wide = [row for row in rest if row.precision == "float32" and not row.is_matrix]
+            return cls(gains=tuple(row.scaled(HALF_THE_BYTES, Bound.AT_MOST) for row in wide if not in_16_bits))
+        costs = []
+        for norm in norms.unfused if norms else ():
+            cost = norms.passes_ms(norm, CAST_PASSES) if norms else None
+            if cost and norm.ms:
+                costs.append(Effect(Stage.DEVICE, 1.0 + cost / norm.ms, norm.subject, ms(norm.ms)))
+        wide = [row for row in rest if row.precision in ("float32", "")]
+        for row in wide:
+            strides = row.operation.attrs.strides if row.operation else ()
+            if row.type == STRIDED_GRADIENT and (not strides or max(strides) > 1):
+                costs.append(row.scaled(STRIDED_SCALES))
+        for row in wide:
+            in_caches = row.ms <= IN_CACHES_MS * row.calls
+            if scales := SLOWER.get(row.type) or (SLOWER_IN_CACHES.get(row.type) if in_caches else None):
+                costs.append(row.scaled(scales))
+        layers = program.layers if program else ()
+        pooled = {layer.name for layer in layers if layer.kind.startswith(POOLED)}
+        means = (row for row in rest if row.type == "Mean" and row.layer in pooled and row.ms)
+        costs += [row.scaled(1.0 + BOTH_WAYS_MS * millions(row, program) / row.ms) for row in means]
+        return cls(costs=tuple(costs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,12 +286,7 @@ def check(
         remedy = Remedy(f"Train in mixed_{unit.dtype}", code, at, "mixed-precision")
     finding = Finding(
         summary=f"{summary}; they run faster in {unit.dtype} ({hardware.matrix_unit})",
-        evidence=(
-            *operations.part(slow_ms).measures("in float32 matmuls and convolutions"),
-            *_ratios(matmuls, hardware, unit),
-            layer_table(matmuls.slow),
-            *_others(reduced, operations),
-        ),
+        evidence=tuple(_evidence(matmuls, reduced, operations, hardware, unit)),
         remedies=(remedy,),
         effects=effects,
     )
@@ -343,29 +322,17 @@ def _without_gain(operations: Operations, float32_ms: float) -> str:
     return f"{summary}, except {' and '.join(others)}" if others else summary
 
 
-def _others(reduced: ReducedPrecision, operations: Operations) -> list[Measure]:
-    """Return the time of operations that are no float32 matmuls, or of unknown precision."""
-    times = {
-        "time in other float32 operations, which move half the bytes in 16-bit precision": sum(
-            map(_ms, reduced.gains)
-        ),
-        "time lost in operations that are slower in 16-bit precision on a CPU": sum(
-            (effect.scales - 1.0) * _ms(effect) for effect in reduced.costs
-        ),
-        "time in matmuls and convolutions of unknown precision, not counted": sum(
-            row.ms for row in operations.matrix if not row.precision
-        ),
-    }
-    return [Measure(label, ms(time)) for label, time in times.items() if time]
-
-
-def _ratios(matmuls: Float32Work, hardware: Hardware, unit: SixteenBit) -> Iterator[Measure]:
-    """Yield the ratios that the saving is computed from, with the time that each applies to."""
+def _evidence(
+    matmuls: Float32Work, reduced: ReducedPrecision, operations: Operations, hardware: Hardware, unit: SixteenBit
+) -> Iterator[Evidence]:
+    """Yield the ratios that the saving is computed from, the times that they apply to, and what is not counted."""
+    slow_ms, scalar = sum(row.ms for row in matmuls.slow), [row for row in matmuls.slow if avoids_unit(row, unit)]
+    yield from operations.part(slow_ms).measures("in float32 matmuls and convolutions")
     if hardware.kind == DeviceKind.GPU:
         least_ms = sum(effect.scales * _ms(effect) for effect in matmuls.gains)
-        label = f"least {unit.dtype} time relative to float32, at the highest rate measured"
-        yield Measure.share(label, least_ms / sum(row.ms for row in matmuls.slow))
-    scalar = [row for row in matmuls.slow if avoids_unit(row, unit)]
+        yield Measure.share(
+            f"least {unit.dtype} time relative to float32, at the highest rate measured", least_ms / slow_ms
+        )
     if len(scalar) < len(matmuls.slow):
         yield Measure.share(f"{unit.dtype} time relative to float32 ({unit.source})", unit.scales)
     if scalar:
@@ -373,3 +340,13 @@ def _ratios(matmuls: Float32Work, hardware: Hardware, unit: SixteenBit) -> Itera
         yield Measure(label, ms(sum(row.ms for row in scalar)))
         label = f"{unit.dtype} time relative to kernels without Tensor Cores, by peak rates"
         yield Measure.share(label, unit.scalar_scales or unit.scales)
+    yield layer_table(matmuls.slow)
+    halved, lost = map(_ms, reduced.gains), ((effect.scales - 1.0) * _ms(effect) for effect in reduced.costs)
+    unknown = (row.ms for row in operations.matrix if not row.precision)
+    for label, times in (
+        ("time in other float32 operations, which move half the bytes in 16-bit precision", halved),
+        ("time lost in operations that are slower in 16-bit precision on a CPU", lost),
+        ("time in matmuls and convolutions of unknown precision, not counted", unknown),
+    ):
+        if time := sum(times):
+            yield Measure(label, ms(time))

@@ -195,9 +195,22 @@ def _must_keep_types(values: Values, own: list[cst.ClassDef]) -> None:
         method = only(_methods(definition, "call"), f"{name} has no call() of its own")
         if len([one for one in method.params.params if one.name.value not in FLAGS]) != 1:
             raise Declined(f"call() of {name} takes several inputs, which may differ in type")
-        calls, names = module.inside(cst.Call, method.body), module.inside(cst.Name, method.body)
+        calls = module.inside(cst.Call, method.body)
         wrong: list[cst.CSTNode] = [call for call in calls if not _keeps(values, call, layers)]
-        wrong += [one for one in names if not _has_type(values, one, method, layers)]
+        # Names fit that are local, a layer, a part of Keras' names or a Python number.
+        for one in module.inside(cst.Name, method.body):
+            parent = module.parent(one)
+            if isinstance(parent, cst.Attribute) and parent.attr is one:
+                own_part = isinstance(parent.value, cst.Name) and parent.value.value == "self"
+                use = module.parent(parent)
+                plain = isinstance(use, cst.Call | cst.Arg | cst.For | cst.CompFor | cst.Subscript)
+                given = isinstance(use, cst.Arg | cst.Element)  # to a function, such as a shape: no operand
+                fits = not own_part or (one.value in layers and plain) or given
+            else:
+                local = all(module.within(node, method) for node in module.bound(one))
+                named_so = is_label(module, one) or bool(values.from_tensorflow(one))
+                fits = local or named_so or isinstance(values.object(one), cst.BaseNumber)
+            wrong += [] if fits else [one]
         if wrong:
             raise Declined(f"line {module.line(wrong[0])} may compute with two types under the policy")
         every |= layers.keys()
@@ -223,20 +236,6 @@ def _keeps(values: Values, call: cst.Call, layers: Made) -> bool:
             return len(lists) == len(sources) != 0 and all(last_name(one) in layers for one in lists)
         case _:
             return False
-
-
-def _has_type(values: Values, name: cst.Name, method: cst.FunctionDef, layers: Made) -> bool:
-    """Say whether a name is local, a layer, a part of Keras' names or a Python number."""
-    module, parent = values.module, values.module.parent(name)
-    if isinstance(parent, cst.Attribute) and parent.attr is name:
-        own = isinstance(parent.value, cst.Name) and parent.value.value == "self"
-        use = module.parent(parent)
-        used = name.value in layers and isinstance(use, cst.Call | cst.Arg | cst.For | cst.CompFor | cst.Subscript)
-        given = isinstance(use, cst.Arg | cst.Element)  # to a function, such as a shape: no operand
-        return not own or used or given
-    local = all(module.within(node, method) for node in module.bound(name))
-    named_so = is_label(module, name) or bool(values.from_tensorflow(name))
-    return local or named_so or isinstance(values.object(name), cst.BaseNumber)
 
 
 EDITS = {"mixed-precision": mixed_precision}

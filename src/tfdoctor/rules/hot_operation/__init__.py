@@ -4,7 +4,7 @@ from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.savings.dispatch import Dispatch
-from tfdoctor.facts.savings.layer_work import CalledLayer, LayerCalls
+from tfdoctor.facts.savings.layer_work import LayerCalls
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
@@ -143,66 +143,91 @@ def _at(place: Location | None) -> str:
 def _finding(found: list[HotWork], stated: Stated, unexplained: Unexplained, limits: Limits) -> Finding:
     """Return the change of the one that takes most, with one time of it; the others are evidence."""
     hot = sorted(found, key=lambda one: -one.ms)
-    first, takes = hot[0], stated.ms_of(hot[0])
-    label = "share of the step in the operations of the line"
+    first, group, takes = hot[0], hot[0].groups[0], stated.ms_of(hot[0])
     least = limits.avoidable_share if first.departure in AVOIDABLE else limits.share
+    measures = [Measure.share("share of the step in the operations of the line", takes / stated.step_ms, least)]
+    if first.departure is Departure.SHORT:
+        each_ms, dispatch_ms = ms(stated.device * group.each_ms), ms(stated.host * first.host_ms)
+        measures.append(Measure("mean time of a call", each_ms, ms(limits.short_ms)))
+        if first.host_ms:
+            measures.append(Measure(f"time to dispatch the operations {stated.per_step}", dispatch_ms))
+    elif first.departure is Departure.FAR and group.attained is not None:
+        label = "least time relative to the measured time"
+        measures.append(Measure.share(label, group.attained, limits.near))
+    label = f"time that the change saves at most, {stated.per_step}"
+    measures.append(Measure(label, ms(stated.ceiling_of(first))))
+    if len(hot) > 1:
+        label = f"time in this and {counted(len(hot) - 1, 'more group')} of operations, {stated.per_step}"
+        measures.append(Measure(label, ms(stated.ms_of(*hot))))
     groups = sorted((group for one in hot for group in one.groups), key=lambda group: -group.ms)
     remedies: dict[Location | str, Remedy] = {}  # one for each line, about what takes most of it
-    for remedy in map(_remedy, hot[:SHOWN_ROWS]):
+    said = [_said(one, stated) for one in hot[:SHOWN_ROWS]]
+    for _, remedy in said:
         remedies.setdefault(remedy.at or remedy.action, remedy)
+    # The time of each operation, evidence too, is a ceiling: together they spare at most what is unexplained.
+    rows = [row for one in found if one.device_ms for row in one.rows]
+    total = sum(row.ms for row in rows)
+    part = min(1.0, unexplained.parts_ms.get(Stage.DEVICE, 0.0) / total) if total else 0.0
+    times = [(Stage.DEVICE, row.name, row.ms * part) for row in rows if part]
+    named = [(one, f"dispatching {one.groups[0].loop or location(one.at)}".strip()) for one in found if one.host_ms]
+    times += [(Stage.HOST, work, one.host_ms) for one, work in named]  # a line may make two loops
     return Finding(
-        summary=_summary(first, stated),
-        evidence=(
-            Measure.share(label, takes / stated.step_ms, least),
-            *_measures(hot, stated, limits),
-            _table(groups, stated),
-            *_call_table(hot),
-        ),
+        summary=said[0][0],
+        evidence=(*measures, _table(groups, stated), *_call_table(hot)),
         remedies=tuple(remedies.values()),
-        effects=tuple(_effects(found, unexplained)),
+        effects=tuple(Effect(stage, 0.0, work, ms(time), bound=Bound.AT_MOST) for stage, work, time in times),
         severity=max(Severity.of(stated.ceiling_of(one) / stated.step_ms) for one in found),
         takes=ms(takes),
     )
 
 
-def _summary(hot: HotWork, stated: Stated) -> str:
-    """Say where it is, how long it takes of a step, and what shows that less is possible."""
-    where, group = _at(hot.at), hot.groups[0]
+def _said(hot: HotWork, stated: Stated) -> tuple[str, Remedy]:
+    """Return where it is, how long it takes of a step and what shows that less is possible, and what to change."""
+    where, group, kind = _at(hot.at), hot.groups[0], hot.groups[0].type
     time = f"{milliseconds(stated.ms_of(hot))} of {stated.each_step}"
-    if hot.departure is Departure.METRICS:
-        names = ", ".join(dict.fromkeys(name for one in hot.groups for name in one.metrics))
-        title = f"{names} (metrics)" if names else "Metrics"
-        return f"{title}{where} take {time}, and no gradient uses the results"
+    if hot.form is not None:
+        code = CODE.get(hot.form.kind.name.lower().replace("_", "-"), "")
+        return f"{kind}{where} takes {time}; {hot.form.because}", Remedy(hot.form.kind.value, code, hot.at)
     if hot.departure is Departure.REPEATED:
         names = ", ".join(layer.name for layer in hot.layers[:2])
-        return f"Calls of {names}{where} that compute the same again take {time}"
-    if hot.departure is Departure.SHORT:
-        each = milliseconds(stated.device * sum(one.ms for one in hot.groups) / hot.calls)
-        many = f"{number(round(hot.calls))} operations of {each} each{' in the loop' if group.loop else ''}"
-        return f"{many}{where} take {time}, dispatching included"
-    shown = {
-        Departure.CONSTANT: ", and depends on no input and no variable",
-        Departure.CHEAPER: f"; {hot.form.because if hot.form else ''}",
-        Departure.PYTHON: " with Python inside the step",
-        Departure.FAR: f"; its bytes and FLOPs need {milliseconds(stated.device * (group.least_ms or 0.0))}",
-    }
-    return f"{group.type}{where} takes {time}{shown[hot.departure]}"
-
-
-def _measures(hot: list[HotWork], stated: Stated, limits: Limits) -> Iterator[Measure]:
-    """Yield how far the first is from what it needs, and how long all groups take where there are several."""
-    first, group = hot[0], hot[0].groups[0]
-    if first.departure is Departure.SHORT:
-        yield Measure("mean time of a call", ms(stated.device * group.each_ms), ms(limits.short_ms))
-        if first.host_ms:
-            label = f"time to dispatch the operations {stated.per_step}"
-            yield Measure(label, ms(stated.host * first.host_ms))
-    elif first.departure is Departure.FAR and group.attained is not None:
-        yield Measure.share("least time relative to the measured time", group.attained, limits.near)
-    yield Measure(f"time that the change saves at most, {stated.per_step}", ms(stated.ceiling_of(first)))
-    if len(hot) > 1:
-        label = f"time in this and {counted(len(hot) - 1, 'more group')} of operations, {stated.per_step}"
-        yield Measure(label, ms(stated.ms_of(*hot)))
+        longest = max(hot.layers, key=lambda layer: layer.repeated_ms)
+        same = max(longest.equal, key=lambda calls: sum(call.ms for call in calls))
+        lines = ", ".join(dict.fromkeys(location(call.place) for call in same if call.place))
+        others = f" (and {counted(len(hot.layers) - 1, 'more layer')})" if hot.layers[1:] else ""
+        times = f"computes the same {counted(len(same), 'time')} in each step ({lines})"
+        action = f"Layer {longest.name}{others} {times}: call it once and reuse the result"
+        said = f"Calls of {names}{where} that compute the same again take {time}"
+        return said, Remedy(action, at=same[-1].place)
+    compiled = all(row.operation and row.operation.compiled for row in group.rows)
+    fused = "" if compiled else ", or let XLA fuse {} (jit_compile=True)"
+    metrics = ", ".join(dict.fromkeys(name for one in hot.groups for name in one.metrics))
+    title = f"{metrics} (metrics)" if metrics else "Metrics"
+    each = milliseconds(stated.device * sum(one.ms for one in hot.groups) / hot.calls if hot.calls else 0.0)
+    many = f"{number(round(hot.calls))} operations of {each} each{' in the loop' if group.loop else ''}"
+    least = milliseconds(stated.device * (group.least_ms or 0.0))
+    said, action = {
+        Departure.METRICS: (
+            f"{title}{where} take {time}, and no gradient uses the results",
+            "Compute these metrics on validation data once an epoch, not in every training step",
+        ),
+        Departure.CONSTANT: (
+            f"{kind}{where} takes {time}, and depends on no input and no variable",
+            f"Compute {kind} once, before the training loop",
+        ),
+        Departure.PYTHON: (
+            f"{kind}{where} takes {time} with Python inside the step",
+            f"{kind} runs Python in each step: compute this by TensorFlow operations",
+        ),
+        Departure.FAR: (
+            f"{kind}{where} takes {time}; its bytes and FLOPs need {least}",
+            f"Give {kind} a smaller tensor or type{fused.format('it with what is beside it')}",
+        ),
+        Departure.SHORT: (
+            f"{many}{where} take {time}, dispatching included",
+            f"Replace these by one operation on the whole batch or sequence{fused.format('them')}",
+        ),
+    }[hot.departure]
+    return said, Remedy(action, at=hot.at)
 
 
 def _table(groups: Iterable[OperationGroup], stated: Stated) -> Table:
@@ -242,52 +267,3 @@ def _call_table(hot: Iterable[HotWork]) -> Iterator[Table]:
         ]
     if rows:
         yield Table(("layer", "called at", "function called at", "calls per step", "same input"), tuple(rows))
-
-
-def _remedy(hot: HotWork) -> Remedy:
-    """Return what to change, by what was measured of the operations."""
-    if hot.form is not None:
-        return Remedy(hot.form.kind.value, CODE.get(hot.form.kind.name.lower().replace("_", "-"), ""), hot.at)
-    if hot.departure is Departure.REPEATED:
-        return _reuse(hot.layers)
-    kind = hot.groups[0].type
-    compiled = all(row.operation and row.operation.compiled for row in hot.groups[0].rows)
-    fused = "" if compiled else ", or let XLA fuse {} (jit_compile=True)"
-    actions = {
-        Departure.METRICS: "Compute these metrics on validation data once an epoch, not in every training step",
-        Departure.CONSTANT: f"Compute {kind} once, before the training loop",
-        Departure.PYTHON: f"{kind} runs Python in each step: compute this by TensorFlow operations",
-        Departure.FAR: f"Give {kind} a smaller tensor or type{fused.format('it with what is beside it')}",
-        Departure.SHORT: f"Replace these by one operation on the whole batch or sequence{fused.format('them')}",
-    }
-    return Remedy(actions[hot.departure], at=hot.at)
-
-
-def _reuse(layers: Sequence[CalledLayer]) -> Remedy:
-    """Return where layers compute the same again: those of most time, and all lines that call them."""
-    longest = max(layers, key=lambda layer: layer.repeated_ms)
-    same = max(longest.equal, key=lambda calls: sum(call.ms for call in calls))
-    lines = ", ".join(dict.fromkeys(location(call.place) for call in same if call.place))
-    others = f" (and {counted(len(layers) - 1, 'more layer')})" if layers[1:] else ""
-    action = (
-        f"Layer {longest.name}{others} computes the same {counted(len(same), 'time')} in each step ({lines}): "
-        "call it once and reuse the result"
-    )
-    return Remedy(action, at=same[-1].place)
-
-
-def _effects(hot: list[HotWork], unexplained: Unexplained) -> Iterator[Effect]:
-    """Yield the time of each operation as a ceiling, and at most what is unexplained.
-
-    It has the groups that are evidence besides the one of the summary.
-    """
-    rows = [row for one in hot if one.device_ms for row in one.rows]
-    total = sum(row.ms for row in rows)
-    left = unexplained.parts_ms.get(Stage.DEVICE, 0.0)
-    part = min(1.0, left / total) if total else 0.0
-    for row in rows if part else ():
-        yield Effect(Stage.DEVICE, 0.0, row.name, ms(row.ms * part), bound=Bound.AT_MOST)
-    for one in hot:
-        if one.host_ms:  # of a loop or of a line: a line may make two loops
-            work = f"dispatching {one.groups[0].loop or location(one.at)}".strip()
-            yield Effect(Stage.HOST, 0.0, work, ms(one.host_ms), bound=Bound.AT_MOST)

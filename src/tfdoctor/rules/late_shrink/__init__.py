@@ -99,7 +99,7 @@ class Buffers(Record):
             if held is None or each is None:
                 unknown.append(dataset)
                 continue
-            places = [*_before(line, at, properties), *_behind(line, at, properties), (each, None, False)]
+            places = [*_places(line, at, properties), (each, None, False)]
             least, by, grows = min(places, key=lambda place: place[0])
             if least >= each:
                 least, by, grows = each, None, False
@@ -111,34 +111,27 @@ class Buffers(Record):
 Place = tuple[int, Dataset | None, bool]
 
 
-def _before(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Place]:
-    """Yield each place before an upstream stage that the buffer may move before.
+def _places(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Place]:
+    """Yield each place before an upstream stage, then each after a downstream stage, that the buffer may move to.
 
     A shuffle before a cache would fix one order, and a cache before an expensive function would repeat the
-    function in every epoch. A prefetch belongs at the end.
+    function in every epoch, behind random stages their draws would be the same in each. A prefetch belongs at the
+    end.
     """
     kind = kind_of(line[at])
     upstream = () if kind == "Prefetch" else zip(line[at + 1 :], line[at + 2 :], strict=False)
     for stage, source in upstream:
         expensive = stage.function and not (stage.types is not None and stage.types <= CHEAP)
         if kind_of(stage) not in ONE_TO_ONE or (kind == "Cache" and expensive):
-            return
+            break
         size = properties.element_bytes(source)
         if size is None and stage.types and "ReadFile" in stage.types:
             size = PATH_BYTES
         if size is not None and stage.function:
             yield size, stage, True
-
-
-def _behind(line: tuple[Dataset, ...], at: int, properties: DatasetProperties) -> Iterator[Place]:
-    """Yield each place after a downstream stage that the buffer may move behind.
-
-    A cache may not move behind random stages: their draws would be the same in every epoch.
-    """
     for stage in reversed(line[:at]):
-        freezes = kind_of(line[at]) == "Cache" and not repeatable(stage)
-        if kind_of(stage) not in ONE_TO_ONE or freezes:
-            return
+        if kind_of(stage) not in ONE_TO_ONE or (kind == "Cache" and not repeatable(stage)):
+            break
         size = properties.element_bytes(stage)
         if size is not None and stage.function:
             yield size, stage, False
@@ -211,21 +204,15 @@ def _of_buffers(buffers: Buffers | Unavailable, memory: HostMemory | None, limit
     known = buffers.known
     large = [one for one in known if one.by is not None and one.each >= limits.times * one.least]
     late = [buffer for buffer in large if buffer.spared >= limits.spared_bytes]
-    if late:
-        return _finding(late, memory, limits)
-    if buffers.unknown:
+    if not late:
         kinds = ", ".join(kind_of(dataset).lower() for dataset in buffers.unknown)
-        return NotApplicable(
-            reason=f"the memory that the {kinds} of the pipeline takes is unknown: the shapes or the number of "
-            "its elements are not fixed, or they hold text"
-        )
-    if not known:
-        return Healthy(summary="No shuffle, cache or large prefetch buffer takes memory of its own")
-    takes = f"{counted(len(known), 'buffer').capitalize()} of the pipeline {'takes' if len(known) == 1 else 'take'}"
-    return Healthy(summary=f"{takes} at most {quantity(nbytes(sum(buffer.nbytes for buffer in known)))}")
-
-
-def _finding(late: list[Buffer], memory: HostMemory | None, limits: Limits) -> Finding:
+        why = "the shapes or the number of its elements are not fixed, or they hold text"
+        unknown = f"the memory that the {kinds} of the pipeline takes is unknown: {why}" if kinds else ""
+        take = f"of the pipeline {'takes' if len(known) == 1 else 'take'} at most"
+        most = quantity(nbytes(sum(buffer.nbytes for buffer in known)))
+        healthy = f"{counted(len(known), 'buffer').capitalize()} {take} {most}"
+        none = "No shuffle, cache or large prefetch buffer takes memory of its own"
+        return nothing(healthy if known else none, unknown)
     largest = max(late, key=lambda buffer: buffer.spared)
     held, left = nbytes(largest.nbytes), nbytes(largest.nbytes - largest.spared)
     measures = [Measure("memory saved by moving the buffer", nbytes(largest.spared), nbytes(limits.spared_bytes))]

@@ -1,7 +1,7 @@
 """Work of the maps on images that the next operations shrink or crop, and what it would take after that."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 from tfdoctor.facts.chart import Unavailable
@@ -210,7 +210,7 @@ class FullSizeWork(Record):
         contention: CpuContention,
         cores: Cores | None,
     ) -> Self:
-        """Follow the images back from each operation that makes them smaller.
+        """Follow the images back from each operation that makes them smaller, where all sizes are known.
 
         Raises:
             Unavailable: the trace does not show the operations of the maps' functions.
@@ -218,9 +218,37 @@ class FullSizeWork(Record):
         stages = {one.dataset.id: one for one in pipeline.stages if one.dataset and one.operations}
         if not stages:
             raise Unavailable("the trace does not show the operations of the pipeline's functions")
+        joined, found = JoinedMaps.of(properties.line(), graphs), list[LateShrinking]()
+        images = {data.files.image for data in properties.chain if data.files and data.files.image}
+        height, width, *_ = images.pop() if len(images) == 1 else (None, None)
+        for at, node in enumerate(joined.nodes):
+            kind = node.operation.type
+            if not (RESIZERS.fullmatch(kind) or kind in CROPS):
+                continue
+            moved, first = _moved(joined, at)
+            decoded = node.taken == (None, None) and DECODERS.fullmatch(first.operation.type)
+            large, small = _known((height, width) if decoded else node.taken), _known(node.size)
+            if large is None or small is None or large[0] * large[1] <= small[0] * small[1]:
+                continue
+            work = []
+            for one, stage in ((one.operation, stages.get(one.dataset.id)) for one in moved):
+                # Under its name, as part of a branch, or under the one that TensorFlow's graph optimizer gives what
+                # it puts in the place of `name`: "ArithmeticOptimizer/AddOpsRewrite_name".
+                name, branch = one.name, one.type in BRANCHES
+                spent = sum(
+                    time
+                    for ran, time in (stage.operations.items() if stage else ())
+                    if ran == name
+                    or (branch and ran.startswith(f"{name}/"))
+                    or ("Optimizer/" in ran and ran.endswith(f"_{name}"))
+                )
+                if stage and spent:
+                    work.append(FullSizeOperation(stage, one.type, spent, graphs.at(one)))
+            if work:
+                found.append(LateShrinking(kind, large, small, tuple(work), graphs.at(node.operation)))
         waited = pipeline.limiting if breakdown.waits_for_input else ()
         return cls(
-            tuple(_shrinkings(properties, stages, graphs)),
+            tuple(found),
             frozenset(stage.path for stage in waited),
             contention if cores is not None and cores.certain else None,
             breakdown.step_ms,
@@ -234,48 +262,8 @@ class FullSizeWork(Record):
         return crowd is not None and crowd.crowds_out(late.spared_ms, self.step_ms, taken)
 
 
-def _shrinkings(
-    properties: DatasetProperties, stages: Mapping[int, StageTime], graphs: FunctionGraphs
-) -> Iterator[LateShrinking]:
-    """Yield each shrinking with what comes before it and could follow it, where all sizes are known."""
-    joined = JoinedMaps.of(properties.line(), graphs)
-    images = {data.files.image for data in properties.chain if data.files and data.files.image}
-    height, width, *_ = images.pop() if len(images) == 1 else (None, None)
-    for at, node in enumerate(joined.nodes):
-        kind = node.operation.type
-        if not (RESIZERS.fullmatch(kind) or kind in CROPS):
-            continue
-        moved, first = _moved(joined, at)
-        decoded = node.taken == (None, None) and DECODERS.fullmatch(first.operation.type)
-        large, small = _known((height, width) if decoded else node.taken), _known(node.size)
-        if large is None or small is None or large[0] * large[1] <= small[0] * small[1]:
-            continue
-        work = tuple(
-            FullSizeOperation(stage, one.operation.type, spent, graphs.at(one.operation))
-            for one in moved
-            if (stage := stages.get(one.dataset.id)) and (spent := _spent(one.operation, stage))
-        )
-        if work:
-            yield LateShrinking(kind, large, small, work, graphs.at(node.operation))
-
-
 def _known(size: Size | None) -> tuple[int, int] | None:
     return (size[0], size[1]) if size and size[0] and size[1] else None
-
-
-def _spent(operation: RecordedOperation, stage: StageTime) -> float:
-    """Return an operation's ms per step: under its name, as part of a branch, or under one that TensorFlow gave it.
-
-    The graph optimizer calls what it puts in the place of `name` "ArithmeticOptimizer/AddOpsRewrite_name".
-    """
-    name, branch = operation.name, operation.type in BRANCHES
-    return sum(
-        spent
-        for ran, spent in stage.operations.items()
-        if ran == name
-        or (branch and ran.startswith(f"{name}/"))
-        or ("Optimizer/" in ran and ran.endswith(f"_{name}"))
-    )
 
 
 def _moved(joined: JoinedMaps, at: int) -> tuple[list[MapNode], MapNode]:
@@ -293,35 +281,27 @@ def _moved(joined: JoinedMaps, at: int) -> tuple[list[MapNode], MapNode]:
     drawn = any(RANDOM.search(nodes[one].operation.type) for one in chosen)  # at random
     begins: dict[int, int] = {}
     for one in sorted(before):
+        node, kind = nodes[one], nodes[one].operation.type
         begins[one] = one
-        if one not in seen and _may_follow(joined, nodes[one], crops=crops, drawn=drawn):
-            earlier = {begins[source] for source in _images(joined, nodes[one])}
-            begins[one] = earlier.pop() if len(earlier) == 1 else one
+        same = [source for source in node.sources if nodes[source].size == node.size]
+        may_follow = (
+            one not in seen
+            and node.size is not None
+            and (crops or not _converts(node))
+            and (kind in PIXELWISE or (kind in MIRRORS and (drawn or not crops)))
+        )
+        if may_follow and kind in BRANCHES:  # what is within is recorded as types alone
+            own = {other.operation.type for other in nodes if other.dataset is node.dataset}
+            may_follow = (node.dataset.types or {"unknown"}) - own <= PIXELWISE | MIRRORS | SCALARS
+        if may_follow and crops:  # a crop has another mean than the whole image
+            may_follow = not any(nodes[other].size for other in joined.before({*node.sources} - {*same}))
+        if may_follow and len(earlier := {begins[source] for source in same}) == 1:
+            begins[one] = earlier.pop()
     first = nodes[begins[image]]
     later = [nodes[one] for one in sorted(before - seen - joined.before([begins[image]]))]
     full = (one for one in later if shrinking.taken in {one.size, one.taken})
     # The line that makes its numbers float stays whole.
     return [one for one in full if not (_converts(first) and one.operation.at == first.operation.at)], first
-
-
-def _images(joined: JoinedMaps, node: MapNode) -> list[int]:
-    return [one for one in node.sources if joined.nodes[one].size == node.size]
-
-
-def _may_follow(joined: JoinedMaps, node: MapNode, *, crops: bool, drawn: bool) -> bool:
-    """Say whether an operation may follow a crop, ``drawn`` at random or not, or a resize."""
-    kind = node.operation.type
-    if node.size is None or (not crops and _converts(node)):
-        return False
-    if kind not in PIXELWISE and (kind not in MIRRORS or (crops and not drawn)):
-        return False
-    if kind in BRANCHES:  # what is within is recorded as types alone
-        own = {one.operation.type for one in joined.nodes if one.dataset is node.dataset}
-        if not (node.dataset.types or {"unknown"}) - own <= PIXELWISE | MIRRORS | SCALARS:
-            return False
-    # A crop has another mean than the whole image.
-    others = set(node.sources) - set(_images(joined, node))
-    return not (crops and any(joined.nodes[one].size for one in joined.before(others)))
 
 
 def _converts(node: MapNode) -> bool:

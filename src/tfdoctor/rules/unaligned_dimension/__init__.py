@@ -138,20 +138,34 @@ class Padded(Record):
 def of_layers(found: list[Padded], matmuls: Sequence[OperationTime]) -> Iterator[Padded]:
     """Yield those whose width belongs to a layer but the last, under its name.
 
+    The width of the last ones is given by the data, such as the number of classes: dense layers whose width no
+    other matmul reads, and convolutions of whose width no other matmul reads a multiple (flattened, a width of 10
+    is read as 7 x 7 x 10; the last convolution of a network that makes images has as many channels as the images).
     The gradient of a layer's input has the width of the layer before it.
     """
-    last_layers = _heads(matmuls)
+    forward = [(row, row.kernel) for row in matmuls if row.kernel and not _is_gradient(row)]
+    depths = {(_owner(row), kernel[-2]) for row, kernel in forward if len(kernel) > 1}
+    last_layers = set[str]()
+    for row, kernel in forward:
+        name, width = _owner(row), kernel[-1]
+        read = [depth for reader, depth in depths if reader != name]
+        if row.type == "MatMul":
+            may_be = width not in read
+        else:  # a convolution of one pixel, or of the width of another layer
+            known = set(kernel[:-2]) == {1} or len(depths) > 1
+            may_be = row.type.startswith("Conv") and known and all(depth % width for depth in read)
+        last_layers |= {name} if may_be else set()
     widths = {_owner(one.row): one.width for one in found if not _is_gradient(one.row)}
     owners = {width: name for name, width in widths.items() if name}
     free = {width for width, name in owners.items() if name not in last_layers}
     for one in found:
-        row, kernel, name = one.row, one.row.kernel or (), _owner(one.row)
+        row, weights, name = one.row, one.row.kernel or (), _owner(one.row)
         layer = owners.get(one.width, "") if _is_gradient(row) else ""  # "" is unknown
         if name and widths.get(name, one.width if row.layer else None) == one.width:
             layer = name
         is_conv = one.tile.both_sides and row.type.startswith("Conv")
         reads = is_conv or one.least_ms is not None  # a GPU's kernels load both factors in vectors
-        depth = kernel[-2] if reads and len(kernel) > 1 and kernel[-2] in free else 0
+        depth = weights[-2] if reads and len(weights) > 1 and weights[-2] in free else 0
         named = replace(one, layer=layer, depth=depth, fixed=layer in last_layers)
         if layer and named.chosen:
             yield named
@@ -172,28 +186,6 @@ def _owner(row: OperationTime) -> str:
     if GRADIENT_SCOPE not in row.name or "Batch" in row.type:
         return ""
     return row.name.replace(GRADIENT_SCOPE, "").rpartition("/")[0]
-
-
-def _heads(rows: Sequence[OperationTime]) -> frozenset[str]:
-    """Return the owners of the last matmuls, whose width is given by the data, such as the number of classes.
-
-    These are dense layers whose width no other matmul reads, and convolutions of whose width no other
-    matmul reads a multiple (flattened, a width of 10 is read as 7 x 7 x 10; the last convolution of a network
-    that makes images has as many channels as the images). Without the shapes of the weights the result is empty.
-    """
-    forward = [(row, row.kernel) for row in rows if row.kernel and not _is_gradient(row)]
-    depths = {(_owner(row), kernel[-2]) for row, kernel in forward if len(kernel) > 1}
-    last = []
-    for row, kernel in forward:
-        name, width = _owner(row), kernel[-1]
-        read = [depth for reader, depth in depths if reader != name]
-        if row.type == "MatMul":
-            may_be = width not in read
-        else:  # a convolution of one pixel, or of the width of another layer
-            known = set(kernel[:-2]) == {1} or len(depths) > 1
-            may_be = row.type.startswith("Conv") and known and all(depth % width for depth in read)
-        last += [name] if may_be else []
-    return frozenset(last)
 
 
 def pads(row: OperationTime, hardware: Hardware) -> bool:
@@ -270,7 +262,19 @@ def check(
         if pads(row, hardware) and (width := width_of(row, hardware) or 0) >= limits.smallest * tile.multiple
     ]
     if not found:
-        return NotApplicable(reason=_why_unsized(operations, hardware))
+        record = "record the run with `tfdoctor profile`"
+        matmuls, unlisted = operations.matrix, operations.why_unlisted or "the step runs no matmul or convolution"
+        wide = hardware.kind == DeviceKind.GPU and not any(row.precision in HALVES for row in matmuls)
+        unpadded = hardware.kind == DeviceKind.CPU and not any(pads(row, hardware) for row in matmuls)
+        sized = any(width_of(row, hardware) for row in matmuls)
+        reason = why_not(
+            (not matmuls, unlisted),
+            (wide, "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"),
+            (unpadded, "oneDNN pads convolutions (and on AMX matmuls in bfloat16), and the step runs none"),
+            (sized, f"the widths are far below {tile.multiple}, as the data or the model dictates"),
+            (True, f"the trace contains no shapes of matmuls and convolutions: {record}"),
+        )
+        return NotApplicable(reason=reason)
     wasteful = [
         one
         for one in of_layers(found, operations.matrix)
@@ -279,24 +283,11 @@ def check(
     lost_ms = sum(padded.lost_ms for padded in wasteful)
     least = limits.worth if any(padded.effects for padded in wasteful) else limits.free
     if lost_ms < least * operations.total_ms:
-        matmuls = counted(len(found), "matmul or convolution", "matmuls and convolutions")
+        of = counted(len(found), "matmul or convolution", "matmuls and convolutions")
         padding = f"Avoidable padding to multiples of {tile.multiple}"
-        return Healthy(summary=f"{padding} takes {milliseconds(lost_ms)} per step in {matmuls}")
+        return Healthy(summary=f"{padding} takes {milliseconds(lost_ms)} per step in {of}")
     slow = beside_slow([one for one in wasteful if one.is_slow], operations, aligned)
     return _finding(wasteful, tile, lost_ms, (*elsewhere(wasteful, operations, hardware), *slow))
-
-
-def _why_unsized(operations: Operations, hardware: Hardware) -> str:
-    matmuls, on_gpu = operations.matrix, hardware.kind == DeviceKind.GPU
-    if not matmuls:
-        return operations.why_unlisted or "the step runs no matmul or convolution"
-    if on_gpu and not any(row.precision in HALVES for row in matmuls):
-        return "no matmul of the step runs in 16-bit precision, where Tensor Cores need multiples of 8"
-    if hardware.kind == DeviceKind.CPU and not any(pads(row, hardware) for row in matmuls):
-        return "oneDNN pads convolutions (and on AMX matmuls in bfloat16), and the step runs none"
-    if hardware.tile and any(width_of(row, hardware) for row in matmuls):
-        return f"the widths are far below {hardware.tile.multiple}, as the data or the model dictates"
-    return "the trace contains no shapes of matmuls and convolutions: record the run with `tfdoctor profile`"
 
 
 def _finding(wasteful: list[Padded], tile: Tile, lost_ms: float, elsewhere: Iterable[Effect]) -> Finding:
