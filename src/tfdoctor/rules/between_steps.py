@@ -33,12 +33,9 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     run: RunSteps | None, limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Report the time between steps that is neither tracing, making batches nor saving, by callback and line."""
-    samples, own_share = _without_own(samples, lines)
-    known = samples if samples and samples.sample_count >= limits.stack_samples else None
     between_ms = breakdown[Stage.BETWEEN]
-    functions_ms = retracing.between_ms + retracing.calling_ms if retracing else 0.0
-    free_ms = max(0.0, between_ms - functions_ms) * (1.0 - own_share)
-    work_ms, slow_ms, hotspots = _work(free_ms, known, slow.places if slow else frozenset())
+    free_ms = max(0.0, between_ms - (retracing.between_ms + retracing.calling_ms if retracing else 0.0))
+    work_ms, slow_ms, hotspots = _work(free_ms, samples, lines, slow, limits)
     between, other = milliseconds(between_ms), milliseconds(work_ms)
     summary = f"{between} pass between two steps"
     if other != between:
@@ -58,21 +55,29 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
     saved_ms = sum(one.ms for one in saves if one.at in {spot.at for spot in hotspots})
     saving = own_ms - (saved_ms / run.count if run and run.count else 0.0) < least_ms
     if saving or often_ms < least_ms:
-        short = between_ms < limits.least_ms
-        why = LOOP_COST if short else "" if own_ms < least_ms else SAVES if saving else RARE
-        necessary = (PartTime(Stage.BETWEEN, ms(between_ms), why),) if why else ()
-        return Healthy(summary=summary, evidence=measures, necessary=necessary)
+        known = "" if own_ms < least_ms else SAVES if saving else RARE
+        takes = PartTime(Stage.BETWEEN, ms(between_ms), LOOP_COST if between_ms < limits.least_ms else known)
+        return Healthy(summary=summary, evidence=measures, necessary=(takes,) if takes.why else ())
     first, seen = next(iter(hotspots), None), sum(one.seen for one in hotspots)
     part = first.seen / seen if first and first.callback else None
     if first and 2 * first.seen >= seen:
-        at = f", mostly at {first.at.path}:{first.at.line}" if first.at else ""
-        summary += f", mostly in {first.callback}" if first.callback else at
+        where = f", mostly at {first.at.path}:{first.at.line}" if first.at else ""
+        summary += f", mostly in {first.callback}" if first.callback else where
     longer = pace if pace and pace.ratio >= limits.longer else None
     if longer:
         summary += (
             f"; steps outside of the traced ones take {number(round(longer.ratio, 1))} times as long "
             f"({milliseconds(longer.step_ms)}), so that this work may grow with the step number"
         )
+    at = first.at if first else None
+    remedy = Remedy(
+        "Do less work between steps, or do it every 100 steps", CODE["loop"], at, "loop-work" if at else ""
+    )
+    if first and first.callback:
+        remedy = Remedy(
+            f"Run the work of {first.callback} every 100 batches or once per epoch", CODE["callback"], at,
+            "every-hundred-batches", changes="it sees every 100th batch of an epoch",
+        )  # fmt: skip
     table = Table.of(
         hotspots,
         ("callback", lambda one: one.callback or "-"),
@@ -87,7 +92,7 @@ def check(  # noqa: PLR0913, PLR0917 - the time between steps, and all facts tha
             *((Measure.share(GROWTH, longer.ratio, limits.longer),) if longer else ()),
             *((table,) if hotspots else ()),
         ),
-        remedies=(_remedy(first), *((NEW_ONLY,) if longer else ())),
+        remedies=(remedy, *((NEW_ONLY,) if longer else ())),
         effects=tuple(_effects(work_ms, slow_ms, part, single.between_ms / between_ms if single else 0.0)),
     )
 
@@ -101,21 +106,34 @@ LOOP_COST = "Keras' own loop takes 0.1 to 0.3 ms between two training calls"
 
 
 def _work(
-    free_ms: float, samples: StackSamples | None, slow: frozenset[Location | None]
+    time_ms: float, samples: StackSamples | None, lines: HostLines | None, slow: SlowCalls | None, limits: Limits
 ) -> tuple[float, float, list[TimedLine]]:
     """Return the time of the work, that of it in lines of slow-call, and what it is.
 
     Left out are the lines that python-input and slow-call report, but no part of the callback that takes most: what
-    a callback calls is spared with it, so that one finding states all of its time.
+    a callback calls is spared with it, so that one finding states all of its time. A step that Python runs one
+    operation at a time ends with its last one: what its last line does after that, such as an optimizer's update,
+    is not work that a loop could do less often.
     """
-    if samples is None:
-        return free_ms, 0.0, []
-    elsewhere = [place for place in samples.places if place in samples.makers or place.at in slow]
+    if samples and lines:
+        within, between = Counter[Location | None](), Counter[Location | None]()
+        for stage, seen in ((Stage.HOST, within), (Stage.BETWEEN, between)):
+            for line in lines.parts.get(stage, ()):
+                if not line.callback and line.work is LineWork.OPERATIONS:
+                    seen[line.at] += line.seen
+        own = {at for at, seen in within.items() if seen >= between[at]}
+        samples = replace(samples, places=tuple(p for p in samples.places if p.callback or p.at not in own))
+        total = sum(line.seen for line in lines.parts.get(Stage.BETWEEN, ()))
+        share = sum(between[at] for at in own) / total if total else 0.0
+        time_ms *= 1.0 - (share if samples.places or not own else 1.0)  # where nothing else was ever seen
+    if samples is None or samples.sample_count < limits.stack_samples:
+        return time_ms, 0.0, []
+    elsewhere = [one for one in samples.places if one in samples.makers or (slow and one.at in slow.places)]
     hotspots = _hotspots(samples, elsewhere)
     callback = hotspots[0].callback if hotspots else ""
     calls = [place for place in elsewhere if callback and place.callback == callback]
     others = [place for place in elsewhere if place not in calls]
-    work_ms, slow_ms = free_ms * (1.0 - samples.share(others)), free_ms * samples.share(calls)
+    work_ms, slow_ms = time_ms * (1.0 - samples.share(others)), time_ms * samples.share(calls)
     return work_ms, slow_ms, _hotspots(samples, others)
 
 
@@ -130,38 +148,6 @@ def _hotspots(samples: StackSamples, elsewhere: Sequence[TimedLine]) -> list[Tim
         for key, seen in groups.items()
     ]
     return sorted(hotspots, key=lambda one: -one.seen)
-
-
-def _remedy(first: TimedLine | None) -> Remedy:
-    if first and first.callback:
-        action = f"Run the work of {first.callback} every 100 batches or once per epoch"
-        changes = "it sees every 100th batch of an epoch"
-        return Remedy(action, CODE["callback"], first.at, "every-hundred-batches", changes=changes)
-    at = first.at if first else None
-    action = "Do less work between steps, or do it every 100 steps"
-    return Remedy(action, CODE["loop"], at, "loop-work" if at else "")
-
-
-def _without_own(samples: StackSamples | None, lines: HostLines | None) -> tuple[StackSamples | None, float]:
-    """Leave out the lines of the step itself; return also their share of the time between steps.
-
-    A step that Python runs operation by operation ends with its last operation. What its last line does after
-    that, such as an optimizer's update, is not work that a loop could do less often.
-    """
-    if samples is None or lines is None:
-        return samples, 0.0
-    within, between = Counter[Location | None](), Counter[Location | None]()
-    for stage, seen in ((Stage.HOST, within), (Stage.BETWEEN, between)):
-        for line in lines.parts.get(stage, ()):
-            if not line.callback and line.work is LineWork.OPERATIONS:
-                seen[line.at] += line.seen
-    own = {at for at, seen in within.items() if seen >= between[at]}
-    others = tuple(place for place in samples.places if place.callback or place.at not in own)
-    if own and not others:  # nothing else was ever seen
-        return replace(samples, places=()), 1.0
-    total = sum(line.seen for line in lines.parts.get(Stage.BETWEEN, ()))
-    share = sum(between[at] for at in own) / total if total else 0.0
-    return replace(samples, places=others), share
 
 
 def _effects(work_ms: float, slow_ms: float, part: float | None, alone: float) -> Iterator[Effect]:

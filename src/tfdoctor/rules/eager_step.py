@@ -37,7 +37,10 @@ def check(
     seen = [(part, line) for part, found in (lines.parts if lines else {}).items() for line in found]
     slow_ms = sum(one.parts_ms.get(Stage.HOST, 0.0) for one in called)
     called_ms = slow_ms + sum(one.parts_ms.get(Stage.BETWEEN, 0.0) for one in called)
-    own = 1.0  # the part of the operations outside of slow calls, as samples show the lines that run operations
+    own, runs = (
+        1.0,
+        f"Python runs {eager.operations:.0f} operations",
+    )  # the part of the operations outside of slow calls, as samples show the lines that run operations
     if lines and called_ms:
         running = (line for _, line in seen if line.work is LineWork.OPERATIONS and line.at not in named)
         own_ms = sum(line.ms for line in running)
@@ -47,11 +50,18 @@ def check(
         Measure("time in operations outside of tf.functions", ms(eager.operations_ms)),
         Measure("time in tf.functions", ms(eager.functions_ms)),
     )
-    runs = f"Python runs {eager.operations:.0f} operations"
     if own * eager.operations < limits.operations or own * eager.operations_ms <= eager.functions_ms:
         return Healthy(summary=f"{runs} per step outside of tf.functions", evidence=measures)
     on_host = [line for part, line in seen if part is Stage.HOST]
-    others_ms = None if eager.asked else _others_ms([line for line in on_host if line.at not in named])
+    others = [line for line in on_host if line.at not in named]
+    running_at = [line for line in others if line.work is LineWork.OPERATIONS and line.at]
+    in_loop = len({line.at for line in running_at}) > 1 and any(not line.caller for line in running_at)
+    read = [line.ms for line in others if line.work in OTHER]
+    # The host's time in lines that read values or run other code; None where a function can hold the step: Keras'
+    # own eager step is one. Operations of several lines, of which one is in no function that a line calls, are the
+    # body of a loop: it is no function yet, and may compute more than one training step, such as the steps of an
+    # environment.
+    others_ms = sum(read) if not eager.asked and (read or in_loop) else None
     host_ms, device_ms, stays_ms = breakdown[Stage.HOST], breakdown[Stage.DEVICE], slow_ms + (others_ms or 0.0)
     bound = Bound.EXPECTED if others_ms is None else Bound.AT_MOST
     left = min(1.0, (limits.call_ms + stays_ms) / host_ms) if host_ms else 1.0
@@ -59,8 +69,10 @@ def check(
     saved_ms = own * (eager.operations_ms - eager.least_ms)
     if eager.least_ms and device_ms and saved_ms > 0:  # a CPU's kernels then run without pauses
         effects.append(Effect(Stage.DEVICE, max(0.0, 1 - saved_ms / device_ms), bound=bound))
-    columns = ("line that defines the function of a step", "line of the loop that calls it")
-    step = Table(columns, ((eager.step_at or "", eager.called_at or "unknown"),))
+    step = Table(
+        ("line that defines the function of a step", "line of the loop that calls it"),
+        ((eager.step_at or "", eager.called_at or "unknown"),),
+    )
     fastest = Measure("time in the kernels of these operations, each at its fastest", ms(eager.least_ms))
     stays = Measure("host time in slow calls, and in lines that run no TensorFlow operation", ms(stays_ms))
     shown = ((eager.least_ms, fastest), (eager.step_at and not eager.asked, step), (stays_ms, stays))
@@ -71,19 +83,6 @@ def check(
         remedies=(_remedy(eager, on_host),),
         effects=tuple(effects),
     )
-
-
-def _others_ms(host: Sequence[TimedLine]) -> float | None:
-    """Return the host's time in lines that read values or run other code; None where a function can hold the step.
-
-    Keras' own eager step is one function. Operations of several lines, of which one is in no function that a line
-    calls, are the body of a loop: it is no function yet, and may compute more than one training step, such as the
-    steps of an environment. Without stack samples nothing is known.
-    """
-    others = [line.ms for line in host if line.work in OTHER]
-    found = [line for line in host if line.work is LineWork.OPERATIONS and line.at]
-    in_loop = len({line.at for line in found}) > 1 and any(not line.caller for line in found)
-    return sum(others) if others or in_loop else None
 
 
 def _remedy(eager: EagerWork, host: Sequence[TimedLine]) -> Remedy:

@@ -51,12 +51,21 @@ def check(
         # What python-input is about: the lines that make batches, or the first where a model decides.
         seen_at = list(summed((line.at, line.seen) for line in samples.makers))
         made = frozenset(seen_at[:1] if samples.models_at else seen_at)
-    hot = [
-        (part, line)
-        for part in parts
-        for line in _hot(part, lines, unexplained.subjects, least_ms, limits)
-        if line.at not in (models if line.work is LineWork.ENTERING else made)
-    ]
+    hot, named = list[Hot](), unexplained.subjects
+    for part in parts:
+        # Lines that no finding is about; between-steps is about all but what starts compiled functions.
+        chosen = (one for one in lines.own(part) if one.callback or one.at)  # by a line of the user's
+        left = [one for one in chosen if one.work is not LineWork.LOOPING]
+        if part is Stage.HOST:  # without the training call itself
+            left = [one for one in left if one.work is not LineWork.ENTERING]
+        elif _is_besides(part, named):
+            left = [one for one in left if one.work is LineWork.ENTERING]
+        left = [one for one in left if NAMED.get(one.work) not in named]
+        left = [one for one in left if one.call is None] if StepWork.SLOW_CALLS in named else left
+        long = [one for one in left if one.ms >= least_ms and one.seen >= limits.samples]
+        callers = by_caller(one for one in left if one not in long)  # whose other lines together take long
+        long += [c for c in callers if c.at not in lines.around and c.ms >= least_ms and c.seen >= limits.samples]
+        hot += [(part, one) for one in long if one.at not in (models if one.work is LineWork.ENTERING else made)]
     if hot:
         return _finding(sorted(hot, key=lambda one: -one[1].ms), unexplained, breakdown, limits)
     own = [line for part in parts if not _is_besides(part, unexplained.subjects) for line in lines.own(part)]
@@ -77,31 +86,6 @@ def check(
 def _is_besides(part: Stage, named: frozenset[str]) -> bool:
     """Whether a finding is about all of a part but calls of compiled functions."""
     return part is Stage.BETWEEN and StepWork.BETWEEN_CALLS in named
-
-
-def _hot(
-    part: Stage, lines: HostLines, named: frozenset[str], least_ms: float, limits: Limits
-) -> Iterator[TimedLine]:
-    """Yield the lines of a part that take long, and the calls of functions whose other lines do together.
-
-    Lines that a finding is about are left out; between-steps is about all but what starts compiled functions.
-    """
-
-    def is_long(line: TimedLine) -> bool:
-        return line.ms >= least_ms and line.seen >= limits.samples
-
-    left = []
-    for line in lines.own(part):
-        slow = StepWork.SLOW_CALLS in named and line.call is not None
-        besides = _is_besides(part, named) and line.work is not LineWork.ENTERING
-        is_named = slow or besides or NAMED.get(line.work) in named
-        starts = part is Stage.HOST and line.work is LineWork.ENTERING  # the training call itself
-        is_own = (line.callback or line.at) and not starts  # else no line of the user's chooses it
-        if line.work is not LineWork.LOOPING and is_own and not is_named:
-            left.append(line)
-    callers = by_caller(line for line in left if not is_long(line))
-    yield from filter(is_long, left)
-    yield from (line for line in callers if line.at not in lines.around and is_long(line))
 
 
 def _finding(hot: Sequence[Hot], unexplained: Unexplained, breakdown: Breakdown, limits: Limits) -> Finding:

@@ -83,8 +83,7 @@ def check(
             *(buffers.evidence if buffers else ()),
         ),
         remedies=(
-            *_of_run(ending, wanted, calls, memory, phases),
-            *_of_phase(ending, program.batch_size if program else None),
+            *_remedies(ending, wanted, calls, memory, phases, program.batch_size if program else None),
             *((buffers.remedy,) if buffers else ()),
         ),
         severity=Severity.CRITICAL,
@@ -93,11 +92,14 @@ def check(
     )
 
 
-def _of_run(
+def _remedies(
     ending: RunEnding, wanted: float | None, calls: RunCalls | None, memory: MemoryTrends | None,
-    phases: RunPhases | None,
+    phases: RunPhases | None, batch: int | None,
 ) -> Iterator[Remedy]:  # fmt: skip
-    """Yield what to change where memory was filled by what grew, unless one tensor would never have fitted."""
+    """Yield what to change where memory was filled by what grew, unless one tensor would never have fitted.
+
+    Then what to change in the phase that died, the likeliest first.
+    """
     too_large = wanted and ending.limit_bytes and wanted > ending.limit_bytes
     trends = memory.memories if memory and not too_large else ()
     if max((call.models or 0 for call in (calls.calls if calls else ())), default=0) >= MODELS:
@@ -108,29 +110,26 @@ def _of_run(
     names = {line.calls.rpartition(".")[2] for line in own}
     if names & ONE_HOT and (not ending.shape or ending.shape[-1] >= CLASSES):
         yield Remedy("Keep class numbers and use a sparse loss", CODE["sparse"], ending.at)
-
-
-def _of_phase(ending: RunEnding, batch: int | None) -> Iterator[Remedy]:
-    """Yield what to change in the phase that died, the likeliest first."""
-    at = ending.at
     match ending.phase:
         case Phase.PREDICTION | Phase.EVALUATION:
-            yield Remedy("Compute results in smaller batches, and keep only what is needed", CODE["parts"], at)
+            yield Remedy(
+                "Compute results in smaller batches, and keep only what is needed", CODE["parts"], ending.at
+            )
         case Phase.BUILDING:
-            yield Remedy("Make the layer smaller that holds most weights", CODE["smaller"], at)
+            yield Remedy("Make the layer smaller that holds most weights", CODE["smaller"], ending.at)
         case Phase.STEPS | Phase.TRACING | Phase.BOUNDARIES:
             first = ending.shape[0] if ending.shape else None
             of = f" from {number(batch)}" if batch and batch == first else ""
-            may_be_batch = first and first <= LARGEST_BATCH and len(ending.shape) > 1
-            known = batch or (first if may_be_batch else None)
+            known = batch or (first if first and first <= LARGEST_BATCH and len(ending.shape) > 1 else None)
             smaller = max(1, known // 2) if known else 32  # Keras' own
-            action = f"Reduce the batch size{of}, to {number(smaller)} at first"
-            yield Remedy(action, CODE["batch"].format(smaller), at)
-            update = "Keep the size of the update: add up the gradients of several small batches"
-            yield Remedy(update, CODE["accumulate"])
+            code = CODE["batch"].format(smaller)
+            yield Remedy(f"Reduce the batch size{of}, to {number(smaller)} at first", code, ending.at)
+            yield Remedy(
+                "Keep the size of the update: add up the gradients of several small batches", CODE["accumulate"]
+            )
             if ending.allocator:
                 yield Remedy("Compute in 16 bit, which halves the activations", CODE["policy"])
         case _:
-            yield Remedy("Read and convert the data in batches instead of one array", CODE["batches"], at)
+            yield Remedy("Read and convert the data in batches instead of one array", CODE["batches"], ending.at)
             if ending.dtype in ("float64", "double"):
-                yield Remedy("Keep the data as float32, half of the memory of float64", CODE["float32"], at)
+                yield Remedy("Keep the data as float32, half of the memory of float64", CODE["float32"], ending.at)

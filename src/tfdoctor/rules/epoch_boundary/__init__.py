@@ -114,8 +114,7 @@ def check(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Li
     """Find what takes long between the epochs, by line."""
     if calls.epochs <= 1:
         return NotApplicable(reason="the run has not more than one epoch")
-    known = [*_called(calls, steps, limits), *_sampled(phases, calls, steps)]
-    known.sort(key=lambda place: -place.saved_ms)
+    known = sorted(_works(phases, calls, steps, limits), key=lambda place: -place.saved_ms)
     least_ms = max(limits.least_ms, limits.share * phases.total_ms)
     slow = SlowPlaces.of(phases, known, least_ms, lambda place: place.ms)
     of_all, longest = "time at the boundaries of epochs", "longest time of a line between epochs"
@@ -150,10 +149,13 @@ def _per_epoch(calls: RunCalls, kind: RunCall) -> list[MadeCall]:
     return within + [call for call in each if not call.before_training and not call.after_training]
 
 
-def _called(calls: RunCalls, steps: RunSteps | None, limits: Limits) -> Iterator[RunPlace]:
-    """Yield validations that take longer than all training steps, with the share of them that remains; other calls.
+def _works(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: Limits) -> Iterator[RunPlace]:
+    """Yield what works between the epochs: calls, the wait for the first batch, then sampled lines.
 
-    Loops of predictions are slow-prediction's, frequent saves frequent-saving's.
+    Of validations those that take longer than all training steps, with the share of them that remains. Loops of
+    predictions are slow-prediction's, frequent saves frequent-saving's. Of the wait counts the median of each
+    epoch's, since the first step of all also traces; of sampled lines not what their longest stretch has beyond
+    others, unless the account joins the stretches of several epochs.
     """
     for call in _per_epoch(calls, RunCall.EVALUATE) if steps and steps.total_ms else ():
         if not steps or not call.at or call.ms < limits.validation * steps.total_ms:
@@ -168,34 +170,25 @@ def _called(calls: RunCalls, steps: RunSteps | None, limits: Limits) -> Iterator
             left = steps.median_ms / batch_ms
         yield work.place(call.at, Phase.EVALUATION, call.ms, calls, call.count, left=left)
     loops = [place.call for place in small_calls(calls, RunCall.PREDICT)]
-    for call in _per_epoch(calls, RunCall.PREDICT):
-        if call.at and call not in loops:
-            yield PREDICTION.place(call.at, Phase.PREDICTION, call.ms, calls, call.count)
-    for call in _per_epoch(calls, RunCall.SAVE):
-        if call.at and not calls.within_epochs(call):
-            yield SAVING.place(call.at, Phase.SAVING, call.ms, calls, call.count)
-
-
-def _sampled(phases: RunPhases, calls: RunCalls, steps: RunSteps | None) -> Iterator[RunPlace]:
-    """Yield the wait for the first batch, then sampled lines, without what their longest stretch has beyond others.
-
-    Of the wait, the median of each epoch's, since the first step of all also traces. Of a line all counts where the
-    account joins the stretches of several epochs.
-    """
-    waits_at = None
-    if steps and steps.at and steps.long and steps.long.first >= FEWEST_FIRST:
-        waits_at = steps.at
-        waits_ms = min(steps.long.first_beyond_ms, steps.long.first * steps.long.first_median_ms)
-        yield FILLING.place(waits_at, Phase.BOUNDARIES, waits_ms, calls, steps.long.first)
+    predicts = (call for call in _per_epoch(calls, RunCall.PREDICT) if call not in loops)
+    saves = (call for call in _per_epoch(calls, RunCall.SAVE) if not calls.within_epochs(call))
+    for work, phase, made in ((PREDICTION, Phase.PREDICTION, predicts), (SAVING, Phase.SAVING, saves)):
+        yield from (work.place(one.at, phase, one.ms, calls, one.count) for one in made if one.at)
+    long, waits_at = (steps.long if steps else None), None
+    if steps and steps.at and long and long.first >= FEWEST_FIRST:
+        waits_at, waits_ms = steps.at, min(long.first_beyond_ms, long.first * long.first_median_ms)
+        yield FILLING.place(waits_at, Phase.BOUNDARIES, waits_ms, calls, long.first)
     fits = {call.at for call in calls.of(RunCall.FIT)}
-    spans = [span for span in phases.spans if span.phase is Phase.BOUNDARIES]
     for group in line_groups(phases.at(Phase.BOUNDARIES)):
         if not group.at or group.at == waits_at:
             continue
-        times = [span.end_s - span.start_s for span in spans if span.at == group.at]
+        spans = (span for span in phases.spans if span.phase is Phase.BOUNDARIES and span.at == group.at)
+        times = [span.end_s - span.start_s for span in spans]
         *_, second, longest = (0.0, 0.0, *sorted(times))
         known = len(times) >= calls.epochs - 1 and second
         usual_ms = (1.0 - (longest - second) / sum(times)) * group.ms if known else group.ms
         work = SAMPLED.get(group.work, OF_FIT if group.at in fits else OTHER)
-        priced = work is not OF_FIT or calls.epochs >= MANY
-        yield work.place(group.at, group.phase, usual_ms, calls, within=in_function(group), priced=priced)
+        yield work.place(
+            group.at, group.phase, usual_ms, calls, within=in_function(group),
+            priced=work is not OF_FIT or calls.epochs >= MANY,
+        )  # fmt: skip

@@ -29,7 +29,18 @@ def dataset_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     for written in map(module.written, parts):
         if found := _CHANGES.search(written) or _LINE_RANDOM.search(written):
             raise Declined(f"`{found[0].strip('.(')}` may make another dataset at each turn of the loop")
-    used, changed = _names(module, made), list(_changed(module, loop))
+    # The names that the loop binds, once for each place, and those whose objects it changes.
+    changing = [call for call in module.inside(cst.Call, loop) if isinstance(call.func, cst.Attribute)]
+    changing = [call for call in changing if method_of(call) in MUTATORS]
+    targets = (node.target for node in module.inside(cst.AssignTarget, loop))
+    nodes: list[cst.BaseExpression] = [
+        *(node for node in module.inside(cst.Name, loop) if node in module.bound(node)),
+        *(node.target for node in module.inside(cst.AugAssign, loop)),
+        *(target for target in targets if not isinstance(target, cst.Name | cst.Tuple)),
+        *(argument.value for call in changing for argument in call.args),
+        *filter(None, (receiver(call) for call in changing if method_of(call) != "shuffle")),
+    ]
+    used, changed = _names(module, made), list(map(root_name, nodes))
     if taken := (used & set(changed)) - {own}:
         raise Declined(f"`{min(taken)}` changes in the loop")
     if own in used or changed.count(own) > 1:
@@ -55,20 +66,6 @@ def _made(module: SyntaxTree, values: Values, line: int) -> tuple[cst.SimpleStat
 
 def _names(module: SyntaxTree, part: cst.CSTNode) -> set[str]:
     return {node.value for node in module.inside(cst.Name, part) if not is_label(module, node)}
-
-
-def _changed(module: SyntaxTree, loop: Loop) -> Iterator[str]:
-    """Yield the names that a loop binds, once for each place, and those whose objects it changes."""
-    yield from (node.value for node in module.inside(cst.Name, loop) if node in module.bound(node))
-    yield from (root_name(node.target) for node in module.inside(cst.AugAssign, loop))
-    for node in module.inside(cst.AssignTarget, loop):
-        if not isinstance(node.target, cst.Name | cst.Tuple):
-            yield root_name(node.target)
-    for call in module.inside(cst.Call, loop):
-        if isinstance(call.func, cst.Attribute) and method_of(call) in MUTATORS:
-            yield from (root_name(argument.value) for argument in call.args)
-            if method_of(call) != "shuffle":
-                yield root_name(call.func.value)
 
 
 def _moved(module: SyntaxTree, statement: cst.SimpleStatementLine, loop: Loop) -> list[Splice]:

@@ -48,33 +48,30 @@ def _literal(module: SyntaxTree, number: cst.BaseExpression) -> cst.Integer:
             if len(bound) != 1 or len(uses) != 1:
                 raise Declined(f"`{name}` is used elsewhere")
             sources = Values(module).sources(number)
-            whole = len(sources) == 1 and sources[0].whole
-            return _literal(module, sources[0].value if whole else _of_parameter(module, number))
+            if len(sources) == 1 and sources[0].whole:
+                return _literal(module, sources[0].value)
+            # What the only object of a class is given for a parameter of its ``__init__``.
+            function, owner = module.nearest(number, cst.FunctionDef), module.nearest(number, cst.ClassDef)
+            if function is None or owner is None or function.name.value != "__init__":
+                raise Declined(f"the file does not show what `{name}` is")
+            kind = owner.name.value
+            calls = [call for call in module.calls(kind) if isinstance(call.func, cst.Name)]
+            of_class = [owner.name, *(call.func for call in calls)]
+            value = given(function, calls[0], name, 1) if len(calls) == 1 else None
+            if value is None or any(use not in of_class for use in module.all(cst.Name) if use.value == kind):
+                raise Declined(f"{kind}() is not made exactly once in the file")
+            if value not in (*positional(calls[0]), *named(calls[0]).values()):
+                raise Declined(f"`{name}` has its default, which other files may use")
+            return _literal(module, value)
         case cst.Attribute(value=cst.Name(value="self"), attr=cst.Name(value=name)):  # assigned once, and read once
-            named = [node for node in module.all(cst.Attribute) if node.attr.value == name]
-            targets = [node for node in module.all(cst.AssignTarget) if node.target in named]
-            made = module.parent(targets[0]) if len(targets) == 1 and len(named) == 2 else None  # noqa: PLR2004 - same
+            read = [node for node in module.all(cst.Attribute) if node.attr.value == name]
+            targets = [node for node in module.all(cst.AssignTarget) if node.target in read]
+            made = module.parent(targets[0]) if len(targets) == 1 and len(read) == 2 else None  # noqa: PLR2004 - same
             if not isinstance(made, cst.Assign) or len(made.targets) != 1:
                 raise Declined(f"`{name}` is used elsewhere")
             return _literal(module, made.value)
         case _:
             raise Declined("the interval between two saves is not a number that the file contains")
-
-
-def _of_parameter(module: SyntaxTree, name: cst.Name) -> cst.BaseExpression:
-    """Return what the only object of a class is given for a parameter of its ``__init__``."""
-    function, owner = module.nearest(name, cst.FunctionDef), module.nearest(name, cst.ClassDef)
-    if function is None or owner is None or function.name.value != "__init__":
-        raise Declined(f"the file does not show what `{name.value}` is")
-    kind = owner.name.value
-    made = [call for call in module.calls(kind) if isinstance(call.func, cst.Name)]
-    known = [owner.name, *(call.func for call in made)]
-    value = given(function, made[0], name.value, 1) if len(made) == 1 else None
-    if value is None or any(use not in known for use in module.all(cst.Name) if use.value == kind):
-        raise Declined(f"{kind}() is not made exactly once in the file")
-    if value not in (*positional(made[0]), *named(made[0]).values()):
-        raise Declined(f"`{name.value}` has its default, which other files may use")
-    return value
 
 
 EDITS = {"longer-interval": longer_interval}

@@ -45,7 +45,7 @@ def check(
         trend and steps and long and (trend.grows or (graph and trend.slope > 0))
         and trend.last >= limits.ratio * trend.first and beyond_ms >= limits.share * steps.total_ms
     )  # fmt: skip
-    other = _slower_calls(longer, counts, phases, limits) or _larger_graph(counts, phases, steps, limits)
+    other = _besides(longer, counts, phases, steps, limits)
     if other and not grows:
         return other
     if not trend or not steps or not long:
@@ -159,50 +159,45 @@ def _causes(
     return () if not counts and (found[0].at == steps.at or alike) else tuple(found[:SHOWN_LINES])
 
 
-def _slower_calls(
-    longer: LongerTimes | None, counts: tuple[Trend, ...], phases: RunPhases, limits: Limits
+def _besides(
+    longer: LongerTimes | None, counts: tuple[Trend, ...], phases: RunPhases, steps: RunSteps | None, limits: Limits
 ) -> Finding | None:
-    """State which calls of a loop lose most by getting slower, and what grows along: without that, no price."""
+    """State which calls of a loop lose most by getting slower, and what grows along: without that, no price.
+
+    Else a line that adds to the default graph, with the time of that and of the long steps that follow.
+    """
+    least_ms, maker = limits.share * (phases.recurring_ms or phases.total_ms), makes_operations(counts, phases)
     for call in longer.calls if longer else ():
         slower = call.last_ms >= limits.ratio * call.first_ms and call.calls >= limits.steps
-        if slower and call.beyond_ms >= limits.share * (phases.recurring_ms or phases.total_ms):
-            break
-    else:
-        return None
-    maker, beyond_ms = makes_operations(counts, phases), call.beyond_ms
-    span = f"{time_span(call.first_ms, call.last_ms)} over {number(call.calls)} calls"
-    made = f", made at {location(maker)}" if maker else ""
-    along = f"{clause(counts[0])}{made}" if counts else "longer inputs or a slower machine would look the same"
-    phase = next((line.phase for line in phases.lines if line.at == call.at), Phase.UNNAMED)
-    place = RunPlace(at=call.at, phase=phase, ms=beyond_ms, recurs=Recurrence.PER_CALL, times=call.calls)
-    return Finding(
-        summary=f"{call.name} at {location(call.at)} got slower, from {span}; {along}",
-        evidence=(
-            Measure("time of a call at the beginning", ms(call.first_ms)),
-            Measure("time of a call at the end", ms(call.last_ms)),
-            Measure("calls", count(call.calls)),
-            Measure("time of the calls beyond the first one", ms(beyond_ms)),
-            Measure.share("share of the run beyond the first one", beyond_ms / phases.total_ms),
-            *counts_table(counts),
-        ),
-        remedies=(_remedy(counts, maker or call.at, f"Find what {call.name} gets more of in each turn", "tell"),),
-        concern=Concern.RUN,
-        run_effects=(place.effect,) if counts else (),
-    )
-
-
-def _larger_graph(
-    counts: tuple[Trend, ...], phases: RunPhases, steps: RunSteps | None, limits: Limits
-) -> Finding | None:
-    """State that a line adds to the default graph, with the time of that and of the long steps that follow."""
-    maker = makes_operations(counts, phases) if steps else None
+        if not slower or call.beyond_ms < least_ms:
+            continue
+        span = f"{time_span(call.first_ms, call.last_ms)} over {number(call.calls)} calls"
+        made = f", made at {location(maker)}" if maker else ""
+        along = f"{clause(counts[0])}{made}" if counts else "longer inputs or a slower machine would look the same"
+        phase = next((line.phase for line in phases.lines if line.at == call.at), Phase.UNNAMED)
+        place = RunPlace(at=call.at, phase=phase, ms=call.beyond_ms, recurs=Recurrence.PER_CALL, times=call.calls)
+        action = f"Find what {call.name} gets more of in each turn"
+        return Finding(
+            summary=f"{call.name} at {location(call.at)} got slower, from {span}; {along}",
+            evidence=(
+                Measure("time of a call at the beginning", ms(call.first_ms)),
+                Measure("time of a call at the end", ms(call.last_ms)),
+                Measure("calls", count(call.calls)),
+                Measure("time of the calls beyond the first one", ms(call.beyond_ms)),
+                Measure.share("share of the run beyond the first one", call.beyond_ms / phases.total_ms),
+                *counts_table(counts),
+            ),
+            remedies=(_remedy(counts, maker or call.at, action, "tell"),),
+            concern=Concern.RUN,
+            run_effects=(place.effect,) if counts else (),
+        )
     if not maker or not steps:
         return None
     making_ms = sum(line.ms for line in phases.at(Phase.BUILDING) if line.at == maker)
     longer_ms = max(0.0, phases.of(Phase.STEPS) - steps.count * steps.median_ms) if steps.long else 0.0
     took = f"took {milliseconds(longer_ms)} beyond the usual time"
     after = f"; {counted(steps.long.count, 'long step')} {took}" if steps.long else ""
-    if making_ms + longer_ms < limits.share * (phases.recurring_ms or phases.total_ms):
+    if making_ms + longer_ms < least_ms:
         return None
     making = f"{location(maker)} makes operations again and again, which took {milliseconds(making_ms)}"
     return Finding(

@@ -72,7 +72,23 @@ class LongerTimes(Record):
             Unavailable: the run was not recorded as a whole.
         """
         log, place = run_course.whole_run(recording), Places.of(recording)
-        return cls(_lines(log, place), _calls(log, place))
+        found, made = [], {one.id: one for one in log.calls.values() if one.at}
+        # By name and line: how many, when, ms of one.
+        timed = defaultdict[tuple[str, Line | None], list[tuple[float, float, float]]](list)
+        for bucket in log.buckets:
+            for number_of, entered in numbered(bucket.entered).items():
+                call, time_ms = made.get(number_of), bucket.calls.get(str(number_of), 0.0)
+                if call and call.call is TOGETHER and entered and time_ms:
+                    timed[call.name, call.at].append((entered, (bucket.start + bucket.end) / 2, time_ms / entered))
+        for span in log.spans:
+            if (call := made.get(span.call)) and call.call in ALONE and not span.open:
+                timed[call.name, call.at].append((1, span.start, 1000 * (span.end - span.start)))
+        for (name, line_at), points in timed.items():
+            times, starts, each_ms = np.array(points, np.float64).T
+            trend, at = Trend.through(starts, each_ms), place(line_at)
+            if at and trend and trend.low > 0 and trend.steady:
+                found.append(SlowingCall(name, at, int(times.sum()), trend.first, trend.last))
+        return cls(_lines(log, place), tuple(sorted(found, key=lambda call: -call.beyond_ms)))
 
 
 def _lines(log: RunLog, place: Places) -> tuple[StepLine, ...]:
@@ -103,23 +119,3 @@ def _lines(log: RunLog, place: Places) -> tuple[StepLine, ...]:
                 graph_samples=sum(samples for stack, _, samples in after if stack.work in MAKES_GRAPH),
             ))  # fmt: skip
     return tuple(sorted(lines, key=lambda line: -line.grown_ms))
-
-
-def _calls(log: RunLog, place: Places) -> tuple[SlowingCall, ...]:
-    found, made = [], {one.id: one for one in log.calls.values() if one.at}
-    # By name and line: how many, when, ms of one.
-    timed = defaultdict[tuple[str, Line | None], list[tuple[float, float, float]]](list)
-    for bucket in log.buckets:
-        for number_of, entered in numbered(bucket.entered).items():
-            call, time_ms = made.get(number_of), bucket.calls.get(str(number_of), 0.0)
-            if call and call.call is TOGETHER and entered and time_ms:
-                timed[call.name, call.at].append((entered, (bucket.start + bucket.end) / 2, time_ms / entered))
-    for span in log.spans:
-        if (call := made.get(span.call)) and call.call in ALONE and not span.open:
-            timed[call.name, call.at].append((1, span.start, 1000 * (span.end - span.start)))
-    for (name, line_at), points in timed.items():
-        times, starts, each_ms = np.array(points, np.float64).T
-        trend, at = Trend.through(starts, each_ms), place(line_at)
-        if at and trend and trend.low > 0 and trend.steady:
-            found.append(SlowingCall(name, at, int(times.sum()), trend.first, trend.last))
-    return tuple(sorted(found, key=lambda call: -call.beyond_ms))

@@ -34,8 +34,19 @@ def vectorized_fn(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     given = [argument for argument in call.args if argument.keyword is None]
     if len(given) != 2 or not named(call).keys() <= TYPES or any(arg.star for arg in call.args):  # noqa: PLR2004
         raise Declined("tf.map_fn has arguments that tf.vectorized_map has not")
+    mapped = given[0].value
+    function = values.function(mapped.value) if isinstance(mapped, cst.Name) else None
+    body: cst.BaseExpression | cst.BaseSuite | None = mapped.body if isinstance(mapped, cst.Lambda) else None
+    if function and not function.decorators:  # it only assigns names and returns a value
+        lines = [one for one in function.body.body if isinstance(one, cst.SimpleStatementLine)]
+        parts = [part for one in lines for part in one.body if not isinstance(part, cst.Return)]
+        assigned = [part for part in parts if isinstance(part, cst.Assign)]
+        names = all(isinstance(one.target, cst.Name) for part in assigned for one in part.targets)
+        body = function.body if names and (len(lines), assigned) == (len(function.body.body), parts) else None
+    if body is None:
+        raise Declined("the mapped function is not one of the file without branches and loops")
     kind: Any = cst.BaseExpression  # abstract, and only asked about
-    for node in module.inside(kind, _body(values, given[0].value)):
+    for node in module.inside(kind, body):
         what = "" if isinstance(node, _SYNTAX) else "has Python that"
         if isinstance(node, cst.Call):
             known = values.from_tensorflow(node.func) and last_name(node.func) in VECTORIZED
@@ -46,20 +57,6 @@ def vectorized_fn(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         raise Declined("tf.map_fn has another name in the file")
     kept, end = module.span(given[1])[1], module.span(call)[1] - 1
     return [module.replaced(call.func.attr, "vectorized_map"), Splice(kept, end, 0, "")]
-
-
-def _body(values: Values, mapped: cst.BaseExpression) -> cst.BaseExpression | cst.BaseSuite:
-    """Return what the mapped function computes, which only assigns names and returns a value."""
-    if isinstance(mapped, cst.Lambda):
-        return mapped.body
-    function = values.function(mapped.value) if isinstance(mapped, cst.Name) else None
-    for statement in function.body.body if function and not function.decorators else [None]:
-        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else [None]:
-            names = isinstance(part, cst.Assign) and all(isinstance(one.target, cst.Name) for one in part.targets)
-            function = function if names or isinstance(part, cst.Return) else None
-    if function is None:
-        raise Declined("the mapped function is not one of the file without branches and loops")
-    return function.body
 
 
 EDITS = {"vectorized-fn": vectorized_fn}

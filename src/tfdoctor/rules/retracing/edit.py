@@ -27,8 +27,18 @@ _OTHER_TYPES = re.compile(r"float64|double|float16|half|mixed_|set_floatx|comple
 
 
 def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
-    """Move ``model.compile`` in front of its loop; a learning rate that changes is assigned in the loop."""
-    call, statement = _compile(module, line)
+    """Move ``model.compile`` in front of its loop; a learning rate that changes is assigned in the loop.
+
+    A recording may name the line of the fit() that traces the model again, in the loop that compiles it.
+    """
+    calls = module.methods("compile", line=line)
+    if not calls and (loops := loops_on(module, line)):
+        calls = [call for call in module.methods("compile") if module.within(call, max(loops, key=module.span))]
+    call = only(calls, f"line {line} has no single call of compile()")
+    part = module.parent(call)
+    statement = module.parent(part) if isinstance(part, cst.Expr | cst.Assign) else None
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        raise Declined("the call is not a statement of its own")
     loop, values, model = own_loop(module, statement), Values(module), receiver(call)
     if not isinstance(model, cst.Name):
         raise Declined("the model is not a name of the file")
@@ -40,15 +50,7 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
         raise Declined(f"the file does not show that `{model.value}` is a Keras model")
     if found := _RECOMPILED.search(module.written(loop)) or _ELSEWHERE.search(module.text):
         raise Declined(f"the file has `{found[0].strip()}`, after which the model may have to be compiled again")
-    rate = None
-    for place, argument in enumerate(call.args):
-        if argument.star:
-            raise Declined("compile() is called with * or **")
-        if argument.keyword.value == "optimizer" if argument.keyword else place == 0:
-            rate = _changing_rate(module, values, argument.value, changed)
-        else:
-            must_be_the_same(module, values, argument.value, changed)
-    text, instead = module.written(call), ""
+    rate, text, instead = _changing_rate(module, values, call, changed), module.written(call), ""
     if rate and isinstance(optimizer := module.parent(rate), cst.Call):  # without the argument of the loop
         place, (start, end), begin = list(optimizer.args).index(rate), module.span(rate), module.span(call)[0]
         if place + 1 < len(optimizer.args):
@@ -60,52 +62,38 @@ def compile_once(module: SyntaxTree, line: int, _: str) -> list[Splice]:
     return moved_up(module, statement, loop, text, instead)
 
 
-def _only_rates(module: SyntaxTree, loop: Loop) -> frozenset[str]:
+def _only_rates(module: SyntaxTree, loop: Loop) -> set[str]:
     """Return the names of which a loop assigns the learning rate alone, which a compiled model reads anew."""
-    rates, others = set[str](), {name.value for name in module.inside(cst.Name, loop) if name in module.bound(name)}
-    for node in module.inside(cst.AssignTarget, loop):
-        match node.target:
-            case cst.Attribute(attr=attr, value=of) if attr.value in RATES:
-                rates |= {of.value} if isinstance(of, cst.Name) else set()
-            case other:
-                others.add(root_name(other))
-    return frozenset(rates - others)
+    targets = [node.target for node in module.inside(cst.AssignTarget, loop)]
+    rates = [one for one in targets if isinstance(one, cst.Attribute) and one.attr.value in RATES]
+    others = {name.value for name in module.inside(cst.Name, loop) if name in module.bound(name)}
+    others |= {root_name(one) for one in targets if one not in rates}
+    return {one.value.value for one in rates if isinstance(one.value, cst.Name)} - others
 
 
-def _compile(module: SyntaxTree, line: int) -> tuple[cst.Call, cst.SimpleStatementLine]:
-    """Return the only call of compile() on a line, else of the loop around it, and the statement that it is.
+def _changing_rate(module: SyntaxTree, values: Values, call: cst.Call, changed: frozenset[str]) -> cst.Arg | None:
+    """Return the optimizer's argument that is the learning rate, if it is another one in each turn.
 
-    The statement stands alone on its line. A recording may name the line of the fit() that traces the model again.
+    Nothing else that compile() is given may be.
     """
-    calls = module.methods("compile", line=line)
-    if not calls and (loops := loops_on(module, line)):
-        calls = [call for call in module.methods("compile") if module.within(call, max(loops, key=module.span))]
-    call = only(calls, f"line {line} has no single call of compile()")
-    part = module.parent(call)
-    statement = module.parent(part) if isinstance(part, cst.Expr | cst.Assign) else None
-    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
-        raise Declined("the call is not a statement of its own")
-    return call, statement
-
-
-def _changing_rate(
-    module: SyntaxTree, values: Values, optimizer: cst.BaseExpression, changed: frozenset[str]
-) -> cst.Arg | None:
-    """Return the argument that is the learning rate, if it is another one in each turn; nothing else may be."""
-    rate = None
-    if isinstance(optimizer, cst.Call) and optimizer.args and last_name(optimizer.func) in OPTIMIZERS:
-        rates = [arg for arg in optimizer.args if arg.keyword and arg.keyword.value in RATES]
-        first = optimizer.args[0]
-        if ".optimizers." in values.from_tensorflow(optimizer.func):
-            rate = first if first.keyword is None and not first.star else next(iter(rates), None)
-    if not isinstance(optimizer, cst.Call) or rate is None:
-        must_be_the_same(module, values, optimizer, changed)
-        return None
-    for argument in optimizer.args:
-        if argument is not rate:
-            must_be_the_same(module, values, argument.value, changed)
+    rate, same = None, list[cst.BaseExpression]()
+    for place, argument in enumerate(call.args):
+        if argument.star:
+            raise Declined("compile() is called with * or **")
+        optimizer = argument.value
+        of_compile = argument.keyword.value == "optimizer" if argument.keyword else place == 0
+        if of_compile and isinstance(optimizer, cst.Call) and last_name(optimizer.func) in OPTIMIZERS:
+            rates = [arg for arg in optimizer.args[:1] if arg.keyword is None and not arg.star]
+            rates += [arg for arg in optimizer.args if arg.keyword and arg.keyword.value in RATES]
+            if ".optimizers." in values.from_tensorflow(optimizer.func) and rates:
+                rate = rates[0]
+                same += [arg.value for arg in optimizer.args if arg is not rate]
+                continue
+        same.append(optimizer)
+    for one in same:
+        must_be_the_same(module, values, one, changed)
     try:
-        must_be_the_same(module, values, rate.value, changed)
+        must_be_the_same(module, values, rate.value, changed) if rate else None
     except Declined:
         return rate
     return None
@@ -191,7 +179,18 @@ def tensor_argument(module: SyntaxTree, _: int, example: str) -> list[Splice]:
     tensors = re.findall(r"tf\.constant\((\w+)\)", example)  # what gets other numbers, if the recording names it
     if other := next((n for n in tensors if n in names and n != name), ""):
         raise Declined(f"`{other}` changes too, and is no floating-point number by how it is written")
-    _must_only_compute(module, values, function, name)
+    for node in module.inside(cst.Name, function.body):  # arithmetic, and operands of TensorFlow's functions
+        parent = module.parent(node)
+        if node.value != name or (isinstance(parent, cst.Arg) and parent.keyword is node):
+            continue
+        plain = isinstance(parent, cst.BinaryOperation) or (isinstance(parent, cst.Arg) and parent.keyword is None)
+        around = (call for call in module.around(node, cst.Call) if module.within(call, function.body))
+        of_tensors = all(
+            values.from_tensorflow(call.func).startswith("tensorflow.") and last_name(call.func)[:1].islower()
+            for call in around
+        )
+        if not plain or not of_tensors or module.nearest(node, cst.Comparison):
+            raise Declined(f"line {module.line(node)} uses `{name}` for more than arithmetic")
     splices = list[Splice]()
     for value in floats[name]:
         constant = module.imported("tensorflow.constant", value, "the call")
@@ -229,22 +228,6 @@ def _is_float(values: Values, value: cst.BaseExpression) -> bool:  # noqa: PLR09
             return values.always(value, is_float)
         case _:
             return False
-
-
-def _must_only_compute(module: SyntaxTree, values: Values, function: cst.FunctionDef, name: str) -> None:
-    """Decline uses of a parameter other than in arithmetic and as an operand of TensorFlow's functions."""
-    for node in module.inside(cst.Name, function.body):
-        parent = module.parent(node)
-        if node.value != name or (isinstance(parent, cst.Arg) and parent.keyword is node):
-            continue
-        plain = isinstance(parent, cst.BinaryOperation) or (isinstance(parent, cst.Arg) and parent.keyword is None)
-        known = all(
-            values.from_tensorflow(call.func).startswith("tensorflow.") and last_name(call.func)[:1].islower()
-            for call in module.around(node, cst.Call)
-            if module.within(call, function.body)
-        )
-        if not plain or not known or module.nearest(node, cst.Comparison):
-            raise Declined(f"line {module.line(node)} uses `{name}` for more than arithmetic")
 
 
 EDITS = {

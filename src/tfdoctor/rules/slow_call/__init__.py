@@ -42,16 +42,14 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     rest_ms = max(0.0, breakdown.step_ms - sum(line.ms for line in (*writes, *in_graph)))
     often = min(MOST_STEPS, ceil(READ_MS / max(rest_ms, 1.0)))  # in so many steps one write is enough
     sampled = [line for line in slow.lines if often > 1 or line not in writes]
-    many = examples.calls if examples else ()
-    in_graph = in_graph if often > 1 else []
+    many, in_graph = examples.calls if examples else (), in_graph if often > 1 else []
     lines = sorted((*sampled, *(one.line for one in many), *in_graph), key=lambda line: -line.ms)
     seen, all_ms = sum(line.seen for line in lines), sum(line.ms for line in lines)
-    share = breakdown.share(all_ms)
     measures = (
-        Measure.share("share of the step in such calls", share, limits.share),
+        Measure.share("share of the step in such calls", breakdown.share(all_ms), limits.share),
         Measure("stack samples in such calls", count(seen), count(limits.samples)),
     )
-    if share < limits.share or seen < limits.samples:
+    if breakdown.share(all_ms) < limits.share or seen < limits.samples:
         little = f"Calls such as predict and set_weights take {milliseconds(all_ms)} per step"
         if not all_ms:
             little = "No call such as predict and set_weights is seen in typical steps"
@@ -65,7 +63,7 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
     called = f"{first.kind} in every step"
     if one := next((one for one in many if one.line == first), None):
         called = f"{one.name} {number(round(one.calls))} times in every step, for single examples,"
-    summary = f"Calling {called} takes about {milliseconds(time_ms)} of each step, mostly at {location(first.at)}"
+    takes = f"Calling {called} takes about {milliseconds(time_ms)} of each step, mostly at {location(first.at)}"
     table = Table.of(
         lines,
         ("your line", lambda line: line.at),
@@ -74,6 +72,12 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         ("time per step (estimate)", lambda line: ms(line.ms)),
         most=SHOWN_ROWS,
     )
+    write = Remedy(
+        f"Write every {often} steps", CODE["write"].format(often),
+        edit_id="every-hundred-steps" if often == MOST_STEPS else "",
+        changes="nothing is written in the other steps",
+    )  # fmt: skip
+    in_step = replace(write, code=CODE["write-in-graph"].format(often), edit_id="")
     apart = Measure("time from one write to the next, without the writing itself", ms(rest_ms), ms(READ_MS))
     each = [
         figure
@@ -84,10 +88,11 @@ def check(  # noqa: PLR0913, PLR0917 - the calls, and all facts that say what a 
         )
     ]
     return Finding(
-        summary=summary + (f"; all such calls take {milliseconds(all_ms)}" if groups[1:] else ""),
+        summary=f"{takes}; all such calls take {milliseconds(all_ms)}" if groups[1:] else takes,
         evidence=(*measures, *((apart,) if writes or in_graph else ()), *each, table),
         remedies=tuple(
-            replace(_instead(one.kind, often, in_graph=one in in_graph), at=one.at) for one, *_ in groups
+            replace((INSTEAD | {SlowCall.WRITE: in_step if one in in_graph else write})[one.kind], at=one.at)
+            for one, *_ in groups
         ),
         effects=(
             *_effects(sampled, [one.line for one in many], breakdown, single, body),
@@ -163,15 +168,7 @@ def _beside(
         )  # fmt: skip
 
 
-def _instead(kind: SlowCall | None, often: int, *, in_graph: bool) -> Remedy:
-    """Return what to do instead of a call; the sources are linked on the rule's page."""
-    if kind is not SlowCall.WRITE:
-        return INSTEAD[kind]
-    edit = "every-hundred-steps" if often == MOST_STEPS and not in_graph else ""
-    code = CODE["write-in-graph" if in_graph else "write"].format(often)
-    return Remedy(f"Write every {often} steps", code, edit_id=edit, changes="nothing is written in the other steps")
-
-
+# What to do instead of calls other than writes; the sources are linked on the page.
 INSTEAD: dict[SlowCall | None, Remedy] = {
     SlowCall.FIT: Remedy("Call train_on_batch, or fit once over all batches", CODE["fit"]),
     SlowCall.PREDICT: Remedy(

@@ -42,16 +42,30 @@ def check(
     limits: Limits = Limits(),
 ) -> Verdict:  # fmt: skip
     """Find the lines that make the start slow; imports count unless other programs may be why they are slow."""
-    known = [*_imports(phases, limits), *_built(phases, calls, limits)]
-    known += _unrolled(program.training, traces, limits) if program and traces else ()
+    known = list[RunPlace]()
+    # Packages that samples show at work after their import are needed.
+    later = [line for line in phases.lines if line.phase is not Phase.IMPORTS]
+    used = {package_and_name(name)[0] for line in later for name in (line.calls, line.runs)}
+    groups = [(one, package_and_name(one.calls)[0]) for one in line_groups(phases.at(Phase.IMPORTS)) if one.at]
+    others = [group for group, module in groups if module not in TENSORFLOW]
+    # Where none is known as TensorFlow's, another module imports it: the longest import may be that one.
+    excepted = others[:1] if len(others) == len(groups) else []
+    for group, module in groups:
+        slow_import, what, remedy = module not in NO_MODULE | used, "{name}", LATER
+        if module in TENSORFLOW:
+            slow_import, what, remedy = group.ms >= limits.tensorflow_ms, "TensorFlow", FROM_DISK
+        if slow_import and group not in excepted:
+            place = RunPlace(at=group.at, phase=Phase.IMPORTS, ms=group.ms, name=module, remedies=(remedy,))
+            known.append(replace(place, says=f"The import of {what} at {{at}} takes {PART}"))
+    known += _built(phases, calls, program, traces, limits)
     known.sort(key=lambda place: -place.saved_ms)
     slow = SlowPlaces.of(phases, known, max(limits.least_ms, limits.share * phases.total_ms))
     needed = tuple(place for place in slow.places if place.phase is not Phase.IMPORTS)
     imports = milliseconds(phases.of(Phase.IMPORTS))
     if load and load.contended and needed != slow.places:
         if not needed:
-            others = f"other programs used {number(load.others)} of {number(load.usable)} cores meanwhile"
-            return NotApplicable(reason=f"imports take {imports}, but {others}; record on an idle machine")
+            busy = f"other programs used {number(load.others)} of {number(load.usable)} cores meanwhile"
+            return NotApplicable(reason=f"imports take {imports}, but {busy}; record on an idle machine")
         slow = replace(slow, places=needed)
     longest = "longest time of a line that need not take it"
     measures = slow.measures("time of start, imports and building", longest, *STARTING)
@@ -64,35 +78,13 @@ def check(
     return slow.finding(measures, slow.details(calls.of(RunCall.BUILD), *STARTING), severity=severity)
 
 
-def _imports(phases: RunPhases, limits: Limits) -> Iterator[RunPlace]:
-    """Yield the imports of other modules, and TensorFlow's where it takes unusually long.
-
-    Where none is known as TensorFlow's, another module imports it: the longest import may be that one. Packages
-    that samples show at work after their import are needed.
-    """
-    later = [line for line in phases.lines if line.phase is not Phase.IMPORTS]
-    used = {package_and_name(name)[0] for line in later for name in (line.calls, line.runs)}
-    groups = [
-        (group, package_and_name(group.calls)[0]) for group in line_groups(phases.at(Phase.IMPORTS)) if group.at
-    ]
-    others = [group for group, module in groups if module not in TENSORFLOW]
-    needed = others[:1] if len(others) == len(groups) else []
-    for group, module in groups:
-        if module in TENSORFLOW:
-            slow, what, remedy = group.ms >= limits.tensorflow_ms, "TensorFlow", FROM_DISK
-        else:
-            slow, what, remedy = module not in NO_MODULE | used, "{name}", LATER
-        if slow and group not in needed:
-            says = f"The import of {what} at {{at}} takes {PART}"
-            yield RunPlace(
-                at=group.at, phase=Phase.IMPORTS, ms=group.ms, name=module, says=says, remedies=(remedy,)
-            )
-
-
-def _built(phases: RunPhases, calls: RunCalls, limits: Limits) -> Iterator[RunPlace]:
+def _built(
+    phases: RunPhases, calls: RunCalls, program: Program | None, traces: RunTraces | None, limits: Limits
+) -> Iterator[RunPlace]:
     """Yield loads that a loop repeats, and loops that set weights or compute in Python while the model is built.
 
-    Loops that make layers are necessary.
+    Loops that make layers are necessary. Then the first tracing of a function whose graph has many training steps,
+    since a loop in Python made them: its place is the first line inside of the loop, and tracing one step remains.
     """
     for call in calls.of(RunCall.BUILD):
         name = call.name.rpartition(".")[2]
@@ -113,18 +105,12 @@ def _built(phases: RunPhases, calls: RunCalls, limits: Limits) -> Iterator[RunPl
             says = "A loop in Python at {at} takes {ms} while the model is built ({share} of the run)"
             remedy = Remedy("Compute with whole arrays while the model is built", CODE["vectorized"])
             yield replace(place, says=says, remedies=(remedy,))
-
-
-def _unrolled(operations: Sequence[Operation], traces: RunTraces, limits: Limits) -> Iterator[RunPlace]:
-    """Yield the first tracing of a function whose graph has many training steps, since a loop in Python made them.
-
-    Each step writes most variables once. Its place is the first line inside of the loop. Tracing one step remains.
-    """
+    operations = program.training if program else ()
     lines = Counter(one.at for one in operations if one.at)
-    # A function that is traced again has several graphs.
+    # Each step writes most variables once. A function that is traced again has several graphs.
     written = ((one.graph, one.sources[0]) for one in operations if UPDATES.fullmatch(one.type) and one.sources)
     steps = max(Counter(Counter(written).values()).items(), key=lambda one: one[1], default=(0, 0))[0]
-    for function in traces.functions if steps >= limits.unrolled else ():
+    for function in traces.functions if traces and steps >= limits.unrolled else ():
         begins = function.defined
         own = [at for at in lines if begins and at.path == begins.path and at.line > begins.line]
         if inside := [at for at in own if lines[at] >= steps]:
