@@ -15,8 +15,7 @@ from tfdoctor.facts.savings.unexplained import SHARE
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import PartEvents, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, Retracing
-from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import STEP, SteadySteps, Steps
 from tfdoctor.report import sentences
 from tfdoctor.report.accounts import lines as account_lines
 from tfdoctor.report.run.verdict import steps_matter

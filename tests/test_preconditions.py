@@ -24,8 +24,7 @@ from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import TRACE, SteadySteps, Steps
 from tfdoctor.rules import slow_random
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Healthy, NotApplicable, Verdict

@@ -11,8 +11,7 @@ from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
-from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.steps import PS_PER_MS, TRACE, SteadySteps, Step, Steps
 from tfdoctor.rules import host_sync
 from tfdoctor.rules.host_sync import check
 from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Stage

@@ -13,8 +13,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import TRACE, SteadySteps, Steps
 from tfdoctor.rules import kernel_launch_bound
 from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable
 

@@ -10,8 +10,7 @@ from tests.rules.verdicts import as_finding
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfer, Transfers
 from tfdoctor.facts.run.framework import JAX, Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import TRACE, SteadySteps, Steps
 from tfdoctor.rules import serial_transfer
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, NotApplicable
 

@@ -7,7 +7,7 @@ from tests.rules.cases.slow_cudnn_path import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
+from tfdoctor.facts.steps.steps import STEP, SteadySteps
 from tfdoctor.rules import slow_cudnn_path
 from tfdoctor.rules.slow_cudnn_path import Limits
 from tfdoctor.rules.slow_cudnn_path.recurrent_layers import CudnnObstacle, RecurrentLayers

@@ -11,7 +11,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steady_steps import STEP, SteadySteps
+from tfdoctor.facts.steps.steps import STEP, SteadySteps
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Healthy, NotApplicable, Verdict
 

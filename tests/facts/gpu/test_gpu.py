@@ -27,7 +27,7 @@ from tfdoctor.facts.gpu.activity import (
 )
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steady_steps import TRACE, SteadySteps
+from tfdoctor.facts.steps.steps import TRACE, SteadySteps
 from tfdoctor.terms.verdict import Stage
 
 KERNEL, COPY, NCCL = "volta_sgemm_128x64_nn", "MemcpyH2D", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"

@@ -10,8 +10,8 @@ from tests.xspaces import TRACES
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.gpu.activity import D2D, H2D, UNKNOWN, GpuActivities, Transfers
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps
-from tfdoctor.facts.steps.steady_steps import STEP
-from tfdoctor.facts.timeline.trainer import trainer_waits
+from tfdoctor.facts.steps.steps import STEP
+from tfdoctor.facts.timeline.host_events import trainer_waits
 from tfdoctor.trace import Intervals, Trace, xplane
 
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")

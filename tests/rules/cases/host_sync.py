@@ -4,8 +4,7 @@ from tfdoctor.facts.gpu.host_syncs import HostSyncs
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.python_work import CompileTime
-from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.rules.host_sync import check
 from tfdoctor.terms.verdict import Verdict
 

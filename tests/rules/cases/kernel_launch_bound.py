@@ -4,8 +4,7 @@ from tfdoctor.facts.gpu.idle_gaps import GapSize, IdleGaps
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.rules.kernel_launch_bound import check
 from tfdoctor.terms.verdict import Verdict
 

@@ -6,7 +6,7 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.activity import CLEAR, PAGEABLE, PINNED, UNKNOWN, Collectives, Transfer, Transfers
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleGaps
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.steps.steady_steps import STEP
+from tfdoctor.facts.steps.steps import STEP
 from tfdoctor.facts.tpu.time import TpuTime
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import bandwidth, count, ms, nbytes

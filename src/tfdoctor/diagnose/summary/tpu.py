@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.steps.steady_steps import RoundUnit
+from tfdoctor.facts.steps.steps import RoundUnit
 from tfdoctor.facts.tpu.operations import Padding, TpuOperations
 from tfdoctor.facts.tpu.time import COPIES, CopyPlace, TpuLaunches, TpuTime
 from tfdoctor.terms.units import bandwidth, count, ms, nbytes, ratio

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device, work_lines
-from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.step import PS_PER_MS
-from tfdoctor.facts.timeline.trainer import is_named, spans_of
+from tfdoctor.facts.steps.steps import SteadySteps
+from tfdoctor.facts.timeline.host_events import is_named, spans_of
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record
 from tfdoctor.trace import Event, Intervals, Plane, Trace

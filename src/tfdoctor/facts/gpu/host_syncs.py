@@ -17,8 +17,8 @@ from tfdoctor.facts.gpu.idle_gaps import HostWork, launches
 from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.facts.steps.steps import SteadySteps
+from tfdoctor.facts.timeline.host_events import is_named
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Event, Intervals, Trace

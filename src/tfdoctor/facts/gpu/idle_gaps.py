@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from tfdoctor.facts.gpu.activity import GpuActivities
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steady_steps import RoundUnit, SteadySteps
 from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.steps.steps import RoundUnit, SteadySteps
 from tfdoctor.facts.timeline.activity import Activity, captured_executions
-from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers, waits_before
+from tfdoctor.facts.timeline.host_events import is_named, matching, spans_of, trainers, waits_before
 from tfdoctor.terms.record import Record
 from tfdoctor.trace import Intervals, Plane, Trace
 from tfdoctor.trace.intervals import pairs_of

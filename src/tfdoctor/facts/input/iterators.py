@@ -19,13 +19,13 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.host_events import (
     enclosing,
     executors,
+    is_named,
     joined,
     latest_before,
     nearest,
     operation_label,
 )
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.facts.timeline.trainer import is_named
 from tfdoctor.terms.record import Record
 from tfdoctor.trace import EventType, Line, Trace
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT

@@ -14,10 +14,9 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import WIDTHS, Places
 from tfdoctor.facts.step_time.python_work import function_calls
-from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.trainer import is_named, trainers
+from tfdoctor.facts.timeline.host_events import is_named, trainers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall, TensorType
 from tfdoctor.terms.record import Record

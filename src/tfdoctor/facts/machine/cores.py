@@ -20,8 +20,7 @@ from tfdoctor.facts.run.operation_types import base_type
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select
-from tfdoctor.facts.timeline.trainer import spans_of
+from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select, spans_of
 from tfdoctor.terms.humanize import milliseconds, number
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record

@@ -11,7 +11,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import WIDTHS
-from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.facts.timeline.host_events import is_named
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record

@@ -17,8 +17,7 @@ from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE, MATMULS, base_type
 from tfdoctor.facts.run.program import Operation, Program, Tensor
 from tfdoctor.facts.run.xla_operations import XlaOperations
-from tfdoctor.facts.timeline.host_events import operation_label
-from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.facts.timeline.host_events import is_named, operation_label
 from tfdoctor.terms.record import Record, field
 from tfdoctor.trace import Line, Plane, Trace
 from tfdoctor.trace.names import STREAM_PREFIX

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import Bucket, BucketSteps, CallPlace, Line, RunLog, SeenStack
+from tfdoctor.recording.run_log import BucketSteps, CallPlace, Line, RunLog, SeenStack
 from tfdoctor.terms.kinds import Phase, RunCall, RunWork
 from tfdoctor.terms.record import Record
 
@@ -84,27 +84,25 @@ class RunCourse(Record, kw_only=True):
             children.append(count)
         between = [stack for seen in stacks[steps[0] + 1 : steps[-1]] for stack in seen] if steps else []
         repeats = [stack for stack in between if kind(stack.call) in LOOSE and not stack.looped]
+        tail = (
+            1.0  # of the script's own time in the last bucket, what comes after its last evaluation or prediction
+        )
+        if work:
+            last = log.buckets[work[-1]]
+            outside = [span.end for span in log.spans if kind(span.call) in {RunCall.EVALUATE, RunCall.PREDICT}]
+            ends = [end for end in outside if last.start < end <= last.end]
+            loose_ms = sum(ms for call, ms in numbered(last.calls).items() if kind(call) in LOOSE)
+            tail = min(1.0, (last.end - max(ends)) * MS / loose_ms) if ends and loose_ms else 1.0
         return cls(
             log=log, above=above, training=training, entries=entries, own_loop=own_loop,
             first_step=min(steps, default=inf), last_step=max(steps, default=inf),
             first_work=min(work, default=None), last_work=max(work, default=inf),
             last_called=max(called, default=None),
             first_user=min(user, default=None), last_user=max(user, default=None),
-            tail=course._tail(log.buckets[work[-1]]) if work else 1.0,
-            repeated=frozenset((stack.at, stack.caller) for stack in repeats),
+            tail=tail, repeated=frozenset((stack.at, stack.caller) for stack in repeats),
             tested=frozenset((s.at, s.caller) for s in log.stacks.values() if s.at and s.tested),
             children=tuple(children),
         )  # fmt: skip
-
-    def _tail(self, bucket: Bucket) -> float:
-        """Return which share of the script's own time in a bucket comes after its last evaluation or prediction."""
-        ends = [
-            span.end
-            for span in self.log.spans
-            if self.kind(span.call) in {RunCall.EVALUATE, RunCall.PREDICT} and bucket.start < span.end <= bucket.end
-        ]
-        loose = sum(ms for call, ms in numbered(bucket.calls).items() if self.kind(call) in LOOSE)
-        return min(1.0, (bucket.end - max(ends)) * MS / loose) if ends and loose else 1.0
 
     def kind(self, call: int) -> RunCall:
         """Return what a call is; of a number that the log does not define, the script."""

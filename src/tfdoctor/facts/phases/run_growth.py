@@ -20,7 +20,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_course import MIDDLE, Floats, RunCourse, StepDurations, main_steps, whole_run
 from tfdoctor.recording import Recording
-from tfdoctor.recording.run_log import Bucket, BucketSteps, RunLog
+from tfdoctor.recording.run_log import Bucket, RunLog
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
 
@@ -181,7 +181,16 @@ class RunGrowth(Record):
         if course.first_work is not None and course.last_called is not None:
             # Data loaded before are no leak, and nothing grows while the loop waits for the end of its data.
             buckets = log.buckets[course.first_work : course.last_called + 1]
-        found, trends = [*_of_steps(log, steps), *_counted(log, buckets)], []
+        points, trends = [], []
+        for at, own in steps:  # those of a bucket lie evenly over it; of counted ones, their median stands for them
+            bucket, times = log.buckets[at], StepDurations.of((at, own))
+            each = times.ms if own.each else [times.quantile(MIDDLE)]
+            for number, ms in enumerate(each if not own.traced else ()):  # the profiler slows traced ones
+                points.append(
+                    (bucket.start + (bucket.end - bucket.start) * (number + MIDDLE) / len(each), float(ms))
+                )
+        of_steps = Trend.through(*_columns(points))
+        found = [*([of_steps] if of_steps else []), *_counted(log, buckets)]
         if not found:
             raise Unavailable("the run is too short to see what grows in it")
         for trend in found:
@@ -199,21 +208,6 @@ class RunGrowth(Record):
         """The types of live objects that certainly grow in number, the fastest first."""
         found = [t for t in self.trends if t.what is Grows.OBJECTS and t.grows]
         return tuple(sorted(found, key=lambda trend: -trend.slope))
-
-
-def _of_steps(log: RunLog, main: Sequence[tuple[int, BucketSteps]]) -> Iterator[Trend]:
-    """Yield the trend of the main loop's steps that the profiler did not slow, those of a bucket evenly over it.
-
-    Where the recorder only counted them, their median stands for those of a bucket.
-    """
-    points = []
-    for at, steps in main:
-        bucket, times = log.buckets[at], StepDurations.of((at, steps))
-        each = times.ms if steps.each else [times.quantile(MIDDLE)]
-        for number, ms in enumerate(each if not steps.traced else ()):
-            points.append((bucket.start + (bucket.end - bucket.start) * (number + MIDDLE) / len(each), float(ms)))
-    if trend := Trend.through(*_columns(points)):
-        yield trend
 
 
 def _counted(log: RunLog, buckets: Sequence[Bucket]) -> Iterator[Trend]:

@@ -121,7 +121,16 @@ class RunPhases(Record, kw_only=True):
         if log is None:
             if steps is None:
                 raise Unavailable("the run as a whole was not recorded")
-            return cls._of_window(steps, manifest)
+            stepping = sum(step.total_ms * step.calls for step in steps.steps)
+            window = max(s.end_ps for s in steps.steps) - min(s.start_ps for s in steps.steps)
+            total, missing = max(stepping, window / PS_PER_MS), "the rest of the run was not recorded: "
+            if manifest is not None and manifest.times is not None:
+                missing += "its log is missing"
+            else:
+                missing += f"{'this recording' if manifest else 'a trace'} contains the traced window only"
+            times = {Phase.STEPS: stepping, Phase.UNNAMED: total - stepping}
+            times = {phase: ms for phase, ms in times.items() if ms > 0}
+            return cls(total_ms=total, times=times, whole=False, missing=missing)
         course = RunCourse.of(log)
         parts = stretches(course, *begin_and_end(log, manifest))
         times = _times(parts)
@@ -130,6 +139,8 @@ class RunPhases(Record, kw_only=True):
         once = sum(times.get(phase, 0.0) for phase in ONCE) + sum(early.get(phase, 0.0) for phase in FIRST)
         known = manifest and TENSORFLOW in manifest.versions and log.other_framework is None and log.end is not None
         elsewhere = bool(manifest and manifest.background) or Phase.CHILDREN in times
+        others = [one for one in (manifest.processes if manifest else ()) if one.pid not in {None, log.process.pid}]
+        named = [(shorten(" ".join(one.argv), COMMAND) or f"process {one.pid}", one.why) for one in others]
         return cls(
             total_ms=sum(times.values()), times=times, spans=phase_spans(parts, course, place),
             lines=run_lines((piece for part in parts for piece in part.pieces), place),
@@ -137,23 +148,9 @@ class RunPhases(Record, kw_only=True):
             finished=log.end is not None, ended_early=bool(manifest and manifest.ended_early),
             # Training goes unseen without TensorFlow, in other processes, or later.
             unseen=manifest is not None and Phase.STEPS not in times and (not known or elsewhere),
-            others=tuple(_others(manifest, log)), notes=tuple(_notes(manifest, log)),
+            others=tuple(f"{name} ({why})" if why else name for name, why in named),
+            notes=tuple(_notes(manifest, log)),
         )  # fmt: skip
-
-    @classmethod
-    def _of_window(cls, steps: Steps, manifest: Manifest | None) -> Self:
-        """Return the account of a traced window: its steps, and nothing known about the rest of it."""
-        stepping = sum(step.total_ms * step.calls for step in steps.steps)
-        first, last = min(s.start_ps for s in steps.steps), max(s.end_ps for s in steps.steps)
-        total = max(stepping, (last - first) / PS_PER_MS)
-        missing = "this recording contains the traced window only"
-        if manifest is None:
-            missing = "a trace contains the traced window only"
-        elif manifest.times is not None:
-            missing = "its log is missing"
-        times = {Phase.STEPS: stepping, Phase.UNNAMED: total - stepping}
-        times, why = {phase: ms for phase, ms in times.items() if ms > 0}, "the rest of the run was not recorded"
-        return cls(total_ms=total, times=times, whole=False, missing=f"{why}: {missing}")
 
     @property
     def until(self) -> str:
@@ -185,14 +182,6 @@ def _times(parts: Iterable[Stretch]) -> dict[Phase, float]:
         for piece in part.pieces:
             times[piece.phase] += piece.ms
     return {phase: times[phase] for phase in Phase if times[phase] > 0}
-
-
-def _others(manifest: Manifest | None, log: RunLog) -> Iterator[str]:
-    """Yield the other Python processes of the run, with the reason for which each is not reported on."""
-    for process in manifest.processes if manifest else ():
-        if process.pid not in {None, log.process.pid}:
-            name = shorten(" ".join(process.argv), COMMAND) or f"process {process.pid}"
-            yield f"{name} ({process.why})" if process.why else name
 
 
 def _notes(manifest: Manifest | None, log: RunLog) -> Iterator[str]:

@@ -47,9 +47,18 @@ class Framework(Record):
         names = [kind.name for kind in (trace.host.types if trace.host else ())]
         other = recording.run.other_framework if recording.run else None
         by_keras = xla_programs.by_keras or bool(other and other.keras)
-        known = _identified(trace, names, recording)
+        of_planes = filter(None, (str(plane.stats.get("jax_version") or "") for plane in trace.planes))
+        known = [(JAX, version, f"the profiler recorded JAX {version}") for version in of_planes]
+        named = ((framework, next(filter(sign.fullmatch, names), "")) for framework, sign in SIGNS)
+        known += [(framework, "", f"the trace contains the event {name}") for framework, name in named if name]
+        if other is not None and other.name == "jax":
+            known.append((JAX, other.version, "the script imported JAX"))
+        versions = recording.manifest.versions if recording.manifest else {}
+        if "tensorflow" in versions:
+            known.append((TENSORFLOW, versions["tensorflow"], "it was recorded by tfdoctor"))
+        name, version, evidence = next(iter(known), ("", "", ""))
         tf_data = any(name.startswith(ITERATOR) for name in names)
-        return cls(*known, keras=known[0] == JAX and by_keras, tf_data=tf_data)
+        return cls(name, version, evidence, keras=name == JAX and by_keras, tf_data=tf_data)
 
     @property
     def foreign(self) -> bool:
@@ -81,20 +90,3 @@ class Framework(Record):
             f"this is a run of {self.title} ({self.evidence}) and its trace shows no tf.data pipeline, so "
             "the input cannot be checked"
         )
-
-
-def _identified(trace: Trace, names: list[str], recording: Recording) -> tuple[str, str, str]:
-    """Return the framework, its version and the evidence; "" for each that is unknown."""
-    for plane in trace.planes:
-        if version := str(plane.stats.get("jax_version") or ""):
-            return JAX, version, f"the profiler recorded JAX {version}"
-    for framework, sign in SIGNS:
-        if name := next(filter(sign.fullmatch, names), ""):
-            return framework, "", f"the trace contains the event {name}"
-    other = recording.run.other_framework if recording.run else None
-    if other is not None and other.name == "jax":
-        return JAX, other.version, "the script imported JAX"
-    versions = recording.manifest.versions if recording.manifest else {}
-    if "tensorflow" in versions:
-        return TENSORFLOW, versions["tensorflow"], "it was recorded by tfdoctor"
-    return "", "", ""

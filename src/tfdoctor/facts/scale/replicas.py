@@ -8,7 +8,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Places, Program
-from tfdoctor.facts.steps.steady_steps import RoundUnit
+from tfdoctor.facts.steps.steps import RoundUnit
 from tfdoctor.facts.tpu.time import COLLECTIVE, COMPUTE, TpuTime
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RunSettings

@@ -13,8 +13,7 @@ import numpy as np
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.steps.steps import FEW_STEPS, PS_PER_MS, Step, Steps
+from tfdoctor.facts.steps.steps import FEW_STEPS, PS_PER_MS, SteadySteps, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import slowdown
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording import Recording

@@ -158,7 +158,16 @@ class SlowCalls(Record):
         rows, locate = [row for row in table.steady_rows if len(row.step)], Places.of(recording)
         each_ms = breakdown.step_ms / max(1, sum(len(row.step) for row in rows))
         groups, lines = _slow_groups(rows), []
-        wanted = _regular(groups, rows) - _own_calls(recording, eager)
+        # Those that are the training: models of eager steps, and ``fit``, unless each has few steps.
+        own = {SlowCall.MODEL} if eager and eager.operations_ms > eager.functions_ms else set()
+        seen = recording.manifest.steps if recording.manifest else None
+        settings, fits = recording.program.run if recording.program else None, 0.0
+        if seen and settings:
+            planned = (settings.steps_per_epoch or 0) * (settings.epochs or 0)
+            fits = seen.rounds or (seen.seen / planned if planned else 0)
+        if not seen or fits < SEVERAL_FITS or seen.seen > SHORT_FIT * fits:
+            own.add(SlowCall.FIT)
+        wanted = _regular(groups, rows) - own
         for kind, group in groups:
             at = locate(group[0].place.at)
             if at is None or kind not in wanted:
@@ -183,19 +192,6 @@ class SlowCalls(Record):
     def places(self) -> frozenset[Location | None]:
         """The lines themselves."""
         return frozenset(line.at for line in self.lines)
-
-
-def _own_calls(recording: Recording, eager: EagerWork | None) -> set[SlowCall]:
-    """Return the calls that are the training: models of eager steps, and ``fit``, unless each has few steps."""
-    own = {SlowCall.MODEL} if eager and eager.operations_ms > eager.functions_ms else set()
-    seen = recording.manifest.steps if recording.manifest else None
-    settings = recording.program.run if recording.program else None
-    if seen is None or settings is None:
-        return own | {SlowCall.FIT}
-    steps, epochs = settings.steps_per_epoch, settings.epochs
-    fits = seen.rounds or (seen.seen / (steps * epochs) if steps and epochs else 0)
-    are_short = fits >= SEVERAL_FITS and seen.seen <= SHORT_FIT * fits
-    return own if are_short else own | {SlowCall.FIT}
 
 
 def _slow_groups(rows: Iterable[SampleRow]) -> list[tuple[SlowCall, Group]]:

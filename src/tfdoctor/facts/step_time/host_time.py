@@ -12,10 +12,9 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import WORKING, Breakdown, working
 from tfdoctor.facts.step_time.python_work import function_calls
-from tfdoctor.facts.steps.steady_steps import SteadySteps
-from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.trainer import is_named, matching, spans_of, trainers
+from tfdoctor.facts.timeline.host_events import is_named, matching, spans_of, trainers
 from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Stage

@@ -10,11 +10,10 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.steps.steady_steps import SteadySteps
 from tfdoctor.facts.steps.step import compilations
-from tfdoctor.facts.steps.steps import COMPILING, Steps
+from tfdoctor.facts.steps.steps import COMPILING, SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.trainer import is_named, spans_of, trainers
+from tfdoctor.facts.timeline.host_events import is_named, spans_of, trainers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, RunSettings, SourceLine
 from tfdoctor.terms.kinds import DeviceKind, StepSource
@@ -78,7 +77,19 @@ class EagerWork(Record):
         takes_gradients = any(one.source == StepSource.EAGER_GRADIENT for one in seen)
         fed = program.python.fed if program and program.python and not takes_gradients else None
         locate = Places.of(recording)
-        step, call = map(locate, _step_function(recording))
+        # The function that most samples of steps are in, by its definition, and the line that mostly calls it.
+        log, stacks = recording.run, Counter[tuple[SourceLine, SourceLine | None]]()
+        for bucket in log.buckets if log else ():
+            for number, count in bucket.samples.items():
+                stack = log.stacks.get(int(number)) if log and number.isdecimal() else None
+                if stack and stack.step:
+                    stacks[stack.step, stack.step_call] += count
+        defined = Counter[SourceLine]()
+        for (at, _), count in stacks.items():
+            defined[at] += count
+        step = max(defined, key=defined.__getitem__, default=None)
+        calls = {line: count for (at, line), count in stacks.items() if at == step and line}
+        call = max(calls, key=calls.__getitem__, default=None)
         return cls(
             begun / steady.rounds,
             steady.ms(single - whole),  # not within a function that runs on the thread of Python
@@ -86,8 +97,8 @@ class EagerWork(Record):
             settings.run_eagerly,
             locate(settings.fit_at or (manifest.steps.at if manifest else None)),
             _least(lines, whole, steady) if device.kind == DeviceKind.CPU else 0.0,
-            step,
-            call,
+            locate(step),
+            locate(call),
             fed.function if fed else "",
         )
 
@@ -109,22 +120,6 @@ def _least(lines: list[Line], whole: Intervals, steady: SteadySteps) -> float:
             found.append(np.array(equal))
     times = max(found, key=lambda rows: (rows.size > 0, rows.sum()))
     return float(np.maximum(times.min(axis=0) - STARTING, SCHEDULING).sum()) if times.size else 0.0
-
-
-def _step_function(recording: Recording) -> tuple[SourceLine | None, SourceLine | None]:
-    """Return where the function is defined that most samples of steps are in, and the line that mostly calls it."""
-    log = recording.run
-    times, calls = Counter[SourceLine](), Counter[tuple[SourceLine, SourceLine]]()
-    for bucket in log.buckets if log else ():
-        for number, count in bucket.samples.items():
-            stack = log.stacks.get(int(number)) if log and number.isdecimal() else None
-            if stack and stack.step:
-                times[stack.step] += count
-                if stack.step_call:
-                    calls[stack.step, stack.step_call] += count
-    step = max(times, key=times.__getitem__, default=None)
-    own = [pair for pair in calls if pair[0] == step]
-    return step, max(own, key=calls.__getitem__, default=(None, None))[1]
 
 
 class Retraced(Record):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Rows, Times, TrainingWork, between, covering, holding
-from tfdoctor.facts.timeline.trainer import is_captured, is_named
+from tfdoctor.facts.timeline.host_events import is_captured, is_named
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.record import Record
 from tfdoctor.trace import Line, Trace

@@ -16,7 +16,7 @@ from tfdoctor.facts.steps.cycle import MOSTLY
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.step import Step, chain
 from tfdoctor.facts.steps.xla_steps import module_steps, queued_steps
-from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.facts.timeline.host_events import is_named
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.terms.kinds import DeviceKind, StepSource

@@ -15,7 +15,7 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Times, TrainingWork, between, covering, holding
 from tfdoctor.facts.steps.graph_cycles import graph_cycles
 from tfdoctor.facts.steps.step import Step, steps_between
-from tfdoctor.facts.timeline.trainer import is_named
+from tfdoctor.facts.timeline.host_events import is_named
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.terms.record import Record
 from tfdoctor.trace import Line, Trace

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.facts.timeline.trainer import matching
+from tfdoctor.facts.timeline.host_events import matching
 from tfdoctor.terms.record import Record
 from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import COMPILES

@@ -22,7 +22,7 @@ from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_programs import ProgramRuns, XlaPrograms, changes_weights, module_runs, takes_gradients
 from tfdoctor.facts.steps.step import Step, chain, steps_between
-from tfdoctor.facts.timeline.trainer import present
+from tfdoctor.facts.timeline.host_events import present
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.terms.record import Record

@@ -14,8 +14,15 @@ from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.timeline.device_work import Work, compiled_work, work_by_stage
-from tfdoctor.facts.timeline.host_events import executions_of, leaves, operation_label, select
-from tfdoctor.facts.timeline.trainer import is_captured, is_named, trainer_waits
+from tfdoctor.facts.timeline.host_events import (
+    executions_of,
+    is_captured,
+    is_named,
+    leaves,
+    operation_label,
+    select,
+    trainer_waits,
+)
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Stage

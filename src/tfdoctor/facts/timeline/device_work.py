@@ -169,18 +169,13 @@ def work_by_stage(device: Device, xla_programs: XlaPrograms, xla_operations: Xla
         if operation:
             name, does = operation.name, operation.type
         row = ((name, does, kind.name), kind, event.start_ps, event.end_ps)
-        stages[_stage(device.kind, kind)].append(row)
+        category, stage = str(kind.stats.get("hlo_category", "")), Stage.DEVICE
+        on_gpu = device.kind == DeviceKind.GPU
+        if not on_gpu and category in TPU_INFEEDS:
+            stage = Stage.INPUT
+        elif COPY.match(kind.name) if on_gpu else category in TPU_TRANSFERS:
+            stage = Stage.TRANSFER
+        elif COLLECTIVE.match(kind.name) if on_gpu else category.startswith(TPU_COLLECTIVES):
+            stage = Stage.COLLECTIVE
+        stages[stage].append(row)
     return {stage: tabulate(rows) for stage, rows in stages.items()}
-
-
-def _stage(device: DeviceKind, kind: EventType) -> Stage:
-    if device == DeviceKind.GPU:
-        if COPY.match(kind.name):
-            return Stage.TRANSFER
-        return Stage.COLLECTIVE if COLLECTIVE.match(kind.name) else Stage.DEVICE
-    category = str(kind.stats.get("hlo_category", ""))
-    if category in TPU_INFEEDS:
-        return Stage.INPUT
-    if category in TPU_TRANSFERS:
-        return Stage.TRANSFER
-    return Stage.COLLECTIVE if category.startswith(TPU_COLLECTIVES) else Stage.DEVICE

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms, module_runs
-from tfdoctor.facts.steps.steady_steps import RoundUnit
 from tfdoctor.facts.steps.step import PS_PER_MS
+from tfdoctor.facts.steps.steps import RoundUnit
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_modules
-from tfdoctor.facts.timeline.host_events import leaves
-from tfdoctor.facts.timeline.trainer import is_named, spans_of
+from tfdoctor.facts.timeline.host_events import is_named, leaves, spans_of
 from tfdoctor.facts.tpu.shapes import arrays
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record

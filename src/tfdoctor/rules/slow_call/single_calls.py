@@ -9,9 +9,9 @@ from tfdoctor.facts.step_time.breakdown import WORKING, working
 from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps, sampling_began, times_of
 from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
-from tfdoctor.facts.steps.steady_steps import SteadySteps
+from tfdoctor.facts.steps.steps import SteadySteps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.trainer import trainers
+from tfdoctor.facts.timeline.host_events import trainers
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph
 from tfdoctor.trace import Intervals, Trace

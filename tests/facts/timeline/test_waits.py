@@ -3,7 +3,7 @@
 import pytest
 
 from tests.builders import PS, line, trace
-from tfdoctor.facts.timeline.trainer import trainer_waits
+from tfdoctor.facts.timeline.host_events import trainer_waits
 
 MADE = ("EagerLocalExecute: MakeIterator", 0.0, 0.2)
 RUN = ("FunctionRun", 0.3, 0.9)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tfdoctor.facts.run.loop_bodies import independent
+from tfdoctor.facts.operations.loop_work import independent
 from tfdoctor.facts.run.program import Operation, Program, Shape
 
 SCALAR = ()
