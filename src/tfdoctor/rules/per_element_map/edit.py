@@ -14,17 +14,6 @@ def vectorized_map(module: SyntaxTree, line: int, example: str) -> list[Splice]:
     uses = [name for name in module.all(cst.Name) if name.value == function.name.value]
     if len(uses) != 2:  # noqa: PLR2004 - its definition and the map
         raise Declined(f"{function.name.value}() is also used elsewhere")
-    mapped, batch = _stages(module, function.name.value, line)
-    parses = must_be_elementwise(module, values, function)
-    return [
-        *exchanged(module, mapped, batch),
-        *(module.replaced(call.func, module.written(call.func).replace(*WHOLE)) for call in parses),
-        *(insert(module.span(call.args[0])[1], ", axis=-1") for call in stacked(module, values, function)),
-    ]
-
-
-def _stages(module: SyntaxTree, name: str, line: int) -> tuple[cst.Call, cst.Call]:
-    """Return the map of a function, and the batch directly after it: in its chain, or in the next statement."""
     for mapped in module.methods("map"):
         batch = next_call(module, mapped)
         if isinstance(module.parent(mapped), cst.Assign):  # d = d.map(f), and below d = d.batch(n)
@@ -35,9 +24,16 @@ def _stages(module: SyntaxTree, name: str, line: int) -> tuple[cst.Call, cst.Cal
         if batch is None or method_of(batch) != "batch" or not mapped.args:
             continue
         covered = module.covers(mapped, line) or module.covers(batch, line)
-        if covered and module.written(mapped.args[0].value) == name:
-            return mapped, batch
-    raise Declined("batch() does not stand directly after the map")
+        if covered and module.written(mapped.args[0].value) == function.name.value:
+            break
+    else:
+        raise Declined("batch() does not stand directly after the map")
+    parses = must_be_elementwise(module, values, function)
+    return [
+        *exchanged(module, mapped, batch),
+        *(module.replaced(call.func, module.written(call.func).replace(*WHOLE)) for call in parses),
+        *(insert(module.span(call.args[0])[1], ", axis=-1") for call in stacked(module, values, function)),
+    ]
 
 
 EDITS = {"vectorized-map": vectorized_map}
