@@ -9,6 +9,7 @@ import pytest
 from tests.rules.cases.python_input import example, seen_line
 from tests.rules.verdicts import as_finding
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray
 from tfdoctor.facts.machine.cores import CpuContention
@@ -18,7 +19,6 @@ from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input import DRAW, Limits
-from tfdoctor.rules.python_input.input_lines import InputLines
 from tfdoctor.terms.kinds import InputKind
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, NotApplicable, Stage, Table, Verdict

@@ -2,6 +2,7 @@
 
 from tests.rules.run_facts import dataset_of
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.facts.machine.cores import CpuContention
@@ -10,7 +11,6 @@ from tfdoctor.facts.step_time.host_time import LoopBody, PythonOverhead
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import TimedLine
 from tfdoctor.rules.python_input import check
-from tfdoctor.rules.python_input.input_lines import InputLines
 from tfdoctor.terms.verdict import Location, Verdict
 
 

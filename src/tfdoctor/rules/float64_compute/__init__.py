@@ -1,6 +1,7 @@
 from enum import Enum
 
 from tfdoctor.diagnosis.kit import *
+from tfdoctor.facts.operations.dataflow import reached
 from tfdoctor.facts.operations.operation_time import layer_table
 
 __doc__, CODE = page(__file__)
@@ -68,34 +69,23 @@ class Float64Work(Record):
         if layer and layer.compute_dtype == FLOAT64:
             if program.settings.policy != FLOAT64:
                 return cls(rows, casts, Origin.LAYER, layer.at)
-            wide = (one for one in program.layers if one.compute_dtype == FLOAT64 and one.at)
-            return cls(rows, casts, Origin.FLOATX, next(wide, layer).at)
-        first = _first(rows, dataflow) if rows and not isinstance(dataflow, Unavailable) else None
+            set_wide = (one for one in program.layers if one.compute_dtype == FLOAT64 and one.at)
+            return cls(rows, casts, Origin.FLOATX, next(set_wide, layer).at)
         at = next((row.at for row in rows if row.at), None)
-        if first is None:
+        heaviest = next((row.operation for row in rows if row.operation), None)
+        if heaviest is None or isinstance(dataflow, Unavailable):
             return cls(rows, casts, Origin.UNKNOWN, at)
+        # what makes the first float64 value upstream of the heaviest operation, in the graph's order
+        known = {**dataflow.program.by_name, heaviest.name: heaviest}
+        wide = {name for name, one in known.items() if any(dtype == FLOAT64 for dtype, _ in one.outputs)}
+        upstream = wide & reached([heaviest.name], lambda name: wide.intersection(known[name].sources))
+        makers = [known[name] for name in upstream if not wide.intersection(known[name].sources)]
+        if not makers:
+            return cls(rows, casts, Origin.UNKNOWN, at)
+        first = min(makers, key=lambda operation: dataflow.program.position[operation.name])
         layer = program.layer_by_name.get(first.layer)
         where = first.at or (layer.at if layer else None) or at
         return cls(rows, casts, ORIGINS.get(first.type, Origin.OTHER), where)
-
-
-def _first(rows: tuple[OperationTime, ...], dataflow: Dataflow) -> Operation | None:
-    """Return what makes the first float64 value upstream of the heaviest operation, in the graph's order."""
-
-    def is_wide(operation: Operation | None) -> bool:
-        return operation is not None and any(dtype == FLOAT64 for dtype, _ in operation.outputs)
-
-    by_name, position = dataflow.program.by_name, dataflow.program.position
-    ahead = [row.operation for row in rows if row.operation][:1]
-    seen, made = set[str](), list[Operation]()
-    while ahead:
-        operation = ahead.pop()
-        if operation.name not in seen:
-            seen.add(operation.name)
-            wide = [by_name[name] for name in operation.sources if is_wide(by_name.get(name))]
-            made += [operation] if not wide and is_wide(operation) else []
-            ahead += wide
-    return min(made, key=lambda operation: position[operation.name], default=None)
 
 
 PRECONDITIONS = (found(Float64Work, lambda work: work.rows),)

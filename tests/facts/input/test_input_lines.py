@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.input.input_lines import InputLines
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, PythonRecord, SeenPlace
-from tfdoctor.rules.python_input.input_lines import InputLines
 from tfdoctor.terms.verdict import Location
 
 KERAS = "keras.src.trainers.data_adapters.py_dataset_adapter.PyDatasetAdapter._finite_generator"
