@@ -14,12 +14,8 @@ FACTS = ROOT / "src" / "tfdoctor" / "facts"
 FACT = '''\
 """TODO: one sentence that says what is measured."""
 
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Trace
 
 
 class {kind}(Record):

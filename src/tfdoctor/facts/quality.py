@@ -1,22 +1,18 @@
 """How far the recording itself can be trusted."""
 
-from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
 from tfdoctor.facts.steps.untraced_pace import DISTORTED, MOSTLY_TRACING, slowdown
-from tfdoctor.recording import Manifest, Recording
+from tfdoctor.recording import Manifest
 from tfdoctor.recording.manifest import MissingPart
-from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
-from tfdoctor.terms.kinds import Phase, TrustLevel
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Trace
+from tfdoctor.terms.humanize import counted, duration
+from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.trace.names import EVENTS_DROPPED
 
 UNEVEN = 0.25  # Half of the steps differ by more than this share of the median: the figures are of a mixture

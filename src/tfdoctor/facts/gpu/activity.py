@@ -4,23 +4,11 @@ A copy is not a kernel, though xprof counts it as one and ROCm records it as one
 as a copy, as in Breakdown.
 """
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import Self
-
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import SteadySteps
 from tfdoctor.facts.timeline.host_events import is_named, spans_of
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Event, Intervals, Plane, Trace
 from tfdoctor.trace.names import COLLECTIVE, COPY, COPY_DIRECTION
 
 # The operation in the names of NCCL's and RCCL's kernels: ncclDevKernel_AllReduce_Sum_f32_RING_LL, ...

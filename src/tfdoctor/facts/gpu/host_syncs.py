@@ -3,25 +3,14 @@
 A host that does not wait for the value launches ahead: the work after the copy was launched before it ended.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Mapping
-from itertools import pairwise
-from typing import Self
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.activity import D2H, H2D, GpuActivities, direction_of
 from tfdoctor.facts.gpu.idle_gaps import HostWork, launches
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.run.program import Program
 from tfdoctor.facts.steps.steps import SteadySteps
 from tfdoctor.facts.timeline.host_events import is_named
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
-from tfdoctor.trace import Event, Intervals, Trace
 from tfdoctor.trace.names import COPY, INPUT_THREAD
 
 # Operations with which TensorFlow copies a tensor to another device, "NAME/_14:_Recv": NAME makes the tensor.

@@ -4,22 +4,14 @@ Each instant of idle time has one cause, the first of ``IdleCause`` that applies
 time, and together with the time in which the GPU works to the step.
 """
 
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import Self
-
-import numpy as np
-from numpy.typing import NDArray
-
 from tfdoctor.facts.gpu.activity import GpuActivities
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import work_lines
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.steps.steps import RoundUnit, SteadySteps
 from tfdoctor.facts.timeline.activity import Activity, captured_executions
 from tfdoctor.facts.timeline.host_events import is_named, matching, spans_of, trainers, waits_before
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Intervals, Plane, Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EXECUTOR, FUNCTION_RUNS, INPUT_THREAD, LAUNCH, PYTHON_CALL, SYNC, TRAINING_CALLS
 

@@ -1,9 +1,6 @@
 """Memory that grows until it is full, counts that tell why, and statements that keep what they are given."""
 
-from collections.abc import Iterable
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.machine.memory import DeviceMemory
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_course import whole_run
@@ -11,12 +8,10 @@ from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import ONLY_ADDED, Grows, RunGrowth, Trend
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.run.program import Places
-from tfdoctor.recording import Recording
-from tfdoctor.terms.humanize import location, milliseconds, number, quantity
-from tfdoctor.terms.kinds import KeptValue, Phase
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import count, nbytes
-from tfdoctor.terms.verdict import Cell, Location, Severity, Table
+from tfdoctor.terms.humanize import location, quantity
+from tfdoctor.terms.kinds import KeptValue
+from tfdoctor.terms.units import count
+from tfdoctor.terms.verdict import Cell, Severity, Table
 
 HOUR_S = 3600.0  # Seconds until memory is full from which on downwards it is critical: most trainings take longer
 # Seconds until memory is full from which on downwards it is a warning: long trainings take days.

@@ -1,14 +1,9 @@
 """The parts of the input that give the same result in every pass, which a cache could keep."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import replace
-from typing import Self
-
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import FOREVER, Dataset, kind_of
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Effect
 
 MOVABLE = frozenset(("Shuffle", "Repeat"))  # Kinds that may move behind a cache of single elements
 # Kinds whose result changes when a shuffle or a repetition moves past them.

@@ -1,13 +1,7 @@
 """Properties of the datasets that feed the run: size, repeatability, and number of passes."""
 
-import re
-from collections.abc import Iterator
-from dataclasses import replace
-from math import prod
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import (
     FOREVER,
@@ -20,9 +14,6 @@ from tfdoctor.facts.run.program import (
     kind_of,
     line_of,
 )
-from tfdoctor.recording import Recording
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
 
 TENSOR = re.compile(r"TensorSpec\(shape=\(([^)]*)\), dtype=tf\.(\w+), name=[^)]*\)")  # A tensor in an element_spec
 LONGEST_SPEC = 500  # Characters of an element_spec that the record keeps: a longer one is cut off

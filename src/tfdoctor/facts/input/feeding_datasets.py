@@ -1,17 +1,13 @@
 """What the datasets that feed the training are set to: options of tf.data, files, and buffers that it sizes."""
 
-import re
-from collections.abc import Mapping
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import spec_bytes
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import FOREVER, Dataset, Program, line_of
 from tfdoctor.recording.program import Setting
 from tfdoctor.terms.kinds import InputKind
-from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import count, nbytes
-from tfdoctor.terms.verdict import Location, Measure, Remedy
+from tfdoctor.terms.record import field
+from tfdoctor.terms.units import count
+from tfdoctor.terms.verdict import Measure, Remedy
 
 # An option under ``threading``, or ``experimental_threading`` before TensorFlow 2.7.
 POOL = "private_threadpool_size"

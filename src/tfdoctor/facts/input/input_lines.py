@@ -1,19 +1,13 @@
 """The user's lines that make input in Python, by samples of the stacks of all threads."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.step_time.sampled_steps import SampledSteps
 from tfdoctor.facts.step_time.timed_line import TimedLine, lines_of
-from tfdoctor.recording import Recording
-from tfdoctor.terms.humanize import location, percent
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import Location, Table
+from tfdoctor.terms.humanize import location
+from tfdoctor.terms.units import ratio
+from tfdoctor.terms.verdict import Table
 
 WAITING = ("threading", "queue", "multiprocessing", "concurrent")  # Packages in which a thread waits for others
 PYTHON_OPERATIONS = {"PyFunc", "EagerPyFunc"}  # Those of tf.py_function and tf.numpy_function, within a graph

@@ -6,18 +6,15 @@ segment; within a segment the stages work one after the other, so its time is th
 consumer waits for elements is not work.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
 
 from tfdoctor.facts.input.iterators import NUMBERED, Iterators
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import count, ms
-from tfdoctor.terms.verdict import Bound, Effect, Location, Stage, Table
+from tfdoctor.terms.units import count
+from tfdoctor.terms.verdict import Table
 
 ROOTS = ("Root", "Model")  # tf.data's own root of the pipeline, which has its first stage's name (Model before 2.6)
 # The beginnings of the names of stages that work on threads of their own.
@@ -48,7 +45,7 @@ class StageTime:
     dataset: Dataset | None = None
 
     @classmethod
-    def of(cls, path: str, work_ms: float = 0.0, threads: float = 1.0, **more: Any) -> Self:  # noqa: ANN401 - its fields
+    def of(cls, path: str, work_ms: float = 0.0, threads: float = 1.0, **more: Any) -> Self:
         """Build a stage that does its work on threads, for examples and tests; its kind ends its path."""
         kind = path.rpartition("::")[2]
         parts: dict[str, Any] = {"path": path, "kind": kind, "work_ms": work_ms}

@@ -5,15 +5,7 @@ makes its elements on another thread, an ``XProduce`` event there contains the u
 user's function runs in executor events with the id of its ``InstantiatedCapturedFunction``.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Self
-
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.host_events import (
@@ -26,8 +18,7 @@ from tfdoctor.facts.timeline.host_events import (
     operation_label,
 )
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import EventType, Line, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
 
 # The iterator that the trainer calls; those that it calls in turn have longer names.

@@ -1,19 +1,12 @@
 """What the functions of the pipeline's maps compute for each element, and the images that they decode."""
 
-import re
-from collections.abc import Mapping, Sequence
-from math import prod
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.operation_types import SHAPES
 from tfdoctor.facts.run.program import WIDTHS, Dataset, Places, Program
-from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph, RecordedOperation
-from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.record import field
 
 NAMED = "Dataset_map_"  # The prefix of tf.data's name for the graph of a map's function
 GIVEN = frozenset(("Placeholder", "Const", "Identity", "NoOp"))  # Types of operations that compute nothing

@@ -1,13 +1,6 @@
 """What training is given in Python: arrays that each call converts, and padded sequences."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from math import prod
-from typing import Self
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -17,11 +10,8 @@ from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, trainers
-from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall, TensorType
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location, Stage
-from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import CONVERTED, SESSION_RUN
 
 HELD = frozenset(("numpy", "pandas"))  # Kinds of arguments that are no tensors, so that each call converts them

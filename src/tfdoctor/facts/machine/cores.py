@@ -4,14 +4,7 @@ An operation of oneDNN or Eigen divides its work among the threads of the *intra
 lies on the thread that called it; the pool's threads show their part as tasks on their own lines.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
-from typing import Self
-
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.machine.samples import BUSY_CORES, Samples
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
@@ -21,12 +14,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import executors, leaves, operation_label, select, spans_of
-from tfdoctor.terms.humanize import milliseconds, number
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Stage
-from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import EXECUTOR, EXECUTOR_DONE, INPUT_THREAD
 
 # Share of busy cores from which threads wait for each other, as in starved-cpu; below 1 because the samples of a

@@ -1,21 +1,10 @@
 """Memory: of accelerators, of the host, and what TensorFlow, XLA and numpy say where it does not suffice."""
 
-import re
-from collections import defaultdict
-from math import prod
-from typing import Self
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.facts.timeline.host_events import is_named
-from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Trace
 
 EVENTS = ("MemoryAllocation", "MemoryDeallocation")
 # Allocators of a device's memory; "gpu_host_bfc" and "cpu" are the host's. (Traces of TensorFlow 2.4 on Windows

@@ -1,19 +1,11 @@
 """What was sampled of the machine: its load in the traced steps, its GPU boards, and their clocks."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Self
 
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import GpuBoard, GpuDriver, GpuSample, MachineSample
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
 
 # Cores that other programs may use before they count as a disturbance: a quarter of a small machine.
 BUSY_CORES = 0.5

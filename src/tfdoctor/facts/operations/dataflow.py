@@ -1,14 +1,10 @@
 """The graphs that the run built: which operation feeds which, what it is computed from, what serves it alone."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
-from enum import StrEnum
-from functools import cached_property
-from typing import Self
+from collections.abc import Container
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.operation_types import CONSTANT, OPAQUE, PASSING, RANDOM, READS, SHAPES, UPDATES
 from tfdoctor.facts.run.program import Operation, Program
-from tfdoctor.terms.record import Record
 from tfdoctor.trace.names import FRAME, GRADIENT
 
 LONGEST = 100  # Operations in a row that only pass on values: a graph with more of them, or a circle, is damaged

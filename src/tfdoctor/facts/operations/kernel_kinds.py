@@ -5,12 +5,10 @@ Naming schemes of NVIDIA's and AMD's libraries are tried in the order in which t
 ones are known from the libraries' documentation and sources or from published profiles, and may become outdated.
 """
 
-import re
-from enum import StrEnum
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tfdoctor.terms.record import Record
+from tfdoctor.facts.kit import *
 
 
 class KernelRole(StrEnum):
@@ -40,7 +38,7 @@ class Family(NamedTuple):
     precision: str = ""
 
 
-def _row(pattern: str, *more: Any) -> Family:  # noqa: ANN401 - a row of the table has these columns
+def _row(pattern: str, *more: Any) -> Family:
     return Family(re.compile(pattern), *more)
 
 

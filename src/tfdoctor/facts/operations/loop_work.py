@@ -1,16 +1,8 @@
 """Loops inside the step's graph: their iterations, and the time that they take outside of operations."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
 from itertools import groupby
-from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import CALLED, Operations
@@ -20,10 +12,7 @@ from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, spans_of
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location, Stage
-from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import EXECUTOR, FRAME, INPUT_THREAD
 
 PLACEHOLDER, IDENTITY, ADD = "Placeholder", "Identity", "AddV2"

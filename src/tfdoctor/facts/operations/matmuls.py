@@ -1,9 +1,6 @@
 """Matmuls and convolutions: which unit or library runs them, and which the program does not describe."""
 
-from collections import defaultdict
-from typing import Any, Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.operations.kernel_kinds import DEPTHWISE, MATMUL, kernel, of_operation
 from tfdoctor.facts.operations.operation_time import OperationTime, flop_s
@@ -11,10 +8,6 @@ from tfdoctor.facts.operations.operations import HALVES, MOSTLY_NAMED, Operation
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
-from tfdoctor.recording import Recording
-from tfdoctor.terms.humanize import milliseconds, number
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
 
 WHERE = "in a graph that was not recorded, such as the loop of an LSTM or GRU over time"
 ONEDNN = ("_Mkl", "_OneDnn")  # Prefixes of the types of operations that oneDNN runs (TensorFlow 2.5 to 2.21)

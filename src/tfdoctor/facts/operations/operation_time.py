@@ -1,18 +1,13 @@
 """One operation of the step: its time, type, shapes and precision; and what several of them make up together."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.kernel_kinds import WIDE, multiplies, precision_of
 from tfdoctor.facts.run.operation_types import DEPTHWISE, MATRIX_TYPES
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import TYPES
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.terms.humanize import milliseconds, percent
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import count, ms, ratio
-from tfdoctor.terms.verdict import Bound, Effect, Location, Measure, Stage, Table
+from tfdoctor.terms.units import count, ratio
+from tfdoctor.terms.verdict import Measure, Table
 
 # The end of the names of operations that ran on the host, "name:type"; kernels' names have none.
 OF_HOST = re.compile(r"[^:]:\w+$")

@@ -1,14 +1,8 @@
 """Where the device's time went: each operation's time, layer, shapes and types, and its least time."""
 
-import re
-from collections import defaultdict
-from collections.abc import Container, Mapping
-from dataclasses import replace
-from typing import Self
+from collections.abc import Container
 
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.kernel_kinds import multiplies
 from tfdoctor.facts.operations.operation_time import OF_HOST, ComputePart, OperationTime
 from tfdoctor.facts.operations.shapes import TracedShapes, flops_of, nbytes_of
@@ -21,11 +15,6 @@ from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.device_work import Work
 from tfdoctor.facts.timeline.host_events import UNNAMED
-from tfdoctor.terms.humanize import percent
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Stage
-from tfdoctor.trace import EventType
 from tfdoctor.trace.names import EAGER_OPERATION
 
 # The prefix that inlining a function or a loop's body adds to its operations' names.

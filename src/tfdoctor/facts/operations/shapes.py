@@ -5,21 +5,14 @@ levels (`shape`, "(float[32,64,64,3];float[3,3,3,128])"), and those of its alloc
 events.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from math import prod
-from typing import Any, Self
-
-import numpy as np
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS, DEPTHWISE, MATMULS, base_type
 from tfdoctor.facts.run.program import Operation, Program, Tensor
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.timeline.host_events import is_named, operation_label
-from tfdoctor.terms.record import Record, field
-from tfdoctor.trace import Line, Plane, Trace
+from tfdoctor.terms.record import field
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import STREAM_PREFIX
 
 # A tensor as the profiler writes it; "?" or other texts instead of sizes are unknown.

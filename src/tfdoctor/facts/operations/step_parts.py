@@ -1,16 +1,11 @@
 """Parts of the step that rules ask for: the optimizer, batch normalization, and tensors repeated in memory."""
 
-import re
-from math import prod
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import BROADCASTING, FUSED_UPDATES, REPEATS, UNARY, UPDATES
 from tfdoctor.facts.run.program import Layer, Operation, Program
-from tfdoctor.terms.record import Record
 
 # The name scopes of Keras' optimizers, numbered from the second on ("adam_1").
 OPTIMIZERS = frozenset(

@@ -4,19 +4,15 @@ Calls that the log tells one by one have exact begins and ends. The rest of each
 are, in the order of Phase.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise, takewhile
+from dataclasses import dataclass, field
+from itertools import takewhile
 
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.call_phases import OF_CALL
 from tfdoctor.facts.phases.run_course import MS, RunCourse
 from tfdoctor.facts.phases.run_pieces import Stretch, first_steps
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording.run_log import Line
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
 
 MOST_SPANS = 400  # Stretches of the bar: it is at most 1,280 pixels wide, and one of 3 can just be pointed at
 LEAST_SHARE = 0.1  # Share of a bucket's time from which a phase in it gets a stretch of its own

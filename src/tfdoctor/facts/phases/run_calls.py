@@ -1,16 +1,9 @@
 """The calls of the run, by the user's line that makes them, and the tf.functions that were traced in it."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Self
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_course import MS, RunCourse, main_steps, numbered, usual_step, whole_run
 from tfdoctor.facts.run.program import Places
-from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import CallPlace, FunctionTrace, Line, RunLog, Span
-from tfdoctor.terms.kinds import RunCall
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
 
 # Calls that a line of the user's makes; the others are parts of these, or of loops.
 TOLD = (

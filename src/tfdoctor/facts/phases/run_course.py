@@ -1,18 +1,10 @@
 """The course of a run by its log: its calls, and in which buckets its first and last steps and other work lie."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from math import inf
-from typing import Self
-
-import numpy as np
 import numpy.typing as npt
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.recording import Recording
+from tfdoctor.facts.kit import *
 from tfdoctor.recording.run_log import BucketSteps, CallPlace, Line, RunLog, SeenStack
-from tfdoctor.terms.kinds import Phase, RunCall, RunWork
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.kinds import RunWork
 
 MS = 1000.0  # Milliseconds in a second
 LEAST = 1e-6  # ms from which time counts: less is no time that a clock shows

@@ -1,21 +1,14 @@
 """How the run ended, and its memory then."""
 
-from collections import defaultdict
-from enum import StrEnum
 from signal import SIGINT, SIGKILL
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.machine.memory import MemoryWanted, is_memory_error
 from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.run_pieces import BucketPieces
 from tfdoctor.facts.run.program import Places
-from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import ProcessEnd, RunLog
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
 
 SHELL = 128  # What a shell adds to a signal's number for its exit code
 AFTERWARDS = (Phase.END, Phase.PROFILER, Phase.UNNAMED)  # What may follow an error before the process ends

@@ -8,20 +8,11 @@ was. So the interval contains that of the mean increment between a few stretches
 right for a drift by chance and too wide for noise.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from enum import StrEnum
-from itertools import accumulate, pairwise
-from typing import Self
+from itertools import accumulate
 
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_course import MIDDLE, Floats, RunCourse, StepDurations, main_steps, whole_run
-from tfdoctor.recording import Recording
 from tfdoctor.recording.run_log import Bucket, RunLog
-from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
 
 # Share of the points at the begin that are left out: caches fill, memory pools grow, functions are traced.

@@ -1,24 +1,16 @@
 """The phases of a run, and the lines of the user's in each: the only place that divides its wall time."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.phase_spans import PhaseSpan, phase_spans
 from tfdoctor.facts.phases.run_calls import first_tracings_ms
 from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.run_pieces import PieceLine, RunPiece, Stretch, begin_and_end, stretches
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
-from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import TENSORFLOW, RunLog
-from tfdoctor.terms.humanize import counted, milliseconds
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.text import shorten
-from tfdoctor.terms.verdict import Location
 
 __all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases", "run_lines"]
 ENOUGH = 5  # Samples of a line from which on it is named: with 5, its share is uncertain by 45 %

@@ -7,17 +7,13 @@ full.
 """
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.call_phases import LOOPS, OF_CALL, of_call, of_loop, of_sample
 from tfdoctor.facts.phases.run_course import MS, RunCourse, numbered, usual_step
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import Line, RunLog, SeenStack
-from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.record import Record
 
 NS = 1_000_000_000  # Nanoseconds in a second
 NEAR = 2  # Buckets to either side whose samples stand for a call's time without any: a few s in the longest runs

@@ -1,26 +1,17 @@
 """The training steps of the whole run: how long each took, the long ones, and which the traced window is like."""
 
-from collections import defaultdict
-from collections.abc import Sequence
-from itertools import pairwise
 from statistics import median
-from typing import Self
 
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_course import MIDDLE, StepDurations, main_loop, main_steps, sampled, whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import DISTORTED, FASTEST
-from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import BucketSteps, LongStep
-from tfdoctor.terms.kinds import RunCall, RunWork, StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.terms.kinds import RunWork
 
 # Long steps from which a period can be told from chance, and the share of their distances that must equal it. Of
 # all choices of three steps among 20, 8 % are equally far apart, of four 1 %; five of 20 are no outliers.

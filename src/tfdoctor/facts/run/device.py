@@ -1,10 +1,7 @@
 """Which device did the work, and whether the trace shows it."""
 
-from typing import Self
-
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Intervals, Line, Plane, Trace
+from tfdoctor.facts.kit import *
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import DRIVER_LAUNCH, STREAM_PREFIX, TPU_OPS
 
 

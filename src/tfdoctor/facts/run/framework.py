@@ -1,12 +1,7 @@
 """Which framework the run used, how that is known, and how to record such a run."""
 
-import re
-from typing import Self
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.recording import Recording
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Trace
 from tfdoctor.trace.names import ITERATOR
 
 TENSORFLOW, JAX, PYTORCH = "TensorFlow", "JAX", "PyTorch/XLA"

@@ -3,17 +3,10 @@
 Every entry names its source; hardware that is not in the tables is unknown, never "like" another.
 """
 
-import re
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Self
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.recording import HostMachine, Recording
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Bound
+from tfdoctor.recording import HostMachine
 from tfdoctor.trace.stats import Value
 
 Stats = Mapping[str, Value]

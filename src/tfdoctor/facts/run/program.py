@@ -3,17 +3,11 @@
 Rules may not see the recording: they get, and build in cases, lines as reports show them and operations by name.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import cached_property
+from dataclasses import fields
 from graphlib import CycleError, TopologicalSorter
-from math import prod
-from typing import Any, Self
 
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.recording import Recording
 from tfdoctor.recording import program as recorded
 from tfdoctor.recording.manifest import MissingPart
 from tfdoctor.recording.program import (
@@ -27,8 +21,6 @@ from tfdoctor.recording.program import (
     TensorType,
     Zeros,
 )
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import GRADIENT
 
 __all__ = [
@@ -263,7 +255,7 @@ class Places(Record):
         return path.removeprefix(folder)
 
 
-def _shown(record: Any, place: Places) -> dict[str, Any]:  # noqa: ANN401 - any part of the record
+def _shown(record: Any, place: Places) -> dict[str, Any]:
     """Return the fields of a record, with its lines as reports show them."""
     values = {one.name: getattr(record, one.name) for one in fields(record)}
     return values | {name: place(values[name]) for name in ("at", "by") if name in values}

@@ -1,12 +1,9 @@
 """The instructions of XLA's programs as operations with shapes, types and lines, as facts expect them."""
 
-from collections.abc import Mapping
-from typing import Self
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Operation, Tensor
 from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.verdict import Location
+from tfdoctor.terms.record import field
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
 from tfdoctor.trace.hlo_matmul import HloMatmul, Pass, Shape
 

@@ -5,16 +5,8 @@ apart by up to 47 ms. So runs are also found by their operations: a new run begi
 every run has exactly once occurs again.
 """
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Mapping
-from typing import Self
-
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.terms.record import Record, field
-from tfdoctor.trace import Plane, Trace
+from tfdoctor.facts.kit import *
+from tfdoctor.terms.record import field
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction, programs
 from tfdoctor.trace.names import TPU_OPS
 

@@ -4,16 +4,11 @@ Functions are told by their package and their own name, as the recording has the
 pandas.core.frame.DataFrame.iterrows. Lines of a loop are a group, with the function that it calls for each item.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from enum import StrEnum
-from functools import cached_property
+from collections.abc import Hashable
 from typing import TypeVar
 
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
 
 T = TypeVar("T", bound=Hashable)
 # Share of a loop's samples in reading rows from which on the rows are its cause, not its work on each of them.

@@ -1,10 +1,6 @@
 """The parts of the run that a trial can take out without an edit, and the time of each."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Self
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_course import sampled, whole_run
 from tfdoctor.facts.phases.run_phases import ENOUGH, RunLine, RunPhases
@@ -12,12 +8,9 @@ from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.savings.operation_groups import OperationGroups
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.recording import Recording
 from tfdoctor.recording.program import SourceLine
 from tfdoctor.recording.run_log import RunLog, SeenStack
-from tfdoctor.terms.kinds import Part, Phase, RunCall
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.terms.kinds import Part
 
 # Calls per training step from which on fifty timed steps hold some; whole runs time what comes less often.
 OFTEN = 0.1

@@ -1,11 +1,6 @@
 """The host's time to dispatch operations: divided among them, and what of it goes with those that are removed."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Self
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
@@ -13,9 +8,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups, loop_of
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Bound, Effect, Stage, StepWork
+from tfdoctor.terms.verdict import StepWork
 
 # Share of an operation's time that is left, up to which a change removes it rather than makes it faster: a smaller
 # operation is started and its tensors are freed as before.

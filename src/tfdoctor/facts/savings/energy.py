@@ -4,22 +4,14 @@ The counter of a board is NVML's, in joules since the driver was loaded; that of
 read once a second, so between readings energy is taken to grow evenly.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from typing import Self
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.machine.samples import window_of
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_pieces import NS, begin_and_end
 from tfdoctor.facts.run.framework import Framework
-from tfdoctor.recording import Recording
 from tfdoctor.recording.samples import MachineSample
-from tfdoctor.terms.kinds import EnergySource, Phase
-from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.kinds import EnergySource
+from tfdoctor.terms.record import field
 
 # Time in training from which power is told: counters are read once a second, and each end may be off by that.
 LEAST_S = 3.0

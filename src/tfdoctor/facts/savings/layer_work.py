@@ -1,21 +1,15 @@
 """Layers in a step's graph: their calls that compute the same, and the forward pass of those that do not train."""
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
 from itertools import chain
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.cacheable import never_complete
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.dataflow import Dataflow, Source
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.operation_types import CONSTANT, READS, UPDATES
 from tfdoctor.facts.run.program import Operation, Program, kind_of
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
 from tfdoctor.trace.names import EAGER_OPERATION, GRADIENT
 
 BUILD = "build"  # The scope in which Keras makes the variables of a layer, by calling the layers inside it

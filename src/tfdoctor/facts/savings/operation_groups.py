@@ -1,22 +1,13 @@
 """The operations by type and line, and how far each is from what the hardware can do."""
 
-import re
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import replace
-from math import prod
-from typing import Self
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, Source
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.operations.shapes import allocations
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import KerasPart, Operation, Program
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.verdict import Location
-from tfdoctor.trace import Trace
+from tfdoctor.terms.record import field
 
 LONG_MS = 0.05  # Mean time of a call, in ms, from which the fixed cost of about 0.002 ms does not change its rate
 # The loop in the name of an operation of its body, the outermost; that of its gradient's body is the same.

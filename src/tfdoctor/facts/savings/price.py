@@ -1,11 +1,9 @@
 """What the machines cost per hour and a kWh costs, as given by the user, and how many steps an epoch has."""
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from tfdoctor.facts.chart import Unavailable
-from tfdoctor.recording import Recording
+from tfdoctor.facts.kit import *
 from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.terms.record import Record
 
 
 class Price(Record):

@@ -8,16 +8,11 @@ An effect on the steps and one on the phase with the same subject are about the 
 So no effect saves a ms twice, and all together never more than the phase takes.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import Self
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Bound, Effect, RunEffect, Stage
+from tfdoctor.terms.verdict import RunEffect
 
 
 class RunModel(Record):

@@ -17,13 +17,8 @@ What it must guess is how long the input takes when nobody waits for it: the pip
 that, and where a waiting trainer contradicts them the difference is the model's residual.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from math import prod
-from typing import Self
-
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.machine.cores import SHARED, Cores
 from tfdoctor.facts.operations.operations import Roofline
 from tfdoctor.facts.run.device import Device
@@ -32,10 +27,8 @@ from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown, Tra
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.steps.untraced_pace import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import TRACED_LONGER, DeviceKind
-from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.verdict import Bound, Effect, Stage
+from tfdoctor.terms.kinds import TRACED_LONGER
+from tfdoctor.terms.record import field
 
 # Beyond this share of the step the model explains too little: savings are estimates, which the report says.
 TRUSTED_RESIDUAL = 0.10

@@ -1,9 +1,9 @@
 """The parts of a step that no specific finding names."""
 
-from collections.abc import Mapping
 from typing import ClassVar
 
-from tfdoctor.terms.record import Record, field
+from tfdoctor.facts.kit import *
+from tfdoctor.terms.record import field
 
 SHARE = 0.10  # Share of the step from which a part needs an explanation
 

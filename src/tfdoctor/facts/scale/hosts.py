@@ -15,23 +15,12 @@ steps differ among themselves:
 It is a *straggler* when the others also spend that time in collectives.
 """
 
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from itertools import count
-from math import ceil, comb, log2
-from typing import Any, Self
+from math import comb, log2
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording import Recording
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Stage
-from tfdoctor.trace import Trace
 
 # Sources of steps (Steps.source) whose numbers count the run's steps, the same on every worker; other sources count
 # from the start of the trace.

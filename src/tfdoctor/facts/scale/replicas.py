@@ -1,20 +1,14 @@
 """How many replicas share a batch, how many processes train, and by how much the slowest device is behind."""
 
-from collections import Counter
 from statistics import median
-from typing import Self
 
-from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.program import Places, Program
 from tfdoctor.facts.steps.steps import RoundUnit
 from tfdoctor.facts.tpu.time import COLLECTIVE, COMPUTE, TpuTime
-from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RunSettings
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location
 
 ACCELERATORS = (DeviceKind.GPU, DeviceKind.TPU)
 ONE_PROCESS = "MirroredStrategy"  # The strategy whose replicas are all in this process

@@ -5,23 +5,13 @@ collective, transfer, input. The rest of the call is the host's, and the time af
 between the steps. So a wait for input counts only while nothing else happens: it is *exposed*.
 """
 
-from collections.abc import Mapping
-from typing import Self
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import FEW_STEPS, PS_PER_MS, SteadySteps, Step, Steps
 from tfdoctor.facts.steps.untraced_pace import slowdown
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.recording import Recording
-from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import TRACED_LONGER
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Stage
-from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import INPUT_THREAD
 
 UNKNOWN = "unknown"  # The part of a step that the trace does not explain

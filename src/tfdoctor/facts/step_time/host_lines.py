@@ -1,13 +1,6 @@
 """The user's lines that the host's time goes to, by stack samples: in each step, in long steps, in slow calls."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Self
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
@@ -25,9 +18,7 @@ from tfdoctor.facts.step_time.timed_line import (
     work_of,
 )
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording import Recording
-from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.terms.record import field
 
 PARTS = (Stage.HOST, Stage.BETWEEN)  # in which Python works
 # Share of the steps that samples would be seen in, if the call ran in every step, below which it runs more rarely.

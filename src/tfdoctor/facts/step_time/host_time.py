@@ -1,13 +1,6 @@
 """What the host does in a step while no device works, by the events of the trace."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Self
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.step_time.breakdown import WORKING, Breakdown, working
@@ -15,10 +8,7 @@ from tfdoctor.facts.step_time.python_work import function_calls
 from tfdoctor.facts.steps.steps import SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, matching, spans_of, trainers
-from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Stage
-from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import EAGER_OPERATION, EXECUTOR, INPUT_THREAD
 
 # Keras' own loops: what Python does around their calls is the cost of a call.

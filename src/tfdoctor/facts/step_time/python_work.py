@@ -1,12 +1,6 @@
 """What Python runs in a step: operations one by one, functions, their tracings and XLA's compilations."""
 
-import re
-from collections import Counter, defaultdict
-from typing import Self
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
@@ -14,12 +8,8 @@ from tfdoctor.facts.steps.step import compilations
 from tfdoctor.facts.steps.steps import COMPILING, SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, spans_of, trainers
-from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord, RunSettings, SourceLine
-from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location, Stage
-from tfdoctor.trace import Intervals, Line, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS, GRAPH_BUILDING
 
 # Python runs a whole function: its name begins with "__inference_" or "__forward_".

@@ -1,15 +1,9 @@
 """The stack samples in traced steps: the measured ones, and calls that were traced only to be sampled."""
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
 from itertools import compress
-from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, WORKING, working
@@ -18,11 +12,7 @@ from tfdoctor.facts.steps.known_steps import marked_step
 from tfdoctor.facts.steps.step import chain, compilations
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.recording import Recording
 from tfdoctor.recording.program import FedCall, PythonRecord, SeenPlace
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Location, Stage
-from tfdoctor.trace import Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.lines import LIMIT_PS
 from tfdoctor.trace.names import SAMPLED

@@ -1,16 +1,12 @@
 """A line of the user's with its time, by stack samples, and what it does, by the functions below it."""
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from enum import StrEnum
 from operator import attrgetter
-from typing import Self, TypeVar
+from typing import TypeVar
 
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording.program import SeenPlace, SourceLine
-from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.verdict import Location, Stage
+from tfdoctor.terms.record import field
 
 K = TypeVar("K")
 

@@ -4,17 +4,10 @@ TensorFlow stops recording an operation that proves cheap after some dozen execu
 run for a while no longer shows conditions, counters and the updates of small weights.
 """
 
-from collections.abc import Iterable
 from enum import IntFlag
-from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.timeline.host_events import executors
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import EventType, Trace
 from tfdoctor.trace.names import ASSIGN, FRAME, GRADIENT, UPDATE, XLA_RUN
 
 DEPTH = 8  # How many executors may nest on a thread: a loop's body may run functions

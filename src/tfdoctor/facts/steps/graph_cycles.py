@@ -3,18 +3,10 @@
 A loop inside a graph shows its iterations by the condition that runs before each, else by what its body does.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import replace
-
-import numpy as np
-from numpy.typing import NDArray
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Rows, Times, TrainingWork, between, covering, holding
 from tfdoctor.facts.timeline.host_events import is_captured, is_named
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Line, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EAGER_NEXT, FUNCTION_RUN, FUNCTION_RUNS, GRADIENT, PIPELINE_CALL
 

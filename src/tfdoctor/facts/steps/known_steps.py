@@ -1,14 +1,6 @@
 """The steps by precedence: what the recorder, markers or the device recorded, else what a search finds."""
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import pairwise
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_programs import XlaPrograms
@@ -17,10 +9,7 @@ from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.step import Step, chain
 from tfdoctor.facts.steps.xla_steps import module_steps, queued_steps
 from tfdoctor.facts.timeline.host_events import is_named
-from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.trace import Event, Plane, Trace
 from tfdoctor.trace.names import END_OF_WINDOW, TRAINING_CALLS
 
 # Names of a training step's markers: xprof knows the first two, users write the third.

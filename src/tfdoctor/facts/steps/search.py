@@ -6,19 +6,12 @@ trains; an eager one, by its sequence of operations. Where several of these recu
 outermost with optimizer updates of its own. Where that does not decide, the steps are unavailable.
 """
 
-from collections import Counter
-from dataclasses import replace
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Times, TrainingWork, between, covering, holding
 from tfdoctor.facts.steps.graph_cycles import graph_cycles
 from tfdoctor.facts.steps.step import Step, steps_between
 from tfdoctor.facts.timeline.host_events import is_named
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Line, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import ASSIGN, EAGER_CALL, EAGER_NEXT, GRADIENT, TRAINING_CALLS, UPDATE
 
 FEWEST = 4  # Whole rounds from which a cycle counts, and equal periods from which a sequence counts as periodic

@@ -1,15 +1,7 @@
 """One training step, and how steps follow each other."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-from itertools import pairwise
-
-import numpy as np
-from numpy.typing import NDArray
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.timeline.host_events import matching
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import COMPILES
 
 PS_PER_MS = 1_000_000_000

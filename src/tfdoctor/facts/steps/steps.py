@@ -9,19 +9,9 @@ input's time, so the mean step counts. Where batches come in bursts, as from sev
 long in turn, and none is an outlier.
 """
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
-from enum import StrEnum
-from itertools import pairwise
-from math import ceil, inf
 from statistics import quantiles
-from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device, spans, work_lines
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Program, batches_of, line_of
@@ -31,11 +21,7 @@ from tfdoctor.facts.steps.known_steps import find_steps
 from tfdoctor.facts.steps.search import FEWEST
 from tfdoctor.facts.steps.step import PS_PER_MS, Step, compilations, steps_between
 from tfdoctor.facts.timeline.host_events import trainer_waits
-from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import FUNCTION_RUNS
 

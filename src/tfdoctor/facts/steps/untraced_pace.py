@@ -1,18 +1,12 @@
 """The steps outside of the traced window: how tracing slows steps, slow ones, and the first ones of each pass."""
 
-from math import ceil
 from statistics import median
-from typing import Self
 
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Program, batches_of, line_of
 from tfdoctor.facts.steps.steps import OCCASIONS, PS_PER_MS, Steps
-from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import MOST_TOLD, UntracedSteps
-from tfdoctor.terms.kinds import StepSource
-from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.record import field
 
 DISTORTED = 1.5  # Slowdown by tracing beyond which a third of the step or more is the profiler's own cost
 # Slowdown beyond which most of the step is the profiler's own cost. No saving is predicted then: a Keras fit of

@@ -8,25 +8,16 @@ shows how fast the host is, not how long a step takes. So the device's own runs 
 precedence, and the host's calls and markers count only where the device keeps pace with them.
 """
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable
-from itertools import pairwise
 from typing import NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_programs import ProgramRuns, XlaPrograms, changes_weights, module_runs, takes_gradients
 from tfdoctor.facts.steps.step import Step, chain, steps_between
 from tfdoctor.facts.timeline.host_events import present
 from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import Line, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.intervals import pairs_of
 
 FEWEST = 4  # Runs from which a program's cycle counts

@@ -5,10 +5,7 @@ training function; the operations of tf.data's functions run on the same thread 
 distinguished by the executor that ran them.
 """
 
-from typing import Self
-
-import numpy as np
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.xla_operations import XlaOperations
@@ -23,10 +20,6 @@ from tfdoctor.facts.timeline.host_events import (
     select,
     trainer_waits,
 )
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Stage
-from tfdoctor.trace import Intervals, Trace
 from tfdoctor.trace.names import ASSIGN, COLLECTIVE_OPERATION, GRADIENT, INPUT_THREAD, UPDATE
 
 

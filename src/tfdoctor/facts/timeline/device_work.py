@@ -1,25 +1,14 @@
 """The work of a device, as columns: the events of a GPU or TPU by stage, and of XLA's programs on the CPU."""
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
 from functools import cache
 from itertools import cycle, repeat
-from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device, work_lines
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms, entry
 from tfdoctor.facts.timeline.host_events import leaves, select
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Stage
-from tfdoctor.trace import Event, EventType, Intervals, Trace
 from tfdoctor.trace.hlo import PROGRAM, HloProgram, Instruction
 from tfdoctor.trace.names import COLLECTIVE, COPY, TPU_COLLECTIVES, TPU_INFEEDS, TPU_TRANSFERS
 from tfdoctor.trace.stats import Value  # noqa: TC001 - beside its siblings

@@ -1,13 +1,9 @@
 """Events of the host's threads: operations, executors, which threads are the trainer's, and when they wait."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.trace import EventType, Intervals, Line
+from tfdoctor.facts.kit import *
+from tfdoctor.trace import Line
 from tfdoctor.trace.names import (
     CAPTURED_FUNCTION,
     EAGER_NEXT,

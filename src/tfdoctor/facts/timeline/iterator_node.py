@@ -1,9 +1,8 @@
 """One stage of tf.data's pipeline, from the calls of its iterators in the trace."""
 
-import re
 from dataclasses import dataclass, field
 
-from tfdoctor.trace import Intervals
+from tfdoctor.facts.kit import *
 
 # Stages that make their elements on threads of their own; their GetNext only waits for an element.
 ASYNCHRONOUS = re.compile(r"Prefetch|MapAndBatch|(?:Legacy)?Parallel\w+")

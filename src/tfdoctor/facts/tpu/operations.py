@@ -1,21 +1,12 @@
 """What a TPU's operations achieve: their use of the MXU and of the memory's bandwidth, and their padding."""
 
-from collections.abc import Iterable
-from math import ceil
-from typing import Self
-
-import numpy as np
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.step import PS_PER_MS
 from tfdoctor.facts.tpu.shapes import Array, arrays, convolves_each_alone
 from tfdoctor.facts.tpu.time import COMPUTE, category_of, counted, name_of, part_of, rounds_of, starts_of
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import EventType
 from tfdoctor.trace.hlo import Instruction
 from tfdoctor.trace.names import TPU_OPS
 

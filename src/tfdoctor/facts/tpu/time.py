@@ -5,17 +5,7 @@ round lasts from its start to the next one's. XLA starts asynchronous work with 
 all-gather-start, send) and waits for it with another (copy-done): between them it is hidden, the wait is exposed.
 """
 
-import re
-from collections import defaultdict
-from collections.abc import Mapping
-from enum import StrEnum
-from itertools import pairwise
-from typing import Self
-
-import numpy as np
-from numpy.typing import NDArray
-
-from tfdoctor.facts.chart import Unavailable
+from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.xla_programs import CONTAINERS, XlaPrograms, module_runs
 from tfdoctor.facts.steps.step import PS_PER_MS
@@ -23,9 +13,7 @@ from tfdoctor.facts.steps.steps import RoundUnit
 from tfdoctor.facts.steps.xla_steps import compiled_steps, of_modules
 from tfdoctor.facts.timeline.host_events import is_named, leaves, spans_of
 from tfdoctor.facts.tpu.shapes import arrays
-from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record
-from tfdoctor.trace import EventType, Intervals, Line, Plane, Trace
+from tfdoctor.trace import Line
 from tfdoctor.trace.hlo import HOST_SPACE
 from tfdoctor.trace.names import TPU_COLLECTIVES, TPU_OPS
 
