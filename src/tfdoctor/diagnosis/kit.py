@@ -23,7 +23,6 @@ from tfdoctor.diagnosis.places import (
     SHOWN_ROWS,
     RunPlace,
     SlowPlaces,
-    call_table,
     changes,
     in_function,
     line_table,
@@ -42,13 +41,13 @@ from tfdoctor.facts.operations.dataflow import GRADIENT_SCOPE, Dataflow, in_body
 from tfdoctor.facts.operations.operation_time import OperationRows, OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Dataset, Operation, Program, Shape, kind_of
-from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
+from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, line_groups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity
@@ -111,7 +110,6 @@ __all__ = [
     "InputPipeline",
     "Iterable",
     "Iterator",
-    "LineGroup",
     "Location",
     "MadeCall",
     "Mapping",
@@ -130,7 +128,6 @@ __all__ = [
     "RunCall",
     "RunCalls",
     "RunEffect",
-    "RunLine",
     "RunPhases",
     "RunPlace",
     "RunSteps",
@@ -150,7 +147,6 @@ __all__ = [
     "Verdict",
     "awaited",
     "bound_by",
-    "call_table",
     "changes",
     "count",
     "counted",

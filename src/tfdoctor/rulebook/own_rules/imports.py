@@ -6,12 +6,15 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2]
 FACTS = "tfdoctor.facts"
-READ_ONLY = "readonly attribute"  # What a struct of msgspec answers to the decorator of dataclasses
 
 
 def advice(error: BaseException, path: Path) -> str:
     """Return what to change in a rule that fails to import; "" where that is not known."""
-    if isinstance(error, AttributeError) and str(error) == READ_ONLY:
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    # A struct of msgspec refuses what the decorator of dataclasses sets in a class.
+    if isinstance(error, AttributeError) and trace and trace.tb_frame.f_globals.get("__name__") == "dataclasses":
         return " A class that inherits from one of tfdoctor's needs no @dataclass: remove the decorator."
     if not isinstance(error, ImportError) or not (error.name or "").startswith(FACTS):
         return ""
