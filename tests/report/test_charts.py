@@ -55,3 +55,12 @@ def test_a_figure_can_stand_in_a_script_element() -> None:
     made = figure_json([{"text": "</script>"}], {})
     assert "<" not in made
     assert json.loads(made)["data"] == [{"text": "</script>"}]
+
+
+@pytest.mark.parametrize(
+    ("untraced_ms", "said"), [(None, "per step, by layer"), (20.0, "per step while it was traced, by")]
+)
+def test_times_of_operations_say_that_the_profiler_ran(untraced_ms: float | None, said: str) -> None:
+    shown = diagnoses.full()
+    made = charts(replace(shown, steps=replace(shown.steps, untraced_ms=untraced_ms)))
+    assert said in next(one.description for one in made if one.name == "operations")

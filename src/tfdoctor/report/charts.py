@@ -36,7 +36,7 @@ def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
         _steps(diagnosis.steps),
         icicle.step_figure(diagnosis.profile),
         _pipeline(diagnosis.pipeline),
-        _operations(diagnosis.operations, diagnosis.operations_omitted),
+        _operations(diagnosis.operations, diagnosis.operations_omitted, diagnosis.steps.untraced_ms),
         roofline.figure(diagnosis.operations, diagnosis.rates),
     )
     return tuple(picture for picture in pictures if picture)
@@ -170,15 +170,15 @@ def _stage_bars(name: str, colour: str, shown: Sequence[int], stages: Sequence[P
     }
 
 
-def _operations(rows: Sequence[OperationRow], omitted: int) -> Figure | None:
+def _operations(rows: Sequence[OperationRow], omitted: int, untraced_ms: float | None) -> Figure | None:
     heavy = [row for row in rows if is_known(row.self_ms) and row.self_ms > 0]
     if not heavy:
         return None
-    heaviest = heavy[0]
+    heaviest, when = heavy[0], "" if untraced_ms is None else " while it was traced"
     return Figure(
         name="operations",
         title="Layers and operations",
-        description="Compute time per step, by layer and the operations in it. The heaviest is "
+        description=f"Compute time per step{when}, by layer and the operations in it. The heaviest is "
         f"{text.name(heaviest.operation)} of {text.name(heaviest.layer) or 'no layer'}, "
         f"{milliseconds(heaviest.self_ms)}.",
         figure=figure_json([_treemap(tiles(heavy))], TEXTS, height=440, left=0),

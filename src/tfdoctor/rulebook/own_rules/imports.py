@@ -3,20 +3,17 @@
 import ast
 import re
 from pathlib import Path
+from traceback import walk_tb
 
 PACKAGE = Path(__file__).resolve().parents[2]
-FACTS = "tfdoctor.facts"
 
 
 def advice(error: BaseException, path: Path) -> str:
     """Return what to change in a rule that fails to import; "" where that is not known."""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    # A struct of msgspec refuses what the decorator of dataclasses sets in a class.
-    if isinstance(error, AttributeError) and trace and trace.tb_frame.f_globals.get("__name__") == "dataclasses":
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    if isinstance(error, AttributeError) and frames[-1].f_globals.get("__name__") == "dataclasses":
         return " A class that inherits from one of tfdoctor's needs no @dataclass: remove the decorator."
-    if not isinstance(error, ImportError) or not (error.name or "").startswith(FACTS):
+    if not isinstance(error, ImportError) or not (error.name or "").startswith("tfdoctor.facts"):
         return ""
     asked = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
     names = [one.name for node in asked if node.module == error.name for one in node.names]
