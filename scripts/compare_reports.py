@@ -4,6 +4,8 @@
 twice, with the working tree and with the source at the revision, in processes of their own, and prints
 the differences: fields, numbers, verdicts, severities, locations, the order of results. Sentences and labels
 may differ; with ``--figures`` those are listed whose numbers differ, with ``--texts`` they may not differ either.
+With ``--pages`` what every other format and the terminal show is compared as well: of HTML its text, its links and
+the data of its charts.
 ``--kept`` names a folder in which the revision's reports stay for the next comparison. Exit code 1 when anything
 else differs.
 """
@@ -17,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +39,57 @@ from pathlib import Path
 from tfdoctor import cli
 from tfdoctor.trace import xprof
 xprof.LARGEST_BYTES = -1  # not asked: the second opinion is xprof's, and takes longer than all the rest
-for path, out in json.load(sys.stdin):
+written, printed = (names.split(",") if names else [] for names in sys.argv[1:])
+def told(path, *options):
     log = io.StringIO()
-    sys.argv = ["tfdoctor", "report", path, "--format", "json", "--out", out]
+    sys.argv = ["tfdoctor", "report", path, *options]
     with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         try:
-            code = cli.main()
+            return cli.main() or 0, log.getvalue()
         except SystemExit as end:
-            code = end.code
+            return end.code or 0, log.getvalue()
+for path, out in json.load(sys.stdin):
+    code, text = told(path, *(word for name in written for word in ("--format", name)), "--out", out)
     Path(out).mkdir(parents=True, exist_ok=True)
-    Path(out, "end.json").write_text(json.dumps({"exit_code": code or 0}))
+    Path(out, "terminal.txt").write_text(text.replace(out, "OUT"))
+    if Path(out, "report.json").is_file():
+        for name in printed:  # read from the stored report
+            Path(out, name + ".txt").write_text(told(out + "/report.json", "--format", name)[1].replace(out, "OUT"))
+    Path(out, "end.json").write_text(json.dumps({"exit_code": code}))
 """
 
 Difference = tuple[str, object, object]
+
+WRITTEN, PRINTED = ("json", "html", "md", "sarif", "gitlab"), ("llm", "github")
+
+
+class Shown(HTMLParser):
+    """What a page shows, in its order: texts, and what is read aloud or linked; data of charts as JSON."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[Any] = []
+        self.inside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a script or a style, and what an element says beside its text."""
+        known = dict(attrs)
+        data = tag == "script" and known.get("type") == "application/json"
+        self.inside = [*self.inside, "json" if data else tag] if tag in ("script", "style") else self.inside
+        self.texts += [
+            f"{name}={known[name]}" for name in ("title", "aria-label", "alt", "href") if known.get(name)
+        ]
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note the end of a script or a style."""
+        self.inside = self.inside[:-1] if tag in ("script", "style") else self.inside
+
+    def handle_data(self, data: str) -> None:
+        """Note what is shown, or drawn."""
+        if self.inside[-1:] == ["json"]:
+            self.texts.append(json.loads(data))
+        elif not self.inside and data.split():
+            self.texts.append(" ".join(data.split()))
 
 
 def main() -> None:
@@ -58,6 +99,7 @@ def main() -> None:
     parser.add_argument("--base", default="HEAD", metavar="REVISION", help="[default: HEAD]")
     parser.add_argument("--figures", action="store_true", help="list texts whose numbers differ")
     parser.add_argument("--texts", action="store_true", help="texts may not differ either")
+    parser.add_argument("--pages", action="store_true", help="compare every format and the terminal")
     parser.add_argument("--kept", type=Path, metavar="FOLDER", help="where the revision's reports stay")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time [default: 2]")
     options = parser.parse_args()
@@ -66,10 +108,12 @@ def main() -> None:
         parser.error("there is no recording below these folders: name one that holds some")
     with tempfile.TemporaryDirectory() as scratch:
         source, base = checked_out(options.base, Path(scratch, "base")), revision(options.base)
-        before, after = Path(options.kept or scratch, base), Path(scratch, "after")
+        formats = (WRITTEN, PRINTED) if options.pages else (("json",), ())
+        before = Path(options.kept or scratch, f"{base}-pages" if options.pages else base)
+        after = Path(scratch, "after")
         missing = [path for path in recordings if not (before / number_of(path) / "end.json").is_file()]
-        report(source, missing, before, options.jobs)
-        report(ROOT / "src", recordings, after, options.jobs)
+        report(source, missing, before, options.jobs, formats)
+        report(ROOT / "src", recordings, after, options.jobs, formats)
         compared = [(path, list(differences(read(before, path), read(after, path)))) for path in recordings]
         reports = sum(len(list((folder / number_of(path)).glob("*report.json")))
                       for folder in (before, after) for path in recordings)  # fmt: skip
@@ -123,13 +167,15 @@ def checked_out(revision: str, folder: Path) -> Path:
     return folder / "src"
 
 
-def report(source: Path, recordings: Sequence[Path], out: Path, jobs: int) -> None:
+def report(
+    source: Path, recordings: Sequence[Path], out: Path, jobs: int, formats: Sequence[Sequence[str]]
+) -> None:
     """Write a report of each recording, into a folder of its own, with the package in a source folder."""
     wanted = [(str(path.resolve()), str(out / number_of(path))) for path in recordings]
     environment = {"PYTHONPATH": str(source), "PATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
     def work(part: Sequence[tuple[str, str]]) -> None:
-        command = [sys.executable, "-c", WORKER]
+        command = [sys.executable, "-c", WORKER, *map(",".join, formats)]
         subprocess.run(command, input=json.dumps(part), text=True, check=True, env=environment)  # noqa: S603 - this Python
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -138,8 +184,19 @@ def report(source: Path, recordings: Sequence[Path], out: Path, jobs: int) -> No
 
 def read(out: Path, recording: Path) -> dict[str, Any]:
     """Return a report's JSON files, including the exit code of the command."""
-    files = sorted((out / number_of(recording)).glob("*.json"))
-    return {path.name: json.loads(path.read_text(encoding="utf-8")) for path in files}
+    files = sorted((out / number_of(recording)).iterdir())
+    return {path.name: _content(path) for path in files}
+
+
+def _content(path: Path) -> Any:  # noqa: ANN401 - JSON
+    text = path.read_text(encoding="utf-8")
+    if path.suffix in (".json", ".sarif"):
+        return json.loads(text)
+    if path.suffix == ".html":
+        shown = Shown()
+        shown.feed(text)
+        return shown.texts
+    return text.splitlines()
 
 
 def differences(old: Any, new: Any, where: str = "") -> Iterator[Difference]:  # noqa: ANN401 - JSON
