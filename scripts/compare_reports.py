@@ -100,10 +100,12 @@ def main() -> None:
     parser.add_argument("--figures", action="store_true", help="list texts whose numbers differ")
     parser.add_argument("--texts", action="store_true", help="texts may not differ either")
     parser.add_argument("--pages", action="store_true", help="compare every format and the terminal")
+    parser.add_argument("--only", type=int, metavar="N", help="about so many recordings, spread over all")
     parser.add_argument("--kept", type=Path, metavar="FOLDER", help="where the revision's reports stay")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time [default: 2]")
     options = parser.parse_args()
     recordings = sorted({path for folder in options.folders for path in recordings_below(folder)})
+    recordings = recordings[:: max(1, len(recordings) // options.only) if options.only else 1]
     if not recordings:
         parser.error("there is no recording below these folders: name one that holds some")
     with tempfile.TemporaryDirectory() as scratch:
