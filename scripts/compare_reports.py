@@ -49,7 +49,7 @@ def told(path, *options):
         except SystemExit as end:
             return end.code or 0, log.getvalue()
 for path, out in json.load(sys.stdin):
-    code, text = told(path, *(word for name in written for word in ("--format", name)), "--out", out)
+    code, text = told(path, "--format", ",".join(written), "--out", out)
     Path(out).mkdir(parents=True, exist_ok=True)
     Path(out, "terminal.txt").write_text(text.replace(out, "OUT"))
     if Path(out, "report.json").is_file():
