@@ -48,7 +48,7 @@ TODO: versions of TensorFlow, and hardware.
 """
 
 RULE = '''\
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

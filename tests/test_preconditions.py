@@ -6,15 +6,6 @@ from types import ModuleType
 import pytest
 
 from tests.rules.applied import applied
-from tfdoctor.diagnosis.preconditions import (
-    Precondition,
-    figures_per_step,
-    found,
-    not_on,
-    pipeline_ran,
-    timed_steps,
-    whole_run,
-)
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.input_pipeline import InputPipeline
@@ -25,6 +16,15 @@ from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Dataset
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import TRACE, SteadySteps, Steps
+from tfdoctor.families.preconditions import (
+    Precondition,
+    figures_per_step,
+    found,
+    not_on,
+    pipeline_ran,
+    timed_steps,
+    whole_run,
+)
 from tfdoctor.rules import slow_random
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Healthy, NotApplicable, Verdict

@@ -136,6 +136,11 @@ def test_a_missing_section_is_named(section: str, tmp_path: Path) -> None:
             "Facts have moved: import Breakdown from tfdoctor.facts.step_time.breakdown.",
         ),
         (
+            "from tfdoctor.diagnosis.rule import Topic, limit",
+            "from tfdoctor.diagnosis.kit import *",
+            "What rules are written with has moved: import it from tfdoctor.families.kit.",
+        ),
+        (
             "class Limits:",
             "class Own(Breakdown):\n    more: int = 0\n\n\n@dataclass\nclass Limits:",
             "inherits from one of tfdoctor's needs no @dataclass: remove the decorator.",

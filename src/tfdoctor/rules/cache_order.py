@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.cacheable import REMADE, Cacheable, RepeatedWork
 from tfdoctor.facts.input.dataset_properties import repeatable
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.INPUT, "0.1.0"

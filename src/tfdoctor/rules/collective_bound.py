@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.activity import Collectives
 from tfdoctor.facts.scale.replicas import DeviceSkew, Replicas
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.SCALE, "0.1.0"

@@ -1,7 +1,7 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import TENSOR, DatasetProperties
 from tfdoctor.facts.machine.cores import CpuContention
 from tfdoctor.facts.run.program import WIDTHS, kind_of
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.INPUT, "0.2.0"

@@ -1,7 +1,7 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.facts.step_time.breakdown import UNKNOWN
+from tfdoctor.families.kit import *
 from tfdoctor.terms.humanize import dollars
 from tfdoctor.terms.units import flops_per_dollar, usd
 

@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s, flop_s
+from tfdoctor.families.kit import *
 from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.units import flop_rate
 

@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.host_syncs import Detours
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE, PRECONDITIONS = Topic.EXECUTION, "0.2.0", (figures_per_step,)

@@ -1,9 +1,9 @@
 from dataclasses import asdict
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.samples import BUSY_CORES
 from tfdoctor.facts.quality import SLOWED, UNEVEN, Quality
 from tfdoctor.facts.steps.steps import FEWEST_STEPS
+from tfdoctor.families.kit import *
 from tfdoctor.terms.text import capitalized
 
 __doc__, CODE = page(__file__)

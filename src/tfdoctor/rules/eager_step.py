@@ -1,7 +1,7 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.host_lines import HostLines, SlowCalls
 from tfdoctor.facts.step_time.python_work import EagerWork
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

@@ -1,7 +1,7 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.savings.dispatch import Dispatch
 from tfdoctor.facts.savings.layer_work import FrozenWork
+from tfdoctor.families.kit import *
 from tfdoctor.terms.humanize import quantity
 
 __doc__, CODE = page(__file__)

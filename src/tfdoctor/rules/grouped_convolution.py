@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.operation_time import by_layer, fastest_flop_s, flop_s
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
+from tfdoctor.families.kit import *
 from tfdoctor.terms.record import field
 from tfdoctor.terms.units import flop_rate
 

@@ -1,4 +1,3 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.memory_trends import (
     KeptResult,
     KeptResults,
@@ -10,6 +9,7 @@ from tfdoctor.facts.growth.memory_trends import (
     makes_operations,
 )
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
+from tfdoctor.families.kit import *
 from tfdoctor.terms.verdict import RunFailure
 
 __doc__, CODE = page(__file__)

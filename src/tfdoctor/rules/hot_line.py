@@ -1,8 +1,8 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller, summed
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

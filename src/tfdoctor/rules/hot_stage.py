@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.input_pipeline import GENERATOR, stage_table
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.INPUT, "0.1.0"

@@ -1,7 +1,7 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.steps.steps import SteadySteps
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE, PRECONDITIONS = Topic.EXECUTION, "0.1.0", (figures_per_step,)

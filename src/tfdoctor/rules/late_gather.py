@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import BROADCASTING, CONSTANT, MATMULS, SHAPES, UNARY
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.feeding_datasets import TunedBuffers
 from tfdoctor.facts.machine.memory import DeviceMemory, HostMemory
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.SCALE, "0.1.0"

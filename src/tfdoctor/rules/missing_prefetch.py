@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.input_pipeline import NEGLIGIBLE_MS
+from tfdoctor.families.kit import *
 from tfdoctor.terms.kinds import InputKind
 
 __doc__, CODE = page(__file__)

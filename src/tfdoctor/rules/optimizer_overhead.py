@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork, is_small
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

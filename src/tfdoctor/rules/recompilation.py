@@ -1,7 +1,7 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import LONGEST_SPEC, TENSOR
 from tfdoctor.facts.input.training_inputs import SequencePadding, bucketing
 from tfdoctor.facts.step_time.python_work import CompileTime
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

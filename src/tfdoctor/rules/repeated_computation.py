@@ -1,10 +1,10 @@
 from itertools import groupby
 from typing import NamedTuple
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.dataflow import of_metric
 from tfdoctor.facts.run.operation_types import READS, UPDATES
 from tfdoctor.facts.savings.layer_work import values_of
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

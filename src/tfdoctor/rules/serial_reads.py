@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
 from tfdoctor.facts.input.input_pipeline import feeds
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.INPUT, "0.1.0"

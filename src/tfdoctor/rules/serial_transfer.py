@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.activity import D2H, H2D, PAGEABLE, Transfers
 from tfdoctor.facts.run.framework import JAX
+from tfdoctor.families.kit import *
 from tfdoctor.terms.units import bandwidth
 
 __doc__, CODE = page(__file__)

@@ -1,4 +1,3 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.training_inputs import Conversions
 from tfdoctor.facts.machine.memory import DeviceMemory
 from tfdoctor.facts.operations.step_parts import is_small
@@ -6,6 +5,7 @@ from tfdoctor.facts.run.framework import JAX, TENSORFLOW
 from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, EagerWork
 from tfdoctor.facts.steps.steps import FEW_STEPS
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

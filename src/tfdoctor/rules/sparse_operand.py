@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import MATMULS
 from tfdoctor.facts.run.program import Zeros
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

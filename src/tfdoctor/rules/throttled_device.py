@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.samples import Board, GpuBoards, GpuClock, GpuClocks
+from tfdoctor.families.kit import *
 from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.units import watts
 

@@ -1,4 +1,3 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.cacheable import Cacheable, CacheablePart, RepeatedWork
 from tfdoctor.facts.input.dataset_properties import repeatable
 from tfdoctor.facts.input.map_functions import CONTROL, FunctionGraphs, tensor_bytes
@@ -6,6 +5,7 @@ from tfdoctor.facts.machine.memory import HostMemory
 from tfdoctor.facts.run.operation_types import RANDOM
 from tfdoctor.facts.run.program import WIDTHS
 from tfdoctor.facts.steps.untraced_pace import PassStarts
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.INPUT, "0.1.0"

@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.run.operation_types import FUSIBLE
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

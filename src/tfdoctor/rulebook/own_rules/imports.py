@@ -2,6 +2,7 @@
 
 import ast
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from traceback import walk_tb
 
@@ -13,7 +14,13 @@ def advice(error: BaseException, path: Path) -> str:
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     if isinstance(error, AttributeError) and frames[-1].f_globals.get("__name__") == "dataclasses":
         return " A class that inherits from one of tfdoctor's needs no @dataclass: remove the decorator."
-    if not isinstance(error, ImportError) or not (error.name or "").startswith("tfdoctor.facts"):
+    if not isinstance(error, ImportError):
+        return ""
+    asked_of = error.name or ""
+    moved = asked_of.replace("tfdoctor.diagnosis.", "tfdoctor.families.")
+    if moved != asked_of and find_spec(moved):
+        return f" What rules are written with has moved: import it from {moved}."
+    if not asked_of.startswith("tfdoctor.facts"):
         return ""
     asked = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
     names = [one.name for node in asked if node.module == error.name for one in node.names]

@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.busy_workers.job_processes import JobProcesses
 
 __doc__, CODE = page(__file__)

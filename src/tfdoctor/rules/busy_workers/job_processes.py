@@ -1,7 +1,7 @@
 """Which of the job's processes used the cores while the steps were traced: the one that trains, or others."""
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.samples import in_window, window_of
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 

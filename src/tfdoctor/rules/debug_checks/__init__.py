@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.debug_checks.checking_operations import DebugChecks
 
 __doc__, CODE = page(__file__)

@@ -1,7 +1,7 @@
 """The operations that only check values, and what Python does for them."""
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 # Types of operations that look for NaN and infinity, or write tensors for TensorFlow's debugger.

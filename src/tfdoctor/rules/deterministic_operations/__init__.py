@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.operation_time import layer_table
 from tfdoctor.facts.run.operation_types import CONVOLUTIONS
+from tfdoctor.families.kit import *
 from tfdoctor.rules.deterministic_operations.determinism import Determinism
 
 __doc__, CODE = page(__file__)

@@ -1,7 +1,7 @@
 """Whether TensorFlow was told to compute the same result in every run, and where."""
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 # Environment variables of TensorFlow 2.1 to 2.7 and of 1.14 to 2.0; later versions still read the first.

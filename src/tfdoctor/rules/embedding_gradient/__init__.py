@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.dataflow import reached
 from tfdoctor.facts.run.operation_types import BROADCASTING, MATMULS, PASSING, UNARY, UPDATES
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

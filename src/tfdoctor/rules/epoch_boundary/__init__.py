@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
-from tfdoctor.diagnosis.small_calls import FEW_ROWS, LARGE_ROWS, SMALL_BATCH_MS
+from tfdoctor.families.kit import *
+from tfdoctor.families.small_calls import FEW_ROWS, LARGE_ROWS, SMALL_BATCH_MS
 
 __doc__, CODE = page(__file__)
 

@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.operation_time import layer_table
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

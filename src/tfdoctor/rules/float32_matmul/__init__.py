@@ -1,4 +1,3 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.kernel_kinds import of_operation
 from tfdoctor.facts.operations.matmuls import of_unknown_precision
 from tfdoctor.facts.operations.operation_time import layer_table
@@ -6,6 +5,7 @@ from tfdoctor.facts.operations.operations import BACKPROP, HALVES
 from tfdoctor.facts.operations.step_parts import CAST_PASSES, BatchNorms, OptimizerWork
 from tfdoctor.facts.run.framework import JAX
 from tfdoctor.facts.run.hardware import AMX, SixteenBit
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

@@ -1,8 +1,8 @@
 from enum import Enum
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.dataflow import reached
 from tfdoctor.facts.operations.operation_time import layer_table
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

@@ -1,6 +1,6 @@
 from math import sqrt
 
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

@@ -1,6 +1,5 @@
 from collections import Counter
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.operations.step_parts import OptimizerWork
 from tfdoctor.facts.savings.dispatch import Dispatch
@@ -9,6 +8,7 @@ from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGro
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
 from tfdoctor.facts.step_time.host_lines import HostLines
+from tfdoctor.families.kit import *
 from tfdoctor.rules.hot_operation import hot_work
 from tfdoctor.rules.hot_operation.cheaper_forms import CheaperForms, FormKind
 from tfdoctor.rules.hot_operation.hot_work import Departure, Groups, HotWork

@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.kernel_compilation.start_compiling import StartCompiling
 
 __doc__, CODE = page(__file__)

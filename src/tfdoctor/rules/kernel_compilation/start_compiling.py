@@ -1,6 +1,6 @@
 """What is compiled when a run starts: CUDA's kernels from PTX, and XLA's programs."""
 
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import GpuAccess, KernelCache
 

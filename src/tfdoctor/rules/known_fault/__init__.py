@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.known_fault.batch_tracing import BatchTracing
 
 __doc__, CODE = page(__file__)

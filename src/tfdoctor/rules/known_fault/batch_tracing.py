@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Self
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.phases.run_calls import RunTraces
 from tfdoctor.facts.run.program import Places
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 # Functions of Keras 3 that train on a batch (keras/src/backend/tensorflow/trainer.py).

@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import repeatable
 from tfdoctor.facts.machine.memory import HostMemory
+from tfdoctor.families.kit import *
 from tfdoctor.rules.late_shrink.full_size_work import FullSizeWork
 
 __doc__, CODE = page(__file__)

@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.missing_gpu.boards import Boards, Obstacle
 
 __doc__, CODE = page(__file__)

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import GpuAccess
 

@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.oversubscribed_cores.worker_threads import VARIABLE, WorkerThreads
 
 __doc__, CODE = page(__file__)

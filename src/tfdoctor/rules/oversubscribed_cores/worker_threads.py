@@ -1,7 +1,7 @@
 """How many processes of a job train on this machine, and how many threads each of them computes with."""
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.samples import in_window, window_of
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"

@@ -1,7 +1,7 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.training_inputs import PaddedInput, SequencePadding, bucketing
 from tfdoctor.facts.operations.loop_work import LoopWork
 from tfdoctor.facts.step_time.host_time import PythonOverhead
+from tfdoctor.families.kit import *
 from tfdoctor.rules.padding_waste.batch_source import BatchMaker, BatchSource
 
 __doc__, CODE = page(__file__)

@@ -2,8 +2,8 @@
 
 from enum import Enum, auto
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.terms.kinds import InputKind
 

@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.training_inputs import Conversions
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 

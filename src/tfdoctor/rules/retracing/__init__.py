@@ -1,8 +1,8 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.training_inputs import bucketing, few_lengths
 from tfdoctor.facts.phases.run_calls import RunCalls, RunTraces, TracedDefinition
 from tfdoctor.facts.step_time.python_work import Retraced, Retracing
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
+from tfdoctor.families.kit import *
 from tfdoctor.rules.retracing.run_tracing import RunTracing, TracedInRun
 
 __doc__, CODE = page(__file__)

@@ -1,8 +1,8 @@
 """What tracing tf.functions took over the whole run, beyond the traced steps."""
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.python_work import changed
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 

@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.sample_weight_scan.weight_scans import WeightScans
 
 __doc__, CODE = page(__file__)

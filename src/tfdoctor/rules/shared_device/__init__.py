@@ -1,7 +1,7 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.step_parts import is_small
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.facts.step_time.host_time import PythonOverhead
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.SCALE, "0.2.0"

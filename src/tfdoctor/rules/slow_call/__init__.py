@@ -1,9 +1,9 @@
 from math import ceil, sqrt
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.step_time.host_lines import SPREAD, LongStepLines, SlowCalls
 from tfdoctor.facts.step_time.host_time import LoopBody, SingleOperations
 from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
+from tfdoctor.families.kit import *
 from tfdoctor.rules.slow_call.single_calls import SingleCalls
 
 __doc__, CODE = page(__file__)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.operation_types import UPDATES
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.step_time.breakdown import WORKING, working
@@ -12,6 +11,7 @@ from tfdoctor.facts.step_time.timed_line import SlowCall, TimedLine
 from tfdoctor.facts.steps.steps import SteadySteps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import trainers
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedGraph
 from tfdoctor.trace import Intervals, Trace

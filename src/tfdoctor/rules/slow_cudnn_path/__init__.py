@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.slow_cudnn_path.recurrent_layers import RecurrentLayers
 
 __doc__, CODE = page(__file__)

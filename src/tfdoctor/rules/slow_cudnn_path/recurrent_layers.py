@@ -2,10 +2,10 @@
 
 from enum import Enum
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.gpu.idle_gaps import IdleGaps
 from tfdoctor.facts.run.operation_types import RECURRENT
 from tfdoctor.facts.run.program import Layer, RecurrentArguments
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.trace.names import FRAME
 

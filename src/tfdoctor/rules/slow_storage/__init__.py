@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.feeding_datasets import SourceFiles
 from tfdoctor.facts.input.input_pipeline import feeds
+from tfdoctor.families.kit import *
 from tfdoctor.rules.slow_storage.read_rate import ReadRate
 from tfdoctor.terms.units import bandwidth
 

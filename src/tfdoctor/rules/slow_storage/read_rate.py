@@ -1,6 +1,6 @@
 """How many bytes per second the process read while the steps were traced."""
 
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 

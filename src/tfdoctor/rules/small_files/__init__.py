@@ -1,6 +1,6 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.map_functions import MapFunctions
 from tfdoctor.facts.run.program import FileList
+from tfdoctor.families.kit import *
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
 
 __doc__, CODE = page(__file__)

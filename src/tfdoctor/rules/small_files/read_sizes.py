@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.iterators import READING
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 from tfdoctor.trace import Trace
 

@@ -1,5 +1,5 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.map_functions import OVERSIZED_TIMES, DecodedImages
+from tfdoctor.families.kit import *
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
 
 __doc__, CODE = page(__file__)

@@ -1,6 +1,6 @@
 """How long the run's tasks waited for a processor while the steps were traced."""
 
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 NS_PER_US = 1000  # Nanoseconds in a microsecond

@@ -1,10 +1,10 @@
 import numpy as np
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.facts.operations.operations import LARGE
 from tfdoctor.facts.steps.steps import StepSpans
 from tfdoctor.facts.timeline.activity import Activity
+from tfdoctor.families.kit import *
 from tfdoctor.rules.thread_limit.setting import VARIABLE, LimitOrigin, ThreadSetting
 
 __doc__, CODE = page(__file__)

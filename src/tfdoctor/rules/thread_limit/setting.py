@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"

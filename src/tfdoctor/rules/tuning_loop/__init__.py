@@ -1,4 +1,3 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.growth.memory_trends import (
     FillingMemory,
     KeptResults,
@@ -10,6 +9,7 @@ from tfdoctor.facts.growth.memory_trends import (
 )
 from tfdoctor.facts.phases.run_calls import RunTraces
 from tfdoctor.facts.phases.run_growth import RunGrowth
+from tfdoctor.families.kit import *
 from tfdoctor.terms.humanize import duration, quantity
 from tfdoctor.terms.kinds import KeptValue
 from tfdoctor.terms.verdict import RunFailure

@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.unused_gradients.unused_work import UnusedWork
 
 __doc__, CODE = page(__file__)

@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.unvectorized_operation.fallback_loops import FallbackLoops
 
 __doc__, CODE = page(__file__)

@@ -2,10 +2,10 @@
 
 import re
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.operations.loop_work import GraphLoop, LoopWork
 from tfdoctor.facts.run.operation_types import CALLS, WHILES
 from tfdoctor.facts.run.program import Places
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 # The loop that replaces an operation, under the operation's name (parallel_for/pfor.py: _fallback_converter).

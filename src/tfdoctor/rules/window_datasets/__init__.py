@@ -1,7 +1,7 @@
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.input.dataset_properties import TENSOR, spec_bytes
 from tfdoctor.facts.input.input_pipeline import feeds
 from tfdoctor.facts.input.map_functions import BETWEEN, NOT_VECTORIZABLE
+from tfdoctor.families.kit import *
 
 __doc__, CODE = page(__file__)
 TOPIC, SINCE = Topic.INPUT, "0.1.0"

@@ -1,4 +1,4 @@
-from tfdoctor.diagnosis.kit import *
+from tfdoctor.families.kit import *
 from tfdoctor.rules.zero_learning_rate.useless_work import UselessWork
 
 __doc__, CODE = page(__file__)

@@ -1,7 +1,7 @@
 """What a step computes only for updates that change no weight."""
 
-from tfdoctor.diagnosis.kit import *
 from tfdoctor.facts.run.program import Places
+from tfdoctor.families.kit import *
 from tfdoctor.recording import Recording
 
 

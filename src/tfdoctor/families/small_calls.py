@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from tfdoctor.diagnosis.places import RunPlace
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunLine
+from tfdoctor.families.places import RunPlace
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.verdict import Bound, Recurrence
 

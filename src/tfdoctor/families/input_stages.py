@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Iterable
 
-from tfdoctor.diagnosis.preconditions import Precondition
 from tfdoctor.facts.input.input_pipeline import StageTime
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown
+from tfdoctor.families.preconditions import Precondition
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Cell, Healthy, Table
 

@@ -1,4 +1,4 @@
-"""What a rule is written with: ``from tfdoctor.diagnosis.kit import *``."""
+"""What a rule is written with: ``from tfdoctor.families.kit import *``."""
 
 import re
 from collections import defaultdict
@@ -7,32 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Any, Self
 
-from tfdoctor.diagnosis.call_rules import CallLimits, CallRule
-from tfdoctor.diagnosis.input_stages import (
-    MAPS,
-    ONE_THREAD,
-    READERS,
-    awaited,
-    bound_by,
-    heaviest,
-    left_on_all_cores,
-    work_table,
-)
-from tfdoctor.diagnosis.places import (
-    PART,
-    SHOWN_ROWS,
-    RunPlace,
-    SlowPlaces,
-    changes,
-    in_function,
-    line_table,
-    none_seen,
-)
-from tfdoctor.diagnosis.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
 from tfdoctor.diagnosis.rule import Topic, limit, share_limit
-from tfdoctor.diagnosis.shares import judged
-from tfdoctor.diagnosis.small_calls import rows_per_batch, small_calls
-from tfdoctor.diagnosis.spared import nothing, spared, why_not
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
@@ -50,6 +25,31 @@ from tfdoctor.facts.run.program import Dataset, Operation, Program, Shape, kind_
 from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, line_groups
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.families.call_rules import CallLimits, CallRule
+from tfdoctor.families.input_stages import (
+    MAPS,
+    ONE_THREAD,
+    READERS,
+    awaited,
+    bound_by,
+    heaviest,
+    left_on_all_cores,
+    work_table,
+)
+from tfdoctor.families.places import (
+    PART,
+    SHOWN_ROWS,
+    RunPlace,
+    SlowPlaces,
+    changes,
+    in_function,
+    line_table,
+    none_seen,
+)
+from tfdoctor.families.preconditions import figures_per_step, found, not_on, pipeline_ran, timed_steps, whole_run
+from tfdoctor.families.shares import judged
+from tfdoctor.families.small_calls import rows_per_batch, small_calls
+from tfdoctor.families.spared import nothing, spared, why_not
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, percent, quantity
 from tfdoctor.terms.kinds import DeviceKind, Phase, RunCall, StepSource
 from tfdoctor.terms.pages import page

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tfdoctor.diagnosis.places import PART, RunPlace, SlowPlaces, call_table, changes, line_table, none_seen
 from tfdoctor.diagnosis.rule import limit, share_limit
-from tfdoctor.diagnosis.small_calls import CALL, rows_per_batch, small_calls
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunSteps
 from tfdoctor.facts.run_work.line_groups import ONE_BY_ONE, CalledWork, LineGroup, line_groups
+from tfdoctor.families.places import PART, RunPlace, SlowPlaces, call_table, changes, line_table, none_seen
+from tfdoctor.families.small_calls import CALL, rows_per_batch, small_calls
 from tfdoctor.terms.humanize import milliseconds, number, percent
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record
