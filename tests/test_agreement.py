@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import agreement
-from tfdoctor.diagnose.diagnose import chart_of, diagnose
-from tfdoctor.diagnose.stages import Case, diagnosed
+from tfdoctor.diagnose.diagnose import chart_of, diagnose, diagnosed
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording
@@ -25,7 +24,7 @@ NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
 @cache
 def examined(name: str) -> tuple[Chart, Diagnosis]:
     chart = chart_of(Recording.open(SAMPLES / name))
-    return chart, diagnosed(Case(chart, tuple(all_rules()), name, None))
+    return chart, diagnosed(chart, all_rules(), name)
 
 
 def test_there_are_samples() -> None:

@@ -1,6 +1,6 @@
 """Which findings are about which work, by their effects on a stage, a part, an operation or an input's stage."""
 
-from tfdoctor.diagnose.summary.marks import WorkMarks
+from tfdoctor.diagnose.summary.timeline import WorkMarks
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.units import ms

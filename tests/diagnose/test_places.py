@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import manifest
-from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnose.places import placed
+from tfdoctor.diagnose.diagnose import diagnose, placed
 from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Manifest, Recording

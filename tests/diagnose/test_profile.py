@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.diagnose.test_accounts import chart_of
-from tfdoctor.diagnose.summary.profile import LEAST, SHOWN, profile
-from tfdoctor.diagnose.summary.seen import FEW
+from tfdoctor.diagnose.summary.profile import FEW, LEAST, SHOWN, profile
 from tfdoctor.diagnosis import Profile, ProfileRow, WorkKind
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime

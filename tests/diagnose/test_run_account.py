@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.diagnose.run_charts import phases_of, run_chart, steps_of
 from tests.rules.run_facts import run_line
-from tfdoctor.diagnose.run_account import run_account
+from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding

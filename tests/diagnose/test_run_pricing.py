@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.diagnose.run_charts import phases_of, run_chart, step_model, steps_of
 from tfdoctor.diagnose import engine, savings
-from tfdoctor.diagnose.run_pricing import RunPricing
+from tfdoctor.diagnose.rating import RunPricing
 from tfdoctor.diagnosis import Result, RunTogether
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.facts.chart import Chart

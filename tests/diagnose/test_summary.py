@@ -234,7 +234,7 @@ def test_on_an_accelerator_the_launching_is_shown() -> None:
 
 
 def test_without_a_model_there_is_nothing_to_show() -> None:
-    assert run.model(EMPTY) == ()
+    assert not list(run.model(EMPTY))
 
 
 def test_the_machine_and_the_settings_of_the_run() -> None:

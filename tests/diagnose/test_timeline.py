@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.diagnose.summary.marks import WorkMarks
-from tfdoctor.diagnose.summary.timeline import few, timeline
+from tfdoctor.diagnose.summary.timeline import WorkMarks, few, timeline
 from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.step_time.breakdown import Breakdown

@@ -23,9 +23,8 @@ from scripts.synthetic.record import record
 from scripts.synthetic.run import Run, Truth
 from tests import agreement
 from tests.builders import manifest
-from tfdoctor.diagnose.diagnose import chart_of
+from tfdoctor.diagnose.diagnose import chart_of, diagnosed
 from tfdoctor.diagnose.savings import WORTH_SAYING
-from tfdoctor.diagnose.stages import Case, diagnosed
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording
@@ -241,7 +240,7 @@ def seen(run: Run) -> Seen:
         truth = samples.write(run, Path(folder))
         _beside(run, Path(folder))
         chart = chart_of(Recording.open(folder))
-        return Seen(run, truth, chart, diagnosed(Case(chart, tuple(all_rules()), run.device, None)))
+        return Seen(run, truth, chart, diagnosed(chart, all_rules(), run.device))
 
 
 def _beside(run: Run, folder: Path) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnose.summary.seen import seen_in
+from tfdoctor.diagnose.summary.profile import seen_in
 from tfdoctor.diagnosis import Account, AccountState, Result, Seen
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
@@ -21,8 +21,10 @@ from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.units import Unit, ms
 from tfdoctor.terms.verdict import Effect, Finding, Healthy, PartTime, Stage
 
+WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"
 
-class Parts(Record):
+
+class StepParts(Record):
     """The parts of the step, and what the input's stages have to do with its wait.
 
     ``kept`` is the share of each part's traced time that is not the profiler's: findings name traced time.
@@ -51,33 +53,40 @@ class Parts(Record):
 
         An effect on a subject names it up to its ``of``; one on the whole stage without ``of`` names all.
         """
-        total, subjects = self.times_ms[part], dict[str, float]()
+        subjects, declared = dict[str, float](), list[PartTime]()
         for finding in findings:
+            declared += finding.names
             for effect in finding.effects:
                 if effect.stage == part and effect.names:
                     time = self._named_by(effect)
                     subjects[effect.subject] = max(subjects.get(effect.subject, 0.0), time)
-        declared = _of_part(part, (time for finding in findings for time in finding.names))
-        return min(total, max(sum(subjects.values()), self.of(part, declared)))
+        return min(self.times_ms[part], max(sum(subjects.values()), self.of(part, _of_part(part, declared))))
 
     def _named_by(self, effect: Effect) -> float:
         total = self.times_ms[effect.stage]
-        if effect.stage is Stage.INPUT and effect.subject:
-            return total * self._limiting(effect.subject)
+        if effect.stage is Stage.INPUT and effect.subject:  # its share in the work that a wait for input is for
+            waited = [segment for segment in self.segments if not segment.overlapped and segment.ms]
+            ahead = [segment for segment in self.segments if segment.overlapped]
+            waited += [max(ahead, key=lambda segment: segment.ms)] if ahead else []
+            whole = sum(segment.ms for segment in waited)
+            limiting = sum(segment.stages.get(effect.subject, 0.0) for segment in waited)
+            return total * (limiting / whole if whole else 1.0)
         if effect.of is not None:
             return self.of(effect.stage, effect.of.value)
         return total if not effect.subject else 0.0
 
-    def _limiting(self, path: str) -> float:
-        """Return the share of a stage in the work that a wait for input is for, 0 to 1."""
-        waited = [segment for segment in self.segments if not segment.overlapped and segment.ms]
-        ahead = [segment for segment in self.segments if segment.overlapped]
-        waited += [max(ahead, key=lambda segment: segment.ms)] if ahead else []
-        whole = sum(segment.ms for segment in waited)
-        return sum(segment.stages.get(path, 0.0) for segment in waited) / whole if whole else 1.0
+    def necessary(self, part: str, results: Iterable[Result]) -> tuple[float, tuple[str, ...]]:
+        """Return the time of a part that healthy rules account for, in ms, and why it is necessary."""
+        healthy = (r.outcome for r in results if isinstance(r.outcome, Healthy))
+        times = [time for one in healthy for time in one.necessary if time.part == part]
+        return self.of(part, _of_part(part, times)), tuple(dict.fromkeys(time.why for time in times))
 
 
-def parts(chart: Chart) -> Parts | None:
+def _of_part(part: str, times: Iterable[PartTime]) -> float:
+    return sum(time.of.value for time in times if time.part == part)
+
+
+def step_parts(chart: Chart) -> StepParts | None:
     """Return the parts of the step; None where they are unknown."""
     breakdown, model = chart.get(Breakdown), chart.get(StepModel)
     if breakdown is None or not breakdown.step_ms:
@@ -85,59 +94,56 @@ def parts(chart: Chart) -> Parts | None:
     pipeline = chart.get(InputPipeline)
     times = {str(part): time for part, time in (model.exposed if model else breakdown.median).items()}
     kept = {part: model.kept(part) for part in times} if model else {}
-    return Parts(times, pipeline.segments if pipeline else (), kept)
+    return StepParts(times, pipeline.segments if pipeline else (), kept)
 
 
-def unexplained(chart: Chart, results: Iterable[Result]) -> Unexplained | None:
+def unexplained(chart: Chart, results: Sequence[Result]) -> Unexplained | None:
     """Return what specific findings leave for the general rules; None where the parts are unknown.
 
     A ceiling of a whole stage, such as the wait for input, does not say what takes the time in it. Time that a
     healthy rule shows to be necessary needs no other name.
     """
-    of_step, results = parts(chart), tuple(results)
+    of_step = step_parts(chart)
     if of_step is None:
         return None
     found = [r.outcome for r in results if isinstance(r.outcome, Finding)]
     findings = [replace(f, effects=tuple(e for e in f.effects if not e.is_ceiling)) for f in found]
     left = {
-        part: ms - of_step.named(part, findings) - of_step.of(part, _of_part(part, _necessary(results, part)))
-        for part, ms in of_step.large.items()
+        part: time - of_step.named(part, findings) - of_step.necessary(part, results)[0]
+        for part, time in of_step.large.items()
     }
     effects = [effect for finding in findings for effect in finding.effects]
     subjects = {name for effect in effects for name in (effect.subject, *effect.parts)}
     return Unexplained(
-        {part: ms / of_step.of(part, 1.0) for part, ms in left.items() if of_step.is_large(ms)},
+        {part: time / of_step.of(part, 1.0) for part, time in left.items() if of_step.is_large(time)},
         frozenset(subjects - {""}),
     )
 
 
 def accounts(chart: Chart, results: Sequence[Result]) -> tuple[Account, ...]:
     """Return the account of each part that takes at least a tenth of the step."""
-    of_step = parts(chart)
-    if of_step is None:
-        return ()
-    return tuple(_account(chart, of_step, part, results) for part in of_step.large)
+    of_step = step_parts(chart)
+    return tuple(_account(chart, of_step, part, results) for part in of_step.large) if of_step else ()
 
 
-def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result]) -> Account:
+def _account(chart: Chart, of_step: StepParts, part: str, results: Sequence[Result]) -> Account:
     total = of_step.times_ms[part]
     findings = {r.rule.name: r.outcome for r in results if isinstance(r.outcome, Finding)}
-    named = of_step.named(part, findings.values())
-    necessary = _necessary(results, part)
-    left = (
-        total - named
-        if not of_step.is_large(total - named)
-        else max(0.0, total - named - of_step.of(part, _of_part(part, necessary)))
-    )
-    state = _state(of_step, total - named, left)
+    unnamed = left = total - of_step.named(part, findings.values())
+    necessary, why = of_step.necessary(part, results)
+    state = AccountState.NAMED
+    if of_step.is_large(unnamed):
+        left = max(0.0, unnamed - necessary)
+        state = AccountState.UNEXPLAINED if of_step.is_large(left) else AccountState.NECESSARY
     is_left = state is AccountState.UNEXPLAINED
+    unassigned = _unassigned(chart) if part == UNKNOWN else ()
     return Account(
         part=part,
         total_ms=total,
         state=state,
         rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
         why=(
-            *(_why(chart, part, necessary) if state is not AccountState.NAMED else ()),
+            *((*why, *unassigned) if state is not AccountState.NAMED else ()),
             *(_disturbed(chart, part) if is_left else ()),
         ),
         unexplained_ms=left if is_left else 0.0,
@@ -145,13 +151,9 @@ def _account(chart: Chart, of_step: Parts, part: str, results: Sequence[Result])
     )
 
 
-def _necessary(results: Iterable[Result], part: str) -> list[PartTime]:
-    """Return the time of a part that healthy rules account for."""
-    healthy = (r.outcome for r in results if isinstance(r.outcome, Healthy))
-    return [time for one in healthy for time in one.necessary if time.part == part]
-
-
-def _seen(chart: Chart, of_step: Parts, part: str, left_ms: float, findings: Iterable[Finding]) -> tuple[Seen, ...]:
+def _seen(
+    chart: Chart, of_step: StepParts, part: str, left_ms: float, findings: Iterable[Finding]
+) -> tuple[Seen, ...]:
     """Return what was seen in the unexplained time of a part, its times without the profiler's cost."""
     named: dict[str, float] = {}
     for effect in (e for finding in findings for e in finding.effects):
@@ -166,14 +168,11 @@ def _seen(chart: Chart, of_step: Parts, part: str, left_ms: float, findings: Ite
     )
 
 
-def _why(chart: Chart, part: str, necessary: Iterable[PartTime]) -> tuple[str, ...]:
-    """Return why time of a part is necessary, or why the trace assigns it to nothing."""
-    why = tuple(dict.fromkeys(time.why for time in necessary))
+def _unassigned(chart: Chart) -> tuple[str, ...]:
+    """Return why the trace assigns time to nothing."""
     activity = chart.get(Activity)
-    if part != UNKNOWN or activity is None:
-        return why
-    within = (WITHIN_DATA,) if activity.within_data else ()
-    return (*why, *filter(None, (activity.missing,)), *within)
+    why = (activity.missing, WITHIN_DATA if activity.within_data else "") if activity else ()
+    return tuple(filter(None, why))
 
 
 def _disturbed(chart: Chart, part: str) -> tuple[str, ...]:
@@ -186,16 +185,3 @@ def _disturbed(chart: Chart, part: str) -> tuple[str, ...]:
         return ()
     used = f"{number(round(cores.others, 1))} of {number(cores.usable)} cores"
     return (f"Other programs used {used} meanwhile, which makes this time longer",)
-
-
-WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"
-
-
-def _state(of_step: Parts, unnamed: float, left: float) -> AccountState:
-    if not of_step.is_large(unnamed):
-        return AccountState.NAMED
-    return AccountState.UNEXPLAINED if of_step.is_large(left) else AccountState.NECESSARY
-
-
-def _of_part(part: str, times: Iterable[PartTime]) -> float:
-    return sum(time.of.value for time in times if time.part == part)

@@ -6,7 +6,7 @@ a CPU that the steps compute on it is the mean power, where the change removes w
 threads takes as much energy there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -14,7 +14,7 @@ from tfdoctor.diagnosis import Result
 from tfdoctor.diagnosis.energy import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.run.device import Device
-from tfdoctor.facts.savings.energy import Energy, EnergyMeter
+from tfdoctor.facts.savings.energy import Energy
 from tfdoctor.facts.savings.price import EnergyPrices, Epoch
 from tfdoctor.terms.kinds import DeviceKind, EnergySource
 from tfdoctor.terms.record import Record
@@ -47,66 +47,59 @@ class MeasuredEnergy(Record):
 
     def account(self) -> EnergyAccount:
         """Return the energy of the run."""
+        rows = []
+        for meter in self.energy.meters:
+            step_j, idle_j = map(self._per_step, (meter.power_w, meter.waiting_w))
+            epoch_j = step_j * self.epoch_steps if step_j is not None and self.epoch_steps else None
+            row = EnergyRow(
+                source=meter.source,
+                devices=meter.devices,
+                without=meter.without,
+                power_w=meter.power_w,
+                idle_w=meter.idle_w,
+                busy=meter.busy,
+                per_step=None if step_j is None else self._priced(step_j),
+                idle_per_step=None if idle_j is None else self._priced(idle_j),
+                per_epoch=None if epoch_j is None else self._priced(epoch_j),
+                run=self._priced(meter.run_j),
+            )
+            rows.append(row)
         return EnergyAccount(
-            rows=tuple(map(self._row, self.energy.meters)),
+            rows=tuple(rows),
             measured_s=min(meter.seconds for meter in self.energy.meters),
             epoch_steps=self.epoch_steps,
             usd_per_kwh=self.prices.usd_per_kwh,
             gco2_per_kwh=self.prices.gco2_per_kwh,
         )
 
-    def with_savings(self, results: Iterable[Result]) -> tuple[Result, ...]:
-        """Add to findings what they save of energy."""
-        return tuple(replace(result, energy=self._saving(result)) for result in results)
-
-    def _row(self, meter: EnergyMeter) -> EnergyRow:
-        steps = self.epoch_steps
-        step_j = self._per_step(meter.power_w)
-        return EnergyRow(
-            source=meter.source,
-            devices=meter.devices,
-            without=meter.without,
-            power_w=meter.power_w,
-            idle_w=meter.idle_w,
-            busy=meter.busy,
-            per_step=self._amount(step_j),
-            idle_per_step=self._amount(self._per_step(meter.waiting_w)),
-            per_epoch=self._amount(step_j * steps if step_j is not None and steps else None),
-            run=self._priced(meter.run_j),
-        )
-
     def _per_step(self, power_w: float | None) -> float | None:
-        if power_w is None or not self.step_ms:
-            return None
-        return power_w * self.step_ms / MS_PER_S
-
-    def _amount(self, joules: float | None) -> EnergyAmount | None:
-        return None if joules is None else self._priced(joules)
+        return None if power_w is None or not self.step_ms else power_w * self.step_ms / MS_PER_S
 
     def _priced(self, joules: float) -> EnergyAmount:
         return EnergyAmount(joules=joules, usd=self.prices.usd(joules), gco2=self.prices.gco2(joules))
 
+    def with_savings(self, results: Iterable[Result]) -> tuple[Result, ...]:
+        """Add to findings what they save of energy; nothing where the power of the time was not measured."""
+        return tuple(replace(result, energy=self._saving(result)) for result in results)
+
     def _saving(self, result: Result) -> EnergySaving | None:
-        """Return what a finding saves; None where the power of the time that it saves was not measured."""
         finding, saving = result.outcome, result.saving
         if not isinstance(finding, Finding) or saving is None or saving.per_step.value <= 0:
             return None
-        source, power_w = self._power(finding.effects)
+        source, power_w = self._power([effect for effect in finding.effects if effect.names])
         if power_w is None:
             return None
-        ceiling = Bound.AT_MOST if source is EnergySource.CPU else saving.bound
         of_run = result.run.total.value if result.run and not finding.run_effects else 0.0
         return EnergySaving(
             source=source,
             power_w=power_w,
             per_step=self._priced(power_w * saving.per_step.value / MS_PER_S),
             run=self._priced(power_w * of_run / MS_PER_S) if of_run > 0 else None,
-            bound=ceiling,
+            bound=Bound.AT_MOST if source is EnergySource.CPU else saving.bound,
         )
 
-    def _power(self, effects: Iterable[Effect]) -> tuple[EnergySource, float | None]:
+    def _power(self, effects: Sequence[Effect]) -> tuple[EnergySource, float | None]:
         """Return whose power the time of effects has, and that power in W; None where it is unknown."""
-        effects = tuple(effect for effect in effects if effect.names)
         meters = {meter.source: meter for meter in self.energy.meters}
         if self.device is DeviceKind.GPU:
             gpu, stages = meters.get(EnergySource.GPU), {effect.stage for effect in effects}

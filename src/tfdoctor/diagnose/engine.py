@@ -1,20 +1,36 @@
-"""Applies rules to a recording, in two rounds. Knows no particular rule and no renderer."""
+"""Applies rules to a recording, in two rounds, and judges what they find. Knows no particular rule, no renderer."""
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from tfdoctor.diagnose import saving_words as words
 from tfdoctor.diagnose.accounts import unexplained
-from tfdoctor.diagnose.judging import judged, names_input, timed, with_hidden, within
-from tfdoctor.diagnose.rating import rated
-from tfdoctor.diagnose.run_pricing import RunPricing
-from tfdoctor.diagnose.savings import model_of
+from tfdoctor.diagnose.rating import RunPricing, rated
+from tfdoctor.diagnose.savings import WORTH_SAYING, hides, model_of, saving_of
 from tfdoctor.diagnose.window import only_traced
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis import Result, Takes
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
+from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.terms.errors import ConfigError
-from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import (
+    Bound,
+    Effect,
+    Errored,
+    Finding,
+    Healthy,
+    NotApplicable,
+    Outcome,
+    PartTime,
+    Severity,
+    Stage,
+)
+
+# Share of the step. What saves less at most may save nothing, and a timer on a shared machine cannot tell.
+WORTH_A_BOUND = 0.03
 
 
 def examine(chart: Chart, rules: Iterable[Rule], run: RunPricing | None = None) -> tuple[Result, ...]:
@@ -26,14 +42,14 @@ def examine(chart: Chart, rules: Iterable[Rule], run: RunPricing | None = None) 
     """
     rules, model, window = tuple(rules), model_of(chart), only_traced(chart)
     said = [(rule, window.checked(_apply(rule, chart))) for rule in rules if not rule.general]
-    specific = judged(said, model)
-    named = names_input(specific)
-    results = with_hidden(said, specific, model, named=named)
+    specific = _judged(said, model)
+    found = [one.outcome for one in specific if isinstance(one.outcome, Finding)]
+    named = any(effect.stage is Stage.INPUT for finding in found for effect in finding.effects)
+    results = [*_with_hidden(said, specific, model, named=named)]
     left = unexplained(chart, results)
-    asked = [(rule, within(left, window.checked(_apply(rule, chart, left)))) for rule in rules if rule.general]
-    general = [timed(result, model) for one in asked for result in judged([one], model)]
-    results += with_hidden(asked, general, model, named=named)
-    return rated(chart, results, run)
+    asked = [(rule, _within(left, window.checked(_apply(rule, chart, left)))) for rule in rules if rule.general]
+    general = [_timed(result, model) for one in asked for result in _judged([one], model)]
+    return rated(chart, [*results, *_with_hidden(asked, general, model, named=named)], run)
 
 
 def _apply(rule: Rule, chart: Chart, left: Unexplained | None = None) -> Outcome:
@@ -47,3 +63,105 @@ def _apply(rule: Rule, chart: Chart, left: Unexplained | None = None) -> Outcome
         raise
     except Exception as error:  # noqa: BLE001 - one broken rule must not silence the others
         return Errored(error=repr(error), traceback=traceback.format_exc())
+
+
+def _judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) -> list[Result]:
+    """Judge every outcome; again without the findings that save nothing, as long as there are any."""
+    effects = {rule.name: o.effects for rule, o in outcomes if isinstance(o, Finding)}
+    results = [_judge(rule, outcome, model, effects) for rule, outcome in outcomes]
+    remaining = [(result.rule, result.outcome) for result in results]
+    if sum(isinstance(outcome, Finding) for _, outcome in remaining) == len(effects):
+        return results
+    return _judged(remaining, model)
+
+
+def _judge(rule: Rule, outcome: Outcome, model: StepModel | None, effects: dict[str, tuple[Effect, ...]]) -> Result:
+    """Give a finding its saving and severity; one that saves nothing worth saying is healthy."""
+    if not isinstance(outcome, Finding):
+        return Result(rule=rule, outcome=outcome)
+    unpriced = Result(rule=rule, outcome=outcome, severity=outcome.severity or Severity.NOTE)
+    if not outcome.effects or model is None:
+        return unpriced
+    saving = saving_of(rule.name, model, effects)
+    least = WORTH_A_BOUND if saving.bound is Bound.AT_MOST and not rule.general else WORTH_SAYING
+    if saving.share < least and not saving.after:
+        if outcome.run_effects:  # its time is elsewhere in the run
+            return unpriced
+        little = words.too_little(outcome.summary, least)
+        return Result(rule=rule, outcome=Healthy(summary=little, evidence=outcome.evidence))
+    severity = Severity.of(saving.share)
+    if model.distorted:
+        reason = f"{outcome.summary}, but tracing slows this step so much that a share this small is not reliable"
+        large = severity >= Severity.WARNING or outcome.run_effects
+        unknown = Result(rule=rule, outcome=NotApplicable(reason=reason))
+        return Result(rule=rule, outcome=outcome, severity=Severity.NOTE) if large else unknown
+    if outcome.severity:
+        severity = (min if rule.general else max)(severity, outcome.severity)
+    return Result(rule=rule, outcome=outcome, saving=saving, severity=severity)
+
+
+def _within(left: Unexplained | None, outcome: Outcome) -> Outcome:
+    """Limit a general finding to the time that no specific one names."""
+    if not isinstance(outcome, Finding) or left is None:
+        return outcome
+    own = [one for one in outcome.effects if one.stage in left.parts_ms and one.subject not in left.subjects]
+    if outcome.effects and not own:
+        return Healthy(summary=words.ALL_NAMED, evidence=outcome.evidence)
+    named = dict.fromkeys(Stage, 0.0)
+    for effect in own:
+        named[effect.stage] += effect.of.value if effect.of else 0.0
+    fits = {stage: min(1.0, left.parts_ms[stage] / time) for stage, time in named.items() if time}
+    effects = (
+        replace(effect, of=ms(effect.of.value * fits.get(effect.stage, 1.0))) if effect.of else effect
+        for effect in own
+    )
+    return replace(outcome, effects=tuple(effects))
+
+
+def _timed(result: Result, model: StepModel | None) -> Result:
+    """Let a general finding state the time that it names, and no saving.
+
+    A change may spare only a part of it, or other work as well, such as the gradients of an operation. Its severity
+    follows the time.
+    """
+    saving = result.saving
+    if saving is None or model is None or not isinstance(result.outcome, Finding):
+        return result
+    return replace(result, saving=None, takes=_takes(result.outcome, model, saving.per_step.value))
+
+
+def _takes(finding: Finding, model: StepModel, saved_ms: float) -> Takes:
+    """Return the time that the summary states; where it states none, what the effects spare."""
+    time = finding.takes or ms(saved_ms)
+    return Takes(time, time.value / model.step_ms)
+
+
+def _with_hidden(
+    outcomes: Iterable[tuple[Rule, Outcome]], results: Iterable[Result], model: StepModel | None, *, named: bool
+) -> Iterator[Result]:
+    """Say of findings that save nothing where the input takes as long as the rest of the step.
+
+    ``outcomes`` are those of the ``results``, in the same order, before they were judged. The time of such a
+    finding is necessary only as long as the input is: where no finding names the input, its time stays
+    unexplained, and a general finding stands, since it states time and no saving.
+    """
+    for result, (_, outcome) in zip(results, outcomes, strict=True):
+        healthy = result.outcome
+        if not (
+            isinstance(outcome, Finding)
+            and isinstance(healthy, Healthy)
+            and model
+            and hides(model, outcome.effects)
+        ):
+            yield result
+            continue
+        stages = dict.fromkeys(effect.stage for effect in outcome.effects)
+        if result.rule.general and not named and not model.distorted:
+            saved = model.without_input.saving(outcome.effects)
+            saved = min(saved, sum(model.exposed[stage] for stage in stages))
+            own, takes = Severity.of(saved / model.step_ms), _takes(outcome, model, saved)
+            yield replace(result, outcome=outcome, takes=takes, severity=min(own, outcome.severity or own))
+        else:
+            times = {stage: ms(model.traced[stage] if named else 0.0) for stage in stages}
+            hidden = tuple(PartTime(stage, time, words.paced(model)) for stage, time in times.items())
+            yield replace(result, outcome=replace(healthy, necessary=hidden))

@@ -1,40 +1,228 @@
-"""How severe findings are by the steps and the run that they rest on, and the order of the results."""
+"""How severe findings are by the steps and the run that they rest on, what they save of the run, and their order.
 
-from collections.abc import Iterable
+The run counts only where the account holds the whole of it: of a traced window alone nothing follows for the rest
+of a run. The run model composes all effects, those on the step and those on phases, so that no time is saved twice.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from typing import Self
 
-from tfdoctor.diagnose.run_pricing import RunPricing
-from tfdoctor.diagnose.savings import too_few_steps
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnose.saving_words import too_little
+from tfdoctor.diagnose.savings import WORTH_SAYING, relief, too_few_steps
+from tfdoctor.diagnose.summary.account import extrapolation
+from tfdoctor.diagnosis import Result, RunSaving, RunTogether, Together
 from tfdoctor.diagnosis.rank import ResultRank
 from tfdoctor.facts.chart import Chart
+from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
-from tfdoctor.terms.verdict import Concern, Finding, Severity
+from tfdoctor.terms.humanize import counted, milliseconds
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Bound, Concern, Effect, Finding, Healthy, Recurrence, RunEffect, Severity
+
+# The phases that hold what a finding is about: tracing and the end of an epoch may make a step long.
+CONCERNED: Mapping[Concern, tuple[Phase, ...]] = {
+    Concern.TYPICAL_STEP: (Phase.STEPS,),
+    Concern.LONG_STEPS: (Phase.STEPS, Phase.TRACING, Phase.BOUNDARIES),
+}
+
+
+class Amount(Record):
+    """Time of the run in ms: what comes once, and what a longer run has more of."""
+
+    once_ms: float
+    recurring_ms: float
+
+    @property
+    def ms(self) -> float:
+        """All of it."""
+        return self.once_ms + self.recurring_ms
+
+    def share(self, of: Self, times: float | None = None) -> float:
+        """Return its share, 0 to 1, in the run, or in one with so many times the epochs."""
+        mine, whole = (one.once_ms + (1.0 if times is None else times) * one.recurring_ms for one in (self, of))
+        return mine / whole if whole else 0.0
+
+    def rated(self, of: Self, times: float | None) -> float:
+        """Return the larger of its shares in the run and, of what recurs, in what recurs of the run, 0 to 1."""
+        recurring = self.recurring_ms / of.recurring_ms if of.recurring_ms else 0.0
+        return min(1.0, max(self.share(of, times), recurring))
+
+
+class RunPricing(Record):
+    """Prices findings by a run that is known whole; ``times`` is how many times its epochs to extrapolate to."""
+
+    model: RunModel
+    times: float | None = None
+
+    @classmethod
+    def of(cls, chart: Chart, for_epochs: int | None = None) -> Self | None:
+        """Return the pricing of a chart's run; None where the run is not known whole."""
+        model = chart.get(RunModel)
+        if model is None or not model.phases.whole or not model.phases.total_ms:
+            return None
+        return cls(model, extrapolation(chart, for_epochs)[1])
+
+    @property
+    def run(self) -> Amount:
+        """The run itself, without tfdoctor's own work."""
+        phases = self.model.phases
+        own_ms = phases.of(Phase.PROFILER)
+        return Amount(phases.total_ms - phases.recurring_ms - own_ms, phases.recurring_ms)
+
+    def priced(self, results: Sequence[Result]) -> tuple[Result, ...]:
+        """Return the results with their savings of the run, by severity and then by the time of the run."""
+        effects = {r.rule.name: r.outcome.effects for r in results if isinstance(r.outcome, Finding)}
+        judged = [
+            self._judged(result, relief(result.rule.name, effects) if result.saving else ()) for result in results
+        ]
+        return tuple(sorted(judged, key=ResultRank(self.time_ms)))
+
+    def together(self, results: Iterable[Result], steps: Together | None) -> RunTogether | None:
+        """Return what all changes save of the run: those that do together for the step, and those about the run."""
+        in_step = steps.rules if steps else ()
+        found = [
+            (result, finding)
+            for result in results
+            if isinstance(finding := result.outcome, Finding) and result.run
+            if result.rule.name in in_step or finding.run_effects
+        ]
+        effects = [effect for result, finding in found if result.saving for effect in finding.effects]
+        run_effects = [effect for _, finding in found for effect in finding.run_effects]
+        saved = self.saved(effects, run_effects)
+        if saved.ms <= 0:
+            return None
+        ceiling = any(result.run and result.run.bound is Bound.AT_MOST for result, _ in found)
+        after = self.model.after_ms(effects, run_effects)
+        return RunTogether(
+            total=ms(saved.ms),
+            share=saved.share(self.run),
+            rules=tuple(result.rule.name for result, _ in found),
+            bound=Bound.AT_MOST if ceiling else Bound.EXPECTED,
+            after_ms={phase.value: left for phase, left in after.items()},
+            extrapolated=saved.share(self.run, self.times) if self.times else None,
+        )
+
+    def saved(self, effects: Iterable[Effect], run_effects: Iterable[RunEffect]) -> Amount:
+        """Return what effects save together; what comes once is what those that recur do not save."""
+        effects, run_effects = tuple(effects), tuple(run_effects)
+        total = self.model.saving_ms(effects, run_effects)
+        again = [effect for effect in run_effects if effect.recurs is not Recurrence.ONCE]
+        if not effects and not again:
+            return Amount(total, 0.0)
+        if len(again) == len(run_effects):
+            return Amount(0.0, total)
+        recurring = min(total, self.model.saving_ms(effects, again))
+        return Amount(total - recurring, recurring)
+
+    def time_ms(self, result: Result) -> float:
+        """Return the time of the run that a result is about, in ms; 0 where it is unknown."""
+        finding = result.outcome
+        if result.run:
+            return result.run.total.value
+        if not isinstance(finding, Finding):
+            return 0.0
+        if result.takes:
+            return max(0.0, self.saved(finding.effects, ()).ms)
+        long = self.model.steps.long if self.model.steps else None
+        return long.beyond_ms if long and finding.concern is Concern.LONG_STEPS else 0.0
+
+    def _judged(self, result: Result, beside: tuple[Effect, ...]) -> Result:
+        """Give a finding its saving of the run, and its severity; one about the run worth nothing is healthy."""
+        finding = result.outcome
+        if not isinstance(finding, Finding):
+            return result
+        effects = (*finding.effects, *beside) if result.saving else ()
+        saved = self.saved(effects, finding.run_effects)
+        alone = finding.run_effects and not result.saving and not result.takes
+        if alone and finding.severity is None and saved.rated(self.run, self.times) < WORTH_SAYING:
+            little = too_little(finding.summary, WORTH_SAYING, "run")
+            return Result(rule=result.rule, outcome=Healthy(summary=little, evidence=finding.evidence))
+        run = self._saving(result, finding, effects, saved) if saved.ms > 0 else None
+        return replace(result, run=run, severity=self._severity(result, finding, saved))
+
+    def _severity(self, result: Result, finding: Finding, saved: Amount) -> Severity | None:
+        """Return the severity by the run: none is higher than the time allows that the finding is about."""
+        if result.severity is None:
+            return None
+        if result.takes:
+            share = self.saved(finding.effects, ()).rated(self.run, self.times)
+            return min(result.severity, Severity.of(share))
+        if finding.run_effects or result.saving:
+            price = Severity.of(saved.rated(self.run, self.times))
+            own = finding.severity or price
+            once = not result.saving and not saved.recurring_ms  # a longer run has no more of it
+            return own if once else max(price, own)
+        concerned, phases = CONCERNED.get(finding.concern), self.model.phases
+        if concerned is None or not phases.recurring_ms:
+            return result.severity
+        return min(result.severity, Severity.of(phases.of(*concerned) / phases.recurring_ms))
+
+    def _saving(self, result: Result, finding: Finding, effects: tuple[Effect, ...], saved: Amount) -> RunSaving:
+        # How most of a finding's time recurs, how often it came, and what is saved of that, in ms.
+        steps = self.model.steps.count if self.model.steps else 0
+        kinds = [(Recurrence.PER_STEP, steps, self.model.saving_ms(effects, ()))] if effects else []
+        by_kind = {kind: [one for one in finding.run_effects if one.recurs is kind] for kind in Recurrence}
+        kinds += [
+            (kind, max(one.times for one in own), self.model.saving_ms((), own))
+            for kind, own in by_kind.items()
+            if own
+        ]
+        recurs, times, of_it = max(kinds, key=lambda kind: kind[2])
+        each = of_it / times if times else of_it
+        if recurs is Recurrence.ONCE or not times:
+            often = "comes once" if recurs is Recurrence.ONCE else "recurs; how often was not counted"
+            how = f"The run model takes this time out of its phase, which {often}."
+        else:
+            unit = {Recurrence.PER_EPOCH: "epoch", Recurrence.PER_STEP: "step", Recurrence.PER_CALL: "call"}[recurs]
+            how = f"{milliseconds(each)} per {unit} on average, in {counted(times, unit)} of the recorded run."
+        bounds = [
+            *(effect.bound for effect in finding.run_effects),
+            *([result.saving.bound] if result.saving else []),
+        ]
+        return RunSaving(
+            total=ms(saved.ms),
+            share=min(1.0, saved.share(self.run)),
+            rated=saved.rated(self.run, self.times),
+            recurs=recurs,
+            each=ms(each),
+            times=times,
+            bound=Bound.AT_MOST if Bound.AT_MOST in bounds else Bound.EXPECTED,
+            how=how,
+            extrapolated=saved.share(self.run, self.times) if self.times else None,
+        )
 
 
 def rated(chart: Chart, results: Iterable[Result], run: RunPricing | None = None) -> tuple[Result, ...]:
     """Return the results in order: by the time of the run where it is known whole, else by that of the step.
 
-    Of few steps each finding is a note, in the order of what it would save.
+    Of few steps each finding is a note without a saving, in the order of what it would save; one about the run
+    needs no steps.
     """
-    rank = ResultRank(partial(_time_ms, beyond_ms=_beyond(chart)))
-    if too_few_steps(chart):
-        by_step = [_note(result) for result in sorted(results, key=rank)]
-    else:
-        slow = chart.get(SlowSteps)
-        by_step = sorted((_bounded(result, slow) for result in results), key=rank)
+    steps, slow, beyond_ms = chart.get(Steps), chart.get(SlowSteps), 0.0
+    if steps and steps.median_ms:  # what long steps add to the mean training step
+        whole = sum(step.total_ms * step.calls for step in steps.steps)
+        beyond_ms = max(0.0, whole / sum(step.calls for step in steps.steps) - steps.median_ms)
+
+    def time_ms(result: Result) -> float:
+        if amount := result.saving or result.takes:
+            return amount.per_step.value
+        of_long = isinstance(result.outcome, Finding) and result.outcome.concern is Concern.LONG_STEPS
+        return beyond_ms if of_long else 0.0
+
+    few = too_few_steps(chart)
+    by_step = sorted(results if few else (_bounded(one, slow) for one in results), key=ResultRank(time_ms))
+    if few:
+        by_step = [
+            replace(one, severity=one.severity if said.concern is Concern.RUN else Severity.NOTE, saving=None)
+            if isinstance(said := one.outcome, Finding)
+            else one
+            for one in by_step
+        ]
     return run.priced(by_step) if run else tuple(by_step)
-
-
-def _note(result: Result) -> Result:
-    """Return a finding as a note without a saving of the step; one about the run needs no steps."""
-    if not isinstance(result.outcome, Finding):
-        return result
-    about_run = result.outcome.concern is Concern.RUN
-    severity = result.severity if about_run else Severity.NOTE
-    return replace(result, severity=severity, saving=None)
 
 
 def _bounded(result: Result, slow: SlowSteps | None) -> Result:
@@ -45,28 +233,8 @@ def _bounded(result: Result, slow: SlowSteps | None) -> Result:
     """
     finding, typical = result.outcome, Concern.TYPICAL_STEP
     about_step = isinstance(finding, Finding) and finding.concern is typical
-    if not about_step or result.severity is None:
-        return result
-    if slow is None or not slow.prevail:
+    if not about_step or result.severity is None or slow is None or not slow.prevail:
         return result
     amount = result.saving or result.takes
     share = amount.per_step.value / slow.mean_ms if amount else 1.0
     return replace(result, severity=min(result.severity, Severity.of(share), Severity.WARNING))
-
-
-def _beyond(chart: Chart) -> float:
-    """Return what long steps add to the mean training step, in ms."""
-    steps = chart.get(Steps)
-    if steps is None or not steps.median_ms:
-        return 0.0
-    whole = sum(step.total_ms * step.calls for step in steps.steps)
-    return max(0.0, whole / sum(step.calls for step in steps.steps) - steps.median_ms)
-
-
-def _time_ms(result: Result, beyond_ms: float) -> float:
-    """Return the time of a step that a result is about; of long steps what they add to the mean step."""
-    amount = result.saving or result.takes
-    if amount:
-        return amount.per_step.value
-    of_long = isinstance(result.outcome, Finding) and result.outcome.concern is Concern.LONG_STEPS
-    return beyond_ms if of_long else 0.0

@@ -1,7 +1,7 @@
 """The sentences of a saving: how the step model computed it, and why there is none."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tfdoctor.facts.savings.step_model import ELEMENT_MS, StepModel
 from tfdoctor.terms.humanize import counted, milliseconds, percent
@@ -10,9 +10,7 @@ from tfdoctor.terms.verdict import Effect, Stage
 ALL_NAMED = "The findings of other rules name the time that this rule would report"
 
 FREE_LOOP = "Python of the input no longer keeps the training loop from the interpreter"
-
 FREE_CORES = "work of the input leaves its cores to the rest of the step"
-
 COST = "the rest of the step may have the profiler's cost"
 
 
@@ -38,9 +36,13 @@ def how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
     """Describe how the step model computed a saving."""
     stages = sorted({effect.stage for effect in effects})
     parts = ", ".join(_stage_change(stage, effects) for stage in stages)
-    text = (
-        f"Starting from {_start(model)}, the step model {parts} and predicts {milliseconds(model.step_ms - saved)}."
-    )
+    start = f"the measured step of {milliseconds(model.step_ms)}"
+    if model.tracing is not None:
+        start = (
+            f"the untraced step of {milliseconds(model.step_ms)} (the {milliseconds(sum(model.traced.values()))} "
+            "of the traced step, to which the evidence refers, without the profiler's cost)"
+        )
+    text = f"Starting from {start}, the step model {parts} and predicts {milliseconds(model.step_ms - saved)}."
     if model.tracing:
         text += " The profiler's cost is an estimate, and so is this."
     elif not model.trusted:
@@ -68,41 +70,19 @@ def after_others(saved_ms: float, later_ms: float) -> str:
     return f"Saves {little} alone; {milliseconds(later_ms)} once all other findings are fixed."
 
 
-def too_little(summary: str, least: float) -> str:
-    """Say of a finding that its change saves less than a share of the step."""
-    return f"{summary}; fixing it would save less than {percent(least)} of the step"
-
-
-def distorted(summary: str) -> str:
-    """Say why a small finding is not reliable where tracing distorts the step."""
-    return f"{summary}, but tracing slows this step so much that a share this small is not reliable"
-
-
-def _start(model: StepModel) -> str:
-    """Return the step that a saving is of: as measured, or without the profiler's cost."""
-    if model.tracing is None:
-        return f"the measured step of {milliseconds(model.step_ms)}"
-    traced = milliseconds(sum(model.traced.values()))
-    return (
-        f"the untraced step of {milliseconds(model.step_ms)} (the {traced} of the traced step, to which the "
-        "evidence refers, without the profiler's cost)"
-    )
+def too_little(summary: str, least: float, of: str = "step") -> str:
+    """Say of a finding that its change saves less than a share of the step, or of the run."""
+    return f"{summary}; fixing it would save less than {percent(least)} of the {of}"
 
 
 def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
     own_effects = [effect for effect in effects if effect.stage is stage]
     if any(effect.overlaps for effect in own_effects):
         return f"overlaps the {stage} work with the rest of the step"
-    subjects = {effect.subject for effect in own_effects if effect.subject}
-    if not subjects:
-        return _scaled(stage, own_effects)
-    return f"changes {counted(len(subjects), 'part')} of the {stage} work"
-
-
-def _scaled(stage: Stage, effects: Sequence[Effect]) -> str:
-    """Say what effects on a whole stage do to it, and why."""
-    less = 1.0 - math.prod(effect.scales for effect in effects)
-    why = "".join(f" ({effect.why})" for effect in effects if effect.why)
+    if subjects := {effect.subject for effect in own_effects if effect.subject}:
+        return f"changes {counted(len(subjects), 'part')} of the {stage} work"
+    less = 1.0 - math.prod(effect.scales for effect in own_effects)
+    why = "".join(f" ({effect.why})" for effect in own_effects if effect.why)
     if less >= 1.0:
         return f"removes the {stage} work{why}"
     return f"{'shortens' if less >= 0.0 else 'lengthens'} the {stage} work by {percent(abs(less))}{why}"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import Row, Thread, chart, device, executor, line, marker, markers, trace, v100, wait
-from tfdoctor.diagnose.summary.gpu import device_time, device_time_missing
+from tfdoctor.diagnose.summary import devices
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.gpu.activity import (
     CLEAR,
@@ -115,7 +115,7 @@ def test_without_steps_the_figures_are_of_the_whole_trace() -> None:
     time = known.fact(GpuUtilization)
     assert (time.unit, time.round_ms, time.busiest.kernel_ms) == (TRACE, 6, 4)
     assert "no training step" in known.fact(SteadySteps).why_no_steps
-    assert device_time(known)[0].label == "whole trace"
+    assert next(devices.gpu_time(known)).label == "whole trace"
 
 
 def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work() -> None:
@@ -129,7 +129,7 @@ def test_a_gpus_own_step_leaves_out_the_wait_before_its_first_work() -> None:
     known = chart(trace(host, gpus=[gpu]))
     time = known.fact(GpuUtilization)
     assert (time.wait_ms, time.wait_before_ms, time.exposed_wait_ms) == (3, 3, 0)
-    shown = {measure.label: measure.value.value for measure in device_time(known)}
+    shown = {measure.label: measure.value.value for measure in devices.gpu_time(known)}
     assert shown["waiting for batches before the GPU step starts"] == 3
     assert shown["waiting for batches while the GPU is idle within its step"] == 0
 
@@ -151,7 +151,7 @@ def test_a_wait_that_no_event_would_show_is_no_measured_zero() -> None:
     for count in (1, 2):
         known = chart(trace([line("python", *rows[:count])], gpus=[work]))
         time = known.fact(GpuUtilization)
-        labels = {measure.label for measure in device_time(known)}
+        labels = {measure.label for measure in devices.gpu_time(known)}
         shown[count] = (time.wait_ms, time.exposed_wait_ms, "waiting for batches" in labels)
     assert shown == {1: (None, None, False), 2: (0.0, 0.0, True)}
 
@@ -168,8 +168,8 @@ def test_a_run_on_the_cpu_has_no_gpu_and_says_so_once() -> None:
     for kind in (GpuUtilization, IdleGaps, Transfers, Collectives, GpuActivities):
         with pytest.raises(Unavailable, match="used no GPU"):
             known.fact(kind)
-    assert device_time(known) == ()
-    assert "used no GPU" in device_time_missing(known)
+    assert not list(devices.gpu_time(known))
+    assert "used no GPU" in devices.missing(known)
 
 
 def test_kernels_that_were_not_recorded_are_not_idle_time() -> None:
@@ -376,7 +376,7 @@ def test_collectives_are_hidden_by_kernels_alone() -> None:
     found = known.fact(Collectives)
     assert (found.ms, found.exposed_ms) == (6, 5)
     assert dict(found.kinds) == {"AllReduce": 1, "Broadcast": 1}
-    assert "collectives, AllReduce" in {measure.label for measure in device_time(known)}
+    assert "collectives, AllReduce" in {measure.label for measure in devices.gpu_time(known)}
     assert known.fact(Transfers)[H2D].exposed_ms == 0
 
 
@@ -385,13 +385,13 @@ def test_collectives_are_hidden_by_kernels_alone() -> None:
 
 def shown(*copies: Row) -> dict[str, float]:
     known = facts(markers(1, step=10), work=((KERNEL, 4, 10),), copies=copies)
-    return {measure.label: measure.value.value for measure in device_time(known)}
+    return {measure.label: measure.value.value for measure in devices.gpu_time(known)}
 
 
 def test_a_gpu_that_works_outside_the_step_shown_is_not_called_idle() -> None:
     """The first of two replicas began its step, and its kernels, before the trace's only whole step."""
     busy, early = (v100(line("Stream #14(Kernel)", (KERNEL, start, end))) for start, end in ((4, 10), (-9, -2)))
-    found = device_time(chart(trace([markers(1, step=10)], gpus=[early, busy])))
+    found = devices.gpu_time(chart(trace([markers(1, step=10)], gpus=[early, busy])))
     rows = {measure.label: measure.value.value for measure in found}
     assert rows["kernel time of GPU 1"] == 6
     assert rows["kernel time of GPU 0, outside the steps"] == 7
@@ -402,7 +402,7 @@ def test_the_report_shows_the_step_and_its_gaps() -> None:
     rows = shown()
     assert (rows["step (median)"], rows["kernel time of GPU 0"], rows["GPU 0 idle"]) == (10, 6, 4)
     assert rows["number of gaps above 1 ms"] == 1
-    assert device_time_missing(facts(markers(1, step=10), work=((KERNEL, 4, 10),))) == ""
+    assert devices.missing(facts(markers(1, step=10), work=((KERNEL, 4, 10),))) == ""
 
 
 def test_the_report_shows_rates_of_large_copies_alone() -> None:

@@ -12,7 +12,7 @@ from scripts.synthetic.run import Chip, Run, duration, padded, traffic
 from scripts.synthetic.tpu import Recorded, Schedule
 from scripts.synthetic.tpu_program import BY_WEIGHTS, depth, direction, factors
 from scripts.synthetic.xspace import MS
-from tfdoctor.diagnose.summary.tpu import tpu_time
+from tfdoctor.diagnose.summary.devices import tpu_time
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.tpu.operations import Padding, TpuOperations

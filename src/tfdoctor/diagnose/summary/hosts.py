@@ -1,9 +1,9 @@
 """The hosts of a job compared: their steps, the slow host and the findings by host."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
-from types import MappingProxyType
 
 from tfdoctor.diagnosis import Diagnosis, HostFinding, HostRow, Hosts, Result, Together
 from tfdoctor.facts.chart import Unavailable
@@ -15,7 +15,6 @@ from tfdoctor.facts.scale.hosts import (
     HostSteps,
     Lag,
     MatchedBy,
-    Matching,
     clock_skew,
     compare,
     match,
@@ -27,23 +26,18 @@ from tfdoctor.terms.verdict import Bound, Finding
 
 NAMED = 3  # Slow hosts that the sentence names; the table lists all
 
-MATCHED = MappingProxyType(
-    {
-        MatchedBy.NUMBER: "step number",
-        MatchedBy.CLOCK: "start time by the hosts' clocks",
-        MatchedBy.ORDER: "order in the traces (step numbers and clocks are unknown)",
-    }
-)
-
-STAGES = MappingProxyType(
-    {
-        "input": "waiting for input",
-        "transfer": "copying between host and device",
-        "host": "in Python and op dispatch",
-        "device": "computing",
-        "between": "between steps",
-    }
-)
+MATCHED = {
+    MatchedBy.NUMBER: "step number",
+    MatchedBy.CLOCK: "start time by the hosts' clocks",
+    MatchedBy.ORDER: "order in the traces (step numbers and clocks are unknown)",
+}
+STAGES = {
+    "input": "waiting for input",
+    "transfer": "copying between host and device",
+    "host": "in Python and op dispatch",
+    "device": "computing",
+    "between": "between steps",
+}
 
 
 class Examined(Record):
@@ -60,31 +54,27 @@ def hosts(examined: Sequence[Examined]) -> Hosts:
     whole = {host.name: host.steps for host in examined if host.steps and host.steps.is_whole}
     matching = match(whole) if len(whole) > 1 else None
     comparison = compare(whole, matching) if matching else None
-    clocks = _skew(whole, matching)
+    clocks: ClockSkew | Unavailable = Unavailable("no two hosts have comparable steps")
+    if matching and matching.count:
+        try:
+            clocks = clock_skew(whole, matching)
+        except Unavailable as missing:
+            clocks = missing
+    lag, known = _straggler(comparison), None if isinstance(clocks, Unavailable) else clocks
     shown, why = _choose(examined, whole, comparison)
     compared = Hosts(
-        rows=tuple(_row(host, clocks) for host in examined),
+        rows=tuple(_row(host, known) for host in examined),
         shown=shown,
         why_shown=why,
         slowest=_slowest(comparison, len(whole)),
         matched_by=MATCHED[matching.by] if matching and matching.count else "",
         matched=matching.count if matching else 0,
         findings=_findings(examined, shown),
+        skew=known.basis if known else f"unknown ({clocks})",
     )
-    if lag := _straggler(comparison):
+    if lag:
         compared = replace(compared, straggler=lag.host, stage=lag.stage, lag_ms=lag.ms, gain_ms=lag.job_gain_ms)
-    if isinstance(clocks, Unavailable):
-        return replace(compared, skew=f"unknown ({clocks})")
-    return replace(compared, skew_start_ms=clocks.start_ms, skew_end_ms=clocks.end_ms, skew=clocks.basis)
-
-
-def _skew(whole: Mapping[str, HostSteps], matching: Matching | None) -> ClockSkew | Unavailable:
-    if matching is None or not matching.count:
-        return Unavailable("no two hosts have comparable steps")
-    try:
-        return clock_skew(whole, matching)
-    except Unavailable as missing:
-        return missing
+    return replace(compared, skew_start_ms=known.start_ms, skew_end_ms=known.end_ms) if known else compared
 
 
 def _straggler(comparison: Comparison | None) -> Lag | None:
@@ -127,11 +117,10 @@ def within_the_job(alone: Together | None, compared: Hosts) -> Together | None:
     return replace(alone, per_step=ms(gain), share=share, after_ms={}, bound=Bound.AT_MOST)
 
 
-def _row(host: Examined, clocks: ClockSkew | Unavailable) -> HostRow:
+def _row(host: Examined, clocks: ClockSkew | None) -> HostRow:
     if host.diagnosis is None:
         return HostRow(name=host.name, missing=host.missing)
     steps, subject = host.diagnosis.steps, host.diagnosis.subject
-    late = clocks.late_ms.get(host.name) if isinstance(clocks, ClockSkew) else None
     missing = host.missing
     if host.steps:
         missing = "" if host.steps.is_whole else "its trace does not show the parts of its steps"
@@ -144,7 +133,7 @@ def _row(host: Examined, clocks: ClockSkew | Unavailable) -> HostRow:
         p90_ms=steps.p90_ms,
         own_ms=median(host.steps.own_ms) if host.steps else None,
         breakdown_ms=steps.breakdown_ms,
-        starts_late_ms=late,
+        starts_late_ms=clocks.late_ms.get(host.name) if clocks else None,
         missing=missing,
     )
 
@@ -162,7 +151,13 @@ def _slowest(comparison: Comparison | None, compared: int) -> str:
     if not comparison.lags:
         return f"No host is slower than the others: {_why_none(comparison)}"
     lag = _straggler(comparison)
-    return _holding(lag, comparison) if lag else _lagging(comparison.lags[0])
+    if lag:
+        return _holding(lag, comparison)
+    slow = comparison.lags[0]
+    return (
+        f"{slow.host} is slower than the other hosts: {_excess(slow)}. The trace does not show the others waiting "
+        "for this host in collectives, so the cost to the job is unknown"
+    )
 
 
 def _why_none(comparison: Comparison) -> str:
@@ -190,13 +185,6 @@ def _holding(lag: Lag, comparison: Comparison) -> str:
     return ". ".join(sentences)
 
 
-def _lagging(lag: Lag) -> str:
-    return (
-        f"{lag.host} is slower than the other hosts: {_excess(lag)}. The trace does not show the others waiting "
-        "for this host in collectives, so the cost to the job is unknown"
-    )
-
-
 def _excess(lag: Lag) -> str:
     return (
         f"its own work takes {milliseconds(lag.ms)} more per step (at least {milliseconds(lag.at_least_ms)} "
@@ -206,33 +194,30 @@ def _excess(lag: Lag) -> str:
 
 def _findings(examined: Sequence[Examined], shown: str) -> tuple[HostFinding, ...]:
     """Return each finding once, with its hosts; first those of the shown host, in its order."""
-    by_rule: dict[str, list[tuple[str, Result]]] = {}
+    by_rule: dict[str, dict[str, Result]] = defaultdict(dict)
     for host in sorted(examined, key=lambda host: host.name != shown):
         for result in host.diagnosis.results if host.diagnosis else ():
             if isinstance(result.outcome, Finding):
-                by_rule.setdefault(result.rule.name, []).append((host.name, result))
-    places = {host.name: place for place, host in enumerate(examined)}
-    merged = [_merged(results, shown, places) for results in by_rule.values()]
-    mine = [finding for finding in merged if finding.shown]
-    others = [finding for finding in merged if not finding.shown]
+                by_rule[result.rule.name][host.name] = result
+    merged = [
+        _merged({one.name: of[one.name] for one in examined if one.name in of}, shown) for of in by_rule.values()
+    ]
+    mine, others = ([one for one in merged if one.shown is is_shown] for is_shown in (True, False))
     return (*mine, *sorted(others, key=lambda finding: (-(finding.severity or 0), finding.rule)))
 
 
-def _merged(results: Sequence[tuple[str, Result]], shown: str, places: Mapping[str, int]) -> HostFinding:
-    ordered = sorted(results, key=lambda host_result: places[host_result[0]])
-    worst = max(
-        (result for _, result in ordered),
-        key=lambda r: (r.severity or 0, r.saving.per_step.value if r.saving else 0.0),
-    )
+def _merged(results: Mapping[str, Result], shown: str) -> HostFinding:
+    """Return a finding as the host has it where it is worst."""
+    worst = max(results.values(), key=lambda r: (r.severity or 0, r.saving.per_step.value if r.saving else 0.0))
     finding = worst.outcome if isinstance(worst.outcome, Finding) else None
     return HostFinding(
         rule=worst.rule.name,
         title=worst.rule.doc.title,
         topic=worst.rule.topic,
         summary=finding.summary if finding else "",
-        severity=max((r.severity for _, r in ordered if r.severity), default=None),
+        severity=max((r.severity for r in results.values() if r.severity), default=None),
         saving=worst.saving,
-        hosts=tuple(name for name, _ in ordered),
-        shown=shown in dict(ordered),
+        hosts=tuple(results),
+        shown=shown in results,
         at=finding.at if finding else None,
     )

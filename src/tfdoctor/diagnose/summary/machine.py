@@ -1,55 +1,53 @@
-"""The machine and the settings of a run in a report, and what could not be recorded."""
+"""The machine, its load and the settings of a run in a report, and what could not be recorded."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+import numpy as np
+
+from tfdoctor.diagnosis import Conditions
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.cores import Threads
-from tfdoctor.facts.machine.samples import Board, GpuBoards, Samples
-from tfdoctor.facts.operations.matmuls import OneDnn
+from tfdoctor.facts.machine.memory import DeviceMemory, HostMemory
+from tfdoctor.facts.machine.samples import Board, GpuBoards, GpuClocks, Samples
+from tfdoctor.facts.operations.matmuls import MatrixUnit, OneDnn
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
+from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.facts.steps.untraced_pace import UntracedPace
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Revision, Sampling
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import count, nbytes, ratio
-from tfdoctor.terms.verdict import Measure
+from tfdoctor.terms.verdict import Measure, Stage
 from tfdoctor.trace import Trace
 
+NO_BATCH = "the recording does not contain the batch size"
+NO_MEMORY = "the memory of the run was not sampled"
+NO_WORK = "the trace does not show the arithmetic of each matmul and convolution"
 
-def machine(chart: Chart) -> tuple[tuple[str, str], ...]:
-    """List the machine and the settings of the run, as far as they are known."""
-    recording, program = chart.fact(Recording), chart.get(Program)
-    rows = list(_what_ran(chart))
-    if recording.manifest:
-        host = recording.manifest.host
-        rows += [
-            ("CPU", host.cpu_model),
-            ("usable cores", f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else ""),
-            ("CPU instructions", " ".join(host.cpu_flags)),
-            ("Python", recording.manifest.versions.get("python", "")),
-            ("commit", _commit(recording.manifest.revision)),
-        ]
-    if program:
-        rows += list(_settings(program))
-    rows += list(_on_cpu(chart))
-    rows += list(_boards(chart))
-    return tuple((name, text) for name, text in rows if text)
+SETTINGS = {
+    "policy": "precision policy", "optimizer": "optimizer", "jit_compile": "jit_compile",
+    "steps_per_execution": "steps per execution", "strategy": "distribution strategy",
+    "replicas": "replicas", "batch_size": "batch size",
+}  # fmt: skip
+NO_STRATEGY = "_DefaultDistributionStrategy"  # TensorFlow's name for none
 
 
-def _commit(revision: Revision | None) -> str:
-    """Return the commit of the program, and whether its files differed; "" where it is unknown."""
-    if revision is None:
-        return ""
-    return f"{revision.commit}, with changes" if revision.changed else revision.commit
+def machine(chart: Chart) -> Iterator[tuple[str, str]]:
+    """Yield the machine and the settings of the run, as far as they are known."""
+    yield from ((name, text) for name, text in _rows(chart) if text)
 
 
-def _what_ran(chart: Chart) -> Iterator[tuple[str, str]]:
-    """List the device, and what identified another framework or the step program."""
+def _rows(chart: Chart) -> Iterator[tuple[str, str]]:
     hardware, framework, steps = chart.get(Hardware), chart.get(Framework), chart.get(Steps)
+    manifest, program, boards = chart.fact(Recording).manifest, chart.get(Program), chart.get(GpuBoards)
     if hardware:
         yield "device", hardware.name
         yield "matrix unit", hardware.matrix_unit
@@ -57,6 +55,22 @@ def _what_ran(chart: Chart) -> Iterator[tuple[str, str]]:
         yield "framework", f"{framework.title}: {framework.evidence}"
     if steps:
         yield "step program", steps.program
+    if manifest:
+        host, revision = manifest.host, manifest.revision
+        yield "CPU", host.cpu_model
+        yield "usable cores", f"{host.cores_usable:g} of {host.cores_logical}" if host.cores_logical else ""
+        yield "CPU instructions", " ".join(host.cpu_flags)
+        yield "Python", manifest.versions.get("python", "")
+        if revision:
+            yield "commit", f"{revision.commit}, with changes" if revision.changed else revision.commit
+    for key, name in SETTINGS.items() if program else ():
+        value = getattr(program.settings, key) if program else None
+        if value is not None:
+            yield name, "none" if value == NO_STRATEGY else str(value)
+    yield from _on_cpu(chart)
+    if boards:
+        yield "NVIDIA driver", boards.version
+        yield from ((f"GPU {board.index}", ", ".join(_told_of(board))) for board in boards.boards)
 
 
 def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
@@ -71,16 +85,6 @@ def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
     heaviest = list(threads.by_type.items())[:3]
     text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
     yield "busy threads", text or f"unknown: {threads.why_unknown}"
-
-
-def _boards(chart: Chart) -> Iterator[tuple[str, str]]:
-    """List the driver of the GPUs, and the settings of each board that the run may use."""
-    boards = chart.get(GpuBoards)
-    if boards is None:
-        return
-    yield "NVIDIA driver", boards.version
-    for board in boards.boards:
-        yield f"GPU {board.index}", ", ".join(_told_of(board))
 
 
 def _told_of(board: Board) -> Iterator[str]:
@@ -103,21 +107,6 @@ def _told_of(board: Board) -> Iterator[str]:
 
 def _link(link: tuple[int, int]) -> str:
     return f"generation {link[0]} x{link[1]}"
-
-
-def _settings(program: Program) -> Iterator[tuple[str, str]]:
-    names = {
-        "policy": "precision policy", "optimizer": "optimizer", "jit_compile": "jit_compile",
-        "steps_per_execution": "steps per execution", "strategy": "distribution strategy",
-        "replicas": "replicas", "batch_size": "batch size",
-    }  # fmt: skip
-    for key, name in names.items():
-        value = getattr(program.settings, key)
-        if value is not None:
-            yield name, NONE.get(str(value), str(value))
-
-
-NONE = {"_DefaultDistributionStrategy": "none"}  # TensorFlow's name for no strategy
 
 
 def samples(chart: Chart) -> tuple[Measure, ...]:
@@ -147,18 +136,59 @@ def unrecorded(chart: Chart) -> tuple[str, ...]:
         reasons += [f"{missing.what}: {missing.why}" for missing in manifest.missing]
         reasons += [f"agent, {error.where}: {error.error}" for error in manifest.agent_errors]
         for sampling in manifest.samplers:
-            if sampling.reason and not _is_absent(sampling, device):
+            absent, kind = sampling.absent, SAMPLED.get(sampling.name)
+            if absent is None:  # not recorded: whether the run used no such device and none was sampled
+                absent = bool(kind and device and device.kind is not kind and not sampling.count)
+            if sampling.reason and not absent:
                 reasons.append(f"sampler {sampling.name}: {sampling.reason}")
     reasons += [str(device.missing or "") if device else "", *trace.errors, *trace.warnings, *trace.damage]
     return tuple(dict.fromkeys(reason for reason in reasons if reason))
 
 
-def _is_absent(sampling: Sampling, device: Device | None) -> bool:
-    """Say whether the machine lacks what this samples.
+def conditions(chart: Chart) -> Conditions:
+    """Gather what is known of the machine, its load and the batch."""
+    recording, hardware, program = chart.fact(Recording), chart.get(Hardware), chart.get(Program)
+    taken, memory, device = chart.get(Samples), chart.get(HostMemory), chart.get(DeviceMemory)
+    unit, pace, clocks = chart.get(MatrixUnit), chart.get(UntracedPace), chart.get(GpuClocks)
+    known, model = chart.get(OperationGroups), chart.get(StepModel)
+    mhz = [gpu.mean_mhz for gpu in clocks.gpus if gpu.mean_mhz] if clocks else []
+    kept = model.kept(Stage.DEVICE) if model else 1.0  # of traced time, without the profiler's cost
+    groups = known.groups if known else ()
+    least = kept * sum(min(one.least_ms, one.ms) for one in groups if one.least_ms is not None)
+    found = Conditions(
+        cpu_model=recording.manifest.host.cpu_model if recording.manifest else "",
+        cores_usable=(hardware.cores if hardware else None) or None,
+        cores_run=taken.run_cores if taken else None,
+        cores_other=taken.other_cores if taken else None,
+        gpu_mhz=float(np.mean(mhz)) if mhz else None,
+        batch_size=program.batch_size if program else None,
+        host_bytes=memory.by_run if memory else None,
+        device_bytes=max(one.used for one in device.allocators) if device else None,
+        untraced_ms=pace.step_ms if pace else None,
+        matrix_unit=unit.utilization if unit else None,
+        least_ms=least if known else None,
+        open_ms=kept * sum((one.ms for one in groups if one.least_ms is None), 0.0),
+    )
+    return replace(found, missing=dict(_missing(chart, found, groups)))
 
-    Where that is not recorded: whether the run used no such device and none was sampled.
-    """
-    if sampling.absent is not None:
-        return sampling.absent
-    kind = SAMPLED.get(sampling.name)
-    return bool(kind and device and device.kind is not kind and not sampling.count)
+
+def _missing(chart: Chart, found: Conditions, groups: Iterable[OperationGroup]) -> Iterator[tuple[str, str]]:
+    """Yield why figures are missing: their fact is, or it does not have them."""
+    breakdown = chart.get(Breakdown)
+    if breakdown and breakdown.unseen_input and not breakdown["input"]:
+        yield "input", breakdown.unseen_input
+    if found.batch_size is None:
+        yield "batch_size", chart.why_missing(Program) or NO_BATCH
+    if found.host_bytes is None:
+        yield "host_bytes", chart.why_missing(HostMemory) or NO_MEMORY
+    if found.device_bytes is None:
+        yield "device_bytes", chart.why_missing(DeviceMemory)
+    if found.matrix_unit is None:
+        yield "matrix_unit", chart.why_missing(MatrixUnit) or NO_WORK
+    if found.least_ms is None:
+        yield "least_ms", chart.why_missing(OperationGroups)
+    elif found.open_ms:  # why it is unknown for most of the time for which it is
+        times = defaultdict[str, float](float)
+        for group in groups:
+            times[group.missing] += group.ms if group.least_ms is None else 0.0
+        yield "open_ms", max(times, key=lambda why: times[why])

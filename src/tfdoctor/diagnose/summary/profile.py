@@ -1,29 +1,101 @@
-"""The profile of the step: what takes most of it, and how far that is from what the hardware can do."""
+"""What takes most of a step, how far that is from what the hardware can do, and what was seen without a finding."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnose.summary.seen import FEW, WITHIN_CALL
-from tfdoctor.diagnosis import PhaseLine, Profile, ProfileRow, PythonPart, WorkKind
+from tfdoctor.diagnosis import PhaseLine, Profile, ProfileRow, PythonPart, Seen, WorkKind
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import PartEvents
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
-from tfdoctor.facts.step_time.timed_line import TimedLine, by_caller
-from tfdoctor.terms.verdict import Stage
+from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller
+from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.verdict import Location, Stage
 
 SHOWN = 10  # Rows of the profile: beyond them a row takes a few percent of the step, and no reader gets that far
 LEAST = 0.01  # Share of the step below which a row is counted with the rest, however few there are
+SEEN = 3  # Lines, operations or stages that were seen: enough to know where to look
+FEW = 5  # Stack samples below which a line's share is not shown: with five it is uncertain by 45 %
 
+# Why the distance of other work than the device's is not known.
 OF_PYTHON = "no rate of the hardware bounds Python"
 OF_EVENT = "what the host needs for it is not computed"
-# Why the distance of other work than the device's is not known.
 OF_STAGE = "what a function of the input needs is not computed"
+
+OF_HOST = (Stage.HOST, Stage.BETWEEN)  # The parts of a step in which Python runs
+
+# What a line waits for while it does nothing itself.
+WITHIN_CALL = {
+    LineWork.ENTERING: "entering a compiled function",
+    LineWork.DISPATCHING: "between the operations of a compiled function",
+    LineWork.LOOPING: "the framework's own Python",  # the loop may be the user's
+}
+
+Row = tuple[str, float, Location | None]  # What was seen, its ms per step, and its line
+
+
+def seen_in(chart: Chart, part: str, left_ms: float, named: Mapping[str, float]) -> tuple[Seen, ...]:
+    """Return what takes most of the ``left_ms`` of a part: lines of Python, operations or stages of the input.
+
+    ``named`` maps the subjects of findings' effects (operations, stages) to the ms that these name: that much
+    of a subject is left out. All times are ms per training step, as traced. Rows are shares of the time that is
+    left where all together take longer, as where threads overlap or a finding names time without its operations.
+    """
+    rows: list[Row] = []
+    if part in OF_HOST:
+        if lines := _seen_lines(chart, Stage(part)):
+            return lines
+        rows = _events(chart, part)
+    elif part == Stage.DEVICE and (operations := chart.get(Operations)):
+        times, places = defaultdict[str, float](float), dict[str, Location | None]()
+        for row in operations.rows:
+            left = row.ms - named.get(row.name, 0.0)
+            if left > 0:
+                times[row.type] += left
+                places.setdefault(row.type, row.at)  # of the longest operation of the type
+        rows = [(kind, time, places[kind]) for kind, time in times.items()]
+    elif part == Stage.INPUT and (pipeline := chart.get(InputPipeline)):
+        stages = (stage for stage in pipeline.stages if not stage.is_root and stage.path not in named)
+        rows = [(stage.title, stage.work_ms, stage.at) for stage in stages]
+    rows.sort(key=lambda row: -row[1])
+    whole = sum(time for _, time, _ in rows)
+    scale = min(1.0, left_ms / whole) if whole else 0.0
+    return tuple(Seen(what, ms(time * scale), at) for what, time, at in rows[:SEEN] if time)
+
+
+def _seen_lines(chart: Chart, part: Stage) -> tuple[Seen, ...]:
+    """Return the lines by their share of the part's stack samples, all samples of a line together."""
+    seen: Counter[tuple[str, Location | None]] = Counter()
+    for line in _sampled(chart, part):
+        seen[line.callback or WITHIN_CALL.get(line.work, "Python"), line.at] += line.seen
+    if seen.total() < FEW:
+        return ()
+    return tuple(Seen(what, ratio(number / seen.total()), at) for (what, at), number in seen.most_common(SEEN))
+
+
+def _sampled(chart: Chart, part: Stage, part_ms: float = 0.0) -> tuple[TimedLine, ...]:
+    """Return the lines of a part by its stack samples.
+
+    Samples without a time were taken between calls: they say nothing of the host's part of a call.
+    """
+    timed, untimed = chart.get(HostLines), chart.get(StackSamples)
+    if timed:
+        return timed.parts.get(part, ())
+    places = untimed.places if untimed and part is Stage.BETWEEN else ()
+    each_ms = part_ms / max(1, sum(place.seen for place in places))
+    return tuple(replace(place, ms=place.seen * each_ms) for place in places)
+
+
+def _events(chart: Chart, part: str) -> list[Row]:
+    events = chart.get(PartEvents)
+    found = events.by_part.get(part, ()) if events else ()
+    return [(f"{event.name} (thread {event.thread})", event.ms, None) for event in found]
 
 
 def profile(chart: Chart) -> Profile:
@@ -31,30 +103,42 @@ def profile(chart: Chart) -> Profile:
     breakdown, model = chart.get(Breakdown), chart.get(StepModel)
     if breakdown is None or not breakdown.step_ms:
         return Profile()
-    step_ms = model.step_ms if model else breakdown.step_ms
-    found = (*_lines(chart, breakdown), *_operations(chart), *_stages(chart, breakdown, model))
-    rows = []
-    for row in found:
+    step_ms, rows = model.step_ms if model else breakdown.step_ms, []
+    for row in (*_lines(chart, breakdown), *_operations(chart), *_stages(chart, breakdown, model)):
         time_ms = row.ms * (model.kept(row.part) if model else 1.0)
         rows.append(replace(row, ms=time_ms, share=time_ms / step_ms))
     rows.sort(key=lambda row: -row.ms)
     shown = [row for row in rows[:SHOWN] if row.share >= LEAST]
-    left = [row.ms for row in rows[len(shown) :] if row.ms]
+    left = rows[len(shown) :]
     return Profile(
         rows=tuple(shown),
-        omitted=len(left),
-        omitted_ms=sum(row.ms for row in rows[len(shown) :] if not row.beside),
+        omitted=sum(1 for row in left if row.ms),
+        omitted_ms=sum(row.ms for row in left if not row.beside),
         python=tuple(_python(chart, breakdown, model)),
     )
 
 
 def _lines(chart: Chart, breakdown: Breakdown) -> Iterator[ProfileRow]:
-    """Yield the lines of Python in the host's parts; of a part without any, the events of its threads."""
-    for part in (Stage.HOST, Stage.BETWEEN):
+    """Yield the lines of Python in the host's parts; of a part without any, the events of its threads.
+
+    Each event is its share of the part's time: threads overlap.
+    """
+    for part in OF_HOST:
         lines = _sampled(chart, part, breakdown[part])
-        yield from (_line(line, part) for line in _often(lines))
-        if not lines:
-            yield from _events(chart.get(PartEvents), part, breakdown[part])
+        for line in _often(lines):
+            what = line.callback or WITHIN_CALL.get(line.work) or line.main_call or "Python"
+            yield _row(WorkKind.LINE, what, part, line.ms, OF_PYTHON, at=line.at)
+        events = [] if lines else _events(chart, part)
+        whole_ms = sum(time for _, time, _ in events)
+        scale = min(1.0, breakdown[part] / whole_ms) if whole_ms else 0.0
+        for what, time, _ in events:
+            yield _row(WorkKind.LINE, what, part, time * scale, OF_EVENT)
+
+
+def _row(
+    kind: WorkKind, what: str, part: str, time_ms: float, unknown: str, at: Location | None = None
+) -> ProfileRow:
+    return ProfileRow(kind=kind, what=what, part=part, ms=time_ms, share=0.0, unknown=unknown, at=at)
 
 
 def _often(lines: Sequence[TimedLine]) -> list[TimedLine]:
@@ -65,9 +149,8 @@ def _often(lines: Sequence[TimedLine]) -> list[TimedLine]:
 
 def _python(chart: Chart, breakdown: Breakdown, model: StepModel | None) -> Iterator[PythonPart]:
     """Yield the host's parts of the step with their lines, and what each of these calls."""
-    for part in (Stage.HOST, Stage.BETWEEN):
-        lines = _often(_sampled(chart, part, breakdown[part]))
-        if lines:
+    for part in OF_HOST:
+        if lines := _often(_sampled(chart, part, breakdown[part])):
             kept = model.kept(part) if model else 1.0
             called = sorted((one for line in lines for one in _calls(line, kept)), key=lambda one: -one.ms)
             yield PythonPart(part=part, ms=breakdown[part] * kept, lines=tuple(called))
@@ -84,40 +167,11 @@ def _calls(line: TimedLine, kept: float) -> Iterator[PhaseLine]:
             yield PhaseLine(at=line.at, ms=seen * each_ms, calls=name, samples=seen)
 
 
-def _sampled(chart: Chart, part: Stage, part_ms: float) -> tuple[TimedLine, ...]:
-    """Return the lines of a part by its stack samples.
-
-    Samples without a time were taken between calls: they say nothing of the host's part of a call.
-    """
-    timed, untimed = chart.get(HostLines), chart.get(StackSamples)
-    if timed:
-        return timed.parts.get(part, ())
-    places = untimed.places if untimed and part is Stage.BETWEEN else ()
-    each_ms = part_ms / max(1, sum(place.seen for place in places))
-    return tuple(replace(place, ms=place.seen * each_ms) for place in places)
-
-
-def _events(events: PartEvents | None, part: Stage, part_ms: float) -> Iterator[ProfileRow]:
-    """Yield the events of a part, each as its share of the part's time: threads overlap."""
-    found = events.by_part.get(part, ()) if events else ()
-    whole_ms = sum(event.ms for event in found)
-    scale = min(1.0, part_ms / whole_ms) if whole_ms else 0.0
-    for event in found:
-        what = f"{event.name} (thread {event.thread})"
-        yield _row(WorkKind.LINE, what, part, event.ms * scale, unknown=OF_EVENT)
-
-
-def _line(line: TimedLine, part: Stage) -> ProfileRow:
-    what = line.callback or WITHIN_CALL.get(line.work) or line.main_call or "Python"
-    return replace(_row(WorkKind.LINE, what, part, line.ms, unknown=OF_PYTHON), at=line.at)
-
-
-def _row(kind: WorkKind, what: str, part: str, time_ms: float, unknown: str = "") -> ProfileRow:
-    return ProfileRow(kind=kind, what=what, part=part, ms=time_ms, share=0.0, unknown=unknown)
-
-
 def _operations(chart: Chart) -> Iterator[ProfileRow]:
-    """Yield the operations by type and line, else by type and layer: also those that the facts keep apart."""
+    """Yield the operations by type and line, else by type and layer: also those that the facts keep apart.
+
+    Where the hardware's rate is unknown, products are compared with the best of this run, as far as that is known.
+    """
     known = chart.get(OperationGroups)
     places: dict[object, list[OperationGroup]] = defaultdict(list)
     for group in known.groups if known else ():
@@ -126,25 +180,17 @@ def _operations(chart: Chart) -> Iterator[ProfileRow]:
         first, total_ms = groups[0], sum(group.ms for group in groups)
         least = [group.least_ms for group in groups if group.least_ms is not None]
         missing = next((group.missing for group in groups if group.least_ms is None), "")
-        row = _row(WorkKind.OPERATION, first.type, Stage.DEVICE, total_ms, unknown=missing)
+        reached = [
+            group.ms * min(1.0, group.gflop_s / group.best_gflop_s)
+            for group in groups
+            if group.gflop_s and group.best_gflop_s
+        ]
         yield replace(
-            row,
-            at=first.at,
+            _row(WorkKind.OPERATION, first.type, Stage.DEVICE, total_ms, missing, at=first.at),
             layer=", ".join(first.layers[:2]),
             attained=min(1.0, sum(least) / total_ms) if total_ms and not missing else None,
-            of_fastest=_of_fastest(groups) if missing else None,
+            of_fastest=sum(reached) / total_ms if missing and total_ms and len(reached) == len(groups) else None,
         )
-
-
-def _of_fastest(groups: Iterable[OperationGroup]) -> float | None:
-    """Return the rate of products relative to the best of this run; None where either is unknown."""
-    reached, total_ms = 0.0, 0.0
-    for group in groups:
-        if not group.gflop_s or not group.best_gflop_s:
-            return None
-        reached += group.ms * min(1.0, group.gflop_s / group.best_gflop_s)
-        total_ms += group.ms
-    return reached / total_ms if total_ms else None
 
 
 def _stages(chart: Chart, breakdown: Breakdown, model: StepModel | None) -> Iterator[ProfileRow]:
@@ -158,5 +204,5 @@ def _stages(chart: Chart, breakdown: Breakdown, model: StepModel | None) -> Iter
     beside = {path for segment in ahead for path in segment.stages} - awaited
     for stage in pipeline.stages:
         if not stage.is_root and stage.wall_ms:
-            row = _row(WorkKind.STAGE, stage.title, Stage.INPUT, stage.wall_ms, unknown=OF_STAGE)
-            yield replace(row, at=stage.at, beside=stage.path in beside)
+            row = _row(WorkKind.STAGE, stage.title, Stage.INPUT, stage.wall_ms, OF_STAGE, at=stage.at)
+            yield replace(row, beside=stage.path in beside)

@@ -2,9 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from types import MappingProxyType
 
 from tfdoctor.diagnosis import (
     DeviceRates,
@@ -40,6 +39,22 @@ from tfdoctor.trace import Trace
 from tfdoctor.trace.xprof_opinion import InputVerdict, Opinion
 
 SAME_OPINION = 0.05  # Share of the step. Two figures for the input wait that differ by less agree.
+NS_PER_S = 1e9
+STEP_OF_MODEL = "measured step (median)"
+
+# Versions that TensorFlow was built for; the machine may have others.
+BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for cuDNN"}
+
+# What the trust in savings says of the step model.
+PARTLY = "the step model explains the measured step only in part, so savings are estimates"
+UNPREDICTED = (
+    "the profiler's cost was estimated from untraced steps and left out of the step and its parts; because it is "
+    "most of the traced step, no saving of a step is predicted"
+)
+CORRECTED = (
+    "the profiler's cost was estimated from untraced steps and left out of the step, its parts and the savings, "
+    "which are therefore estimates; evidence and charts show the traced steps"
+)
 
 
 def subject(chart: Chart, title: str) -> Subject:
@@ -71,23 +86,16 @@ def subject(chart: Chart, title: str) -> Subject:
     )
 
 
-NS_PER_S = 1e9
-
-
 def _moment(unix_ns: int) -> str:
     """Return a time in ISO 8601, in UTC; "" for 0, which is unknown."""
     moment = datetime.fromtimestamp(unix_ns / NS_PER_S, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if unix_ns else ""
 
 
-# Versions that TensorFlow was built for; the machine may have others.
-BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for cuDNN"}
-
-
 def steps(chart: Chart) -> StepsSummary:
     """Summarize the steps and the parts of their time."""
     traced, breakdown, step_model = chart.get(Steps), chart.get(Breakdown), chart.get(StepModel)
-    untraced = step_model.exposed if step_model and step_model.tracing else {}
+    untraced, slow = step_model.exposed if step_model and step_model.tracing else {}, chart.get(SlowSteps)
     if traced is None or breakdown is None:
         return StepsSummary(source=StepSource.NONE, missing=chart.why_missing(Steps), too_few=True)
     rows = tuple(
@@ -109,16 +117,12 @@ def steps(chart: Chart) -> StepsSummary:
         breakdown_ms={str(part): value for part, value in breakdown.median.items()},
         untraced_ms=sum(untraced.values()) if untraced else None,
         untraced_breakdown_ms={str(part): value for part, value in untraced.items()},
-        slow=_slow(chart.get(SlowSteps)),
+        slow=SlowStepsSummary(
+            number=slow.number, ms=slow.ms, timed=slow.timed, timed_ms=slow.timed_ms, at_least=slow.at_least
+        )
+        if slow and slow.prevail
+        else None,
         too_few=traced.too_few,
-    )
-
-
-def _slow(slow: SlowSteps | None) -> SlowStepsSummary | None:
-    if slow is None or not slow.prevail:
-        return None
-    return SlowStepsSummary(
-        number=slow.number, ms=slow.ms, timed=slow.timed, timed_ms=slow.timed_ms, at_least=slow.at_least
     )
 
 
@@ -149,19 +153,6 @@ def trust(chart: Chart, results: Iterable[Result] = ()) -> Trust:
     return Trust(level=level, reasons=(*reasons, *own, *map(str, chart.defects)))
 
 
-PARTLY = "the step model explains the measured step only in part, so savings are estimates"
-
-UNPREDICTED = (
-    "the profiler's cost was estimated from untraced steps and left out of the step and its parts; because it is "
-    "most of the traced step, no saving of a step is predicted"
-)
-
-CORRECTED = (
-    "the profiler's cost was estimated from untraced steps and left out of the step, its parts and the savings, "
-    "which are therefore estimates; evidence and charts show the traced steps"
-)
-
-
 def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
     """List the input pipeline's stages, consumers first."""
     input_pipeline = chart.get(InputPipeline)
@@ -178,7 +169,7 @@ def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
             parallelism=stage.concurrency,
             calls=stage.calls,
             critical=stage.path in limiting,
-            written=_written(stage),
+            written=_call(stage),
             at=stage.at,
             note=_note(stage),
         )
@@ -186,7 +177,7 @@ def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
     )
 
 
-def _written(stage: StageTime) -> str:
+def _call(stage: StageTime) -> str:
     """Return the call that made a stage, as in the user's source."""
     if stage.dataset is None or not stage.dataset.kind:
         return ""
@@ -208,26 +199,29 @@ def operations(chart: Chart) -> tuple[OperationRow, ...]:
     timed, breakdown = chart.get(Operations), chart.get(Breakdown)
     if timed is None or breakdown is None:
         return ()
-    groups: dict[tuple[str, str], list[OperationTime]] = defaultdict(list)
+    groups = defaultdict[tuple[str, str], list[OperationTime]](list)
     for row in timed.rows:
         groups[row.layer, row.type].append(row)
-    rows = [_operation_row(group, breakdown.step_ms) for group in groups.values()]
+    rows: list[OperationRow] = []
+    for (layer, kind), group in groups.items():
+        total, first = sum(row.ms for row in group), group[0]
+        tensors = first.operation.inputs[:2] if first.operation else ()
+        summed = OperationRow(
+            layer=layer,
+            operation=kind,
+            self_ms=total,
+            share=total / breakdown.step_ms if breakdown.step_ms else 0.0,
+            at=first.at,
+            detail=" x ".join(  # the types and shapes of the first two operands, as "float32[32,?] x float32[10]"
+                f"{dtype}[{','.join('?' if size is None else str(size) for size in shape)}]"
+                for dtype, shape in tensors
+                if shape is not None
+            ),
+            flops=_per_step([(row.flops, row.calls) for row in group]),
+            nbytes=_per_step([(row.nbytes, row.calls) for row in group]),
+        )
+        rows.append(summed)
     return tuple(sorted(rows, key=lambda row: -row.self_ms))
-
-
-def _operation_row(group: list[OperationTime], step_ms: float) -> OperationRow:
-    total = sum(row.ms for row in group)
-    first = group[0]
-    return OperationRow(
-        layer=first.layer,
-        operation=first.type,
-        self_ms=total,
-        share=total / step_ms if step_ms else 0.0,
-        at=first.at,
-        detail=_detail(first),
-        flops=_per_step([(row.flops, row.calls) for row in group]),
-        nbytes=_per_step([(row.nbytes, row.calls) for row in group]),
-    )
 
 
 def _per_step(amounts: Sequence[tuple[float | None, float]]) -> float | None:
@@ -248,26 +242,11 @@ def rates(chart: Chart) -> DeviceRates | None:
     return DeviceRates(flop_s=hardware.peak_flop_s, bytes_s=streamed, measured=on_cpu)
 
 
-def _detail(row: OperationTime) -> str:
-    """Return the types and shapes of the first two operands, as "float32[32,?] x float32[10]"."""
-    tensors = row.operation.inputs[:2] if row.operation else ()
-    return " x ".join(
-        f"{dtype}[{','.join('?' if size is None else str(size) for size in shape)}]"
-        for dtype, shape in tensors
-        if shape is not None
-    )
-
-
-def model(chart: Chart) -> tuple[Measure, ...]:
-    """List every number that the step model uses."""
+def model(chart: Chart) -> Iterator[Measure]:
+    """Yield every number that the step model uses."""
     step_model = chart.get(StepModel)
-    return tuple(_numbers(step_model)) if step_model else ()
-
-
-STEP_OF_MODEL = "measured step (median)"
-
-
-def _numbers(step_model: StepModel) -> Iterator[Measure]:
+    if step_model is None:
+        return
     yield Measure(STEP_OF_MODEL, ms(sum(step_model.traced.values())))
     if step_model.tracing:
         yield Measure("step without the profiler's cost", ms(step_model.step_ms))
@@ -287,47 +266,29 @@ def _numbers(step_model: StepModel) -> Iterator[Measure]:
 
 
 def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | None:
-    """Compare xprof's verdict with ours, and say why they differ."""
+    """Compare xprof's verdict with ours, and say why they differ; None where it was not asked."""
     if opinion is None:
         return None
     if opinion.error:
         return SecondOpinion(conclusion=f"xprof gave no verdict: {opinion.error}", agrees=None)
-    breakdown, device = chart.get(Breakdown), chart.get(Device)
+    breakdown, device, verdict = chart.get(Breakdown), chart.get(Device), opinion.verdict
     if breakdown is None or device is None or opinion.input_percent is None or not opinion.steps:
         return SecondOpinion(conclusion=opinion.conclusion or "xprof measured no step time", agrees=None)
-    ours = breakdown["input"] / breakdown.step_ms
-    theirs = opinion.input_percent / 100
-    same_verdict = NAMES_INPUT[opinion.verdict] in (None, breakdown.waits_for_input)
-    agrees = abs(ours - theirs) <= SAME_OPINION and same_verdict
-    return SecondOpinion(
-        conclusion=opinion.conclusion,
-        agrees=agrees,
-        why="" if agrees else _difference(ours, theirs, device, opinion.verdict),
+    ours, theirs = breakdown["input"] / breakdown.step_ms, opinion.input_percent / 100
+    bound = verdict is not InputVerdict.NOT_BOUND
+    same_verdict = verdict is InputVerdict.NONE or bound == breakdown.waits_for_input
+    if abs(ours - theirs) <= SAME_OPINION and same_verdict:
+        return SecondOpinion(conclusion=opinion.conclusion, agrees=True)
+    why = (
+        "xprof ignores the first and last step and the time between steps, and counts input work as waiting where "
+        "the two overlap."
     )
-
-
-# Whether xprof calls the run input-bound; None where it says neither.
-NAMES_INPUT: Mapping[InputVerdict, bool | None] = MappingProxyType(
-    {
-        InputVerdict.BOUND: True,
-        InputVerdict.PARTLY_BOUND: True,
-        InputVerdict.POTENTIAL: True,
-        InputVerdict.NOT_BOUND: False,
-        InputVerdict.NONE: None,
-    }
-)
-
-
-def _difference(ours: float, theirs: float, device: Device, verdict: InputVerdict) -> str:
-    figures = f"tfdoctor measures {percent(ours)} input wait, xprof {percent(theirs)}."
     if verdict is InputVerdict.POTENTIAL:
-        return f"{figures} xprof counts time that it cannot assign as potential input."
-    if device.kind == DeviceKind.GPU:
-        return (
-            f"{figures} On a GPU, xprof counts copies to the device as input and ignores host events, "
-            "including the wait for tf.data."
+        why = "xprof counts time that it cannot assign as potential input."
+    elif device.kind == DeviceKind.GPU:
+        why = (
+            "On a GPU, xprof counts copies to the device as input and ignores host events, including the wait for "
+            "tf.data."
         )
-    return (
-        f"{figures} xprof ignores the first and last step and the time between steps, and counts input "
-        "work as waiting where the two overlap."
-    )
+    figures = f"tfdoctor measures {percent(ours)} input wait, xprof {percent(theirs)}."
+    return SecondOpinion(conclusion=opinion.conclusion, agrees=False, why=f"{figures} {why}")

@@ -1,13 +1,14 @@
 """One typical step as a timeline: what each part of it did when, from the facts that the figures are made of."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from operator import attrgetter
+from typing import Self, TypeVar
 
-from tfdoctor.diagnose.summary.marks import Rules, WorkMarks
-from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
+from tfdoctor.diagnosis import Result, Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.iterators import Iterators
@@ -16,9 +17,9 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown, parts_in
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.device_work import Work
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.terms.verdict import Stage
+from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.verdict import Finding, Stage, StepWork
 from tfdoctor.trace import Intervals
 
 # Bars of all lanes: a picture as wide as a screen shows no more of them apart, and zoom has something left.
@@ -36,6 +37,52 @@ LANES = {
     Stage.INPUT: "infeed",
 }
 
+COPY_NUMBER = re.compile(r"_\d+$")  # What makes the name of an operation unique in its graph
+
+Rules = tuple[str, ...]
+K = TypeVar("K")
+Rows = list[list[TimelineBar]]  # of bars that do not overlap
+
+
+class WorkMarks(Record):
+    """The rules of findings by the work that they are about.
+
+    ``stages`` are about all work of a stage, ``parts`` about time of it that is neither an operation nor a stage of
+    the input, ``subjects`` about one of these, by its name.
+    """
+
+    stages: Mapping[str, Rules] = field(default_factory=dict)
+    parts: Mapping[str, Rules] = field(default_factory=dict)
+    subjects: Mapping[tuple[str, str], Rules] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, results: Iterable[Result]) -> Self:
+        """Take the effects that make work shorter: what else costs time for it is not what is wrong."""
+        stages, parts = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+        subjects = defaultdict[tuple[str, str], set[str]](set)
+        found = ((one.rule.name, one.outcome) for one in results if isinstance(one.outcome, Finding))
+        for rule, effect in ((rule, e) for rule, finding in found for e in finding.effects if e.names):
+            if not effect.subject:
+                stages[effect.stage].add(rule)
+            elif effect.subject in set(StepWork):
+                parts[effect.stage].add(rule)
+            for name in (effect.subject, *effect.parts):
+                subjects[effect.stage, name].add(rule)
+        return cls(_sorted(stages), _sorted(parts), _sorted(subjects))
+
+    def of_part(self, part: str) -> Rules:
+        """Return the rules about a part of the step."""
+        return (*self.stages.get(part, ()), *self.parts.get(part, ()))
+
+    def of_work(self, stage: Stage, *names: str) -> Rules:
+        """Return the rules about work of a stage that goes by one of these names."""
+        own = (rule for name in names for rule in self.subjects.get((stage, name), ()))
+        return tuple(dict.fromkeys((*self.stages.get(stage, ()), *own)))
+
+
+def _sorted(found: Mapping[K, Iterable[str]]) -> dict[K, Rules]:
+    return {key: tuple(sorted(rules)) for key, rules in found.items()}
+
 
 def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
     """Return the timeline of the steady step that is most like the typical one; None without steps.
@@ -46,13 +93,23 @@ def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
     activity, device = chart.get(Activity), chart.get(Device)
     if steps is None or breakdown is None or activity is None or device is None:
         return None
-    step = _typical(steps, breakdown)
-    if step is None:
+    # How much the parts of each step differ from those of the report's step.
+    distances = [
+        (sum(abs(row[part] - breakdown.median[part]) for part in row), at)
+        for at, (row, steady) in enumerate(zip(breakdown.steps, steps.steady, strict=True))
+        if steady
+    ]
+    if not distances:
         return None
+    step = steps.steps[min(distances)[1]]
+    pieces = [  # each instant belongs to one part, as in the breakdown
+        _bar(step, span, part, part, marks.of_part(part))
+        for part, intervals in parts_in(step, activity, device).items()
+        for span in intervals.spans
+    ]
     rows = [
-        ("step", [_pieces(step, activity, device, marks)]),
+        ("step", [sorted(pieces, key=attrgetter("start_ms"))]),
         *_input(chart, step, marks),
-        *_launches(activity, step),
         *_devices(activity, step, marks),
     ]
     hidden = sum(len(row) for _, packed in rows for row in packed[MOST_ROWS:])
@@ -66,26 +123,6 @@ def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
     return Timeline(number=step.number, total_ms=total_ms, lanes=few(lanes, total_ms), hidden=hidden)
 
 
-def _typical(steps: Steps, breakdown: Breakdown) -> Step | None:
-    """Return the steady step whose parts differ least from those of the report's step."""
-    distances = [
-        (sum(abs(row[part] - breakdown.median[part]) for part in row), at)
-        for at, (row, steady) in enumerate(zip(breakdown.steps, steps.steady, strict=True))
-        if steady
-    ]
-    return steps.steps[min(distances)[1]] if distances else None
-
-
-def _pieces(step: Step, activity: Activity, device: Device, marks: WorkMarks) -> list[TimelineBar]:
-    """Return the step itself: each instant belongs to one part, as in the breakdown."""
-    bars = [
-        _bar(step, span, part, part, marks.of_part(part))
-        for part, intervals in parts_in(step, activity, device).items()
-        for span in intervals.spans
-    ]
-    return sorted(bars, key=attrgetter("start_ms"))
-
-
 def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules = ()) -> TimelineBar:
     """Return what of a span, in ps, lies within the step."""
     start, end = max(span[0], step.start_ps), min(span[1], step.end_ps)
@@ -93,7 +130,7 @@ def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules =
     return TimelineBar(start_ms, time_ms, str(part), name, rules=rules)
 
 
-def _input(chart: Chart, step: Step, marks: WorkMarks) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
+def _input(chart: Chart, step: Step, marks: WorkMarks) -> Iterator[tuple[str, Rows]]:
     """Yield the work of each stage of the input pipeline, consumers first."""
     iterators, pipeline = chart.get(Iterators), chart.get(InputPipeline)
     if iterators is None or pipeline is None:
@@ -102,9 +139,12 @@ def _input(chart: Chart, step: Step, marks: WorkMarks) -> Iterator[tuple[str, li
         node = iterators.nodes.get(stage.path)
         if node is None or stage.is_root:
             continue
-        spans = _within(_work(node, iterators.nodes.values()), step)
         rules = marks.of_work(Stage.INPUT, stage.path)
-        bars = [_bar(step, span, Stage.INPUT, stage.title, rules) for span in spans]
+        bars = [
+            _bar(step, span, Stage.INPUT, stage.title, rules)
+            for span in _work(node, iterators.nodes.values())
+            if span[0] < step.end_ps and span[1] > step.start_ps
+        ]
         yield f"input: {stage.title}", _packed(bars)
 
 
@@ -121,49 +161,32 @@ def _work(node: Node, nodes: Iterable[Node]) -> Iterable[tuple[int, int]]:
     return (Intervals.union(node.called) - Intervals.union(upstream)).spans
 
 
-def _within(spans: Iterable[tuple[int, int]], step: Step) -> Iterator[tuple[int, int]]:
-    return (span for span in spans if span[0] < step.end_ps and span[1] > step.start_ps)
-
-
-def _launches(activity: Activity, step: Step) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
-    """Yield when the host launched operations: of accelerators only."""
-    spans = activity.dispatch.within(step.start_ps, step.end_ps).spans
-    if spans:
+def _devices(activity: Activity, step: Step, marks: WorkMarks) -> Iterator[tuple[str, Rows]]:
+    """Yield when the host launched operations, of accelerators only, and what the devices did."""
+    if spans := activity.dispatch.within(step.start_ps, step.end_ps).spans:
         yield "launches", [[_bar(step, span, Stage.HOST, "launch") for span in spans]]
-
-
-def _devices(activity: Activity, step: Step, marks: WorkMarks) -> Iterator[tuple[str, list[list[TimelineBar]]]]:
     for stage, work in activity.stages.items():
-        bars = _bars_of(work, step, stage, marks)
+        inside = work.only((work.start_ps < step.end_ps) & (work.end_ps > step.start_ps))
+        names = [_named(*label) for label in work.labels]
+        rules = [marks.of_work(stage, CALLED.sub("", name), ran) for name, _, ran in work.labels]
+        events = zip(inside.label.tolist(), inside.start_ps.tolist(), inside.end_ps.tolist(), strict=True)
+        bars = [_bar(step, (start, end), stage, names[label], rules[label]) for label, start, end in events]
         if bars:
             yield LANES[stage], _packed(bars)
 
 
-def _bars_of(work: Work, step: Step, stage: Stage, marks: WorkMarks) -> list[TimelineBar]:
-    inside = work.only((work.start_ps < step.end_ps) & (work.end_ps > step.start_ps))
-    names = [_named(label) for label in work.labels]
-    rules = [marks.of_work(stage, CALLED.sub("", name), ran) for name, _, ran in work.labels]
-    events = zip(inside.label.tolist(), inside.start_ps.tolist(), inside.end_ps.tolist(), strict=True)
-    return [_bar(step, (start, end), stage, names[label], rules[label]) for label, start, end in events]
-
-
-COPY_NUMBER = re.compile(r"_\d+$")  # What makes the name of an operation unique in its graph
-
-
-def _named(label: tuple[str, str, str]) -> str:
+def _named(name: str, kind: str, ran: str) -> str:
     """Return the name of an operation as the model has it, with its type; without them what ran."""
-    name, kind, ran = label
     if not name:
         return ran or kind
     name = COPY_NUMBER.sub("", CALLED.sub("", name))
     return f"{name} ({kind})" if kind and kind != name.rpartition("/")[2] else name
 
 
-def _packed(bars: Sequence[TimelineBar]) -> list[list[TimelineBar]]:
+def _packed(bars: Sequence[TimelineBar]) -> Rows:
     """Return the bars in rows, each in the first where the bar before it has ended."""
-    rows: list[list[TimelineBar]] = []
-    ends: list[tuple[float, int]] = []  # of the last bars, and their rows
-    free: list[int] = []
+    rows: Rows = []
+    ends, free = list[tuple[float, int]](), list[int]()  # the ends of the last bars with their rows, and free rows
     for bar in sorted(bars, key=attrgetter("start_ms")):
         while ends and ends[0][0] <= bar.start_ms:
             heappush(free, heappop(ends)[1])
@@ -185,43 +208,19 @@ def few(lanes: Sequence[TimelineLane], total_ms: float, most: int = MOST_BARS) -
         shortest *= 2
 
 
-@dataclass(slots=True)
-class Merging:
-    """Neighbours that become one bar."""
-
-    start_ms: float
-    end_ms: float
-    longest: TimelineBar
-    pieces: int
-
-    def join(self, bar: TimelineBar, end_ms: float) -> None:
-        """Add a neighbour."""
-        self.end_ms, self.pieces = max(self.end_ms, end_ms), self.pieces + bar.pieces
-        if bar.duration_ms > self.longest.duration_ms:
-            self.longest = bar
-
-    def bar(self) -> TimelineBar:
-        """Return them as one."""
-        return replace(
-            self.longest, start_ms=self.start_ms, duration_ms=self.end_ms - self.start_ms, pieces=self.pieces
-        )
-
-
 def _merged(bars: Iterable[TimelineBar], shortest_ms: float) -> Iterator[TimelineBar]:
-    """Yield bars; one that is shorter, and as near to the one before, is joined to it."""
-    held: Merging | None = None
+    """Yield bars; one that is shorter, and as near to the one before, is joined to it, as the longest of them."""
+    longest: TimelineBar | None = None
+    start_ms, end_ms, pieces = 0.0, 0.0, 0
     for bar in bars:
-        end_ms = bar.start_ms + bar.duration_ms
-        if held is not None and _joins(held, bar, shortest_ms):
-            held.join(bar, end_ms)
-            continue
-        if held is not None:
-            yield held.bar()
-        held = Merging(bar.start_ms, end_ms, bar, bar.pieces)
-    if held is not None:
-        yield held.bar()
-
-
-def _joins(held: Merging, bar: TimelineBar, shortest_ms: float) -> bool:
-    near = bar.start_ms - held.end_ms < shortest_ms
-    return near and min(bar.duration_ms, held.end_ms - held.start_ms) < shortest_ms
+        bar_end_ms = bar.start_ms + bar.duration_ms
+        if longest is not None:
+            short = min(bar.duration_ms, end_ms - start_ms) < shortest_ms
+            if short and bar.start_ms - end_ms < shortest_ms:
+                end_ms, pieces = max(end_ms, bar_end_ms), pieces + bar.pieces
+                longest = max(longest, bar, key=attrgetter("duration_ms"))
+                continue
+            yield replace(longest, start_ms=start_ms, duration_ms=end_ms - start_ms, pieces=pieces)
+        start_ms, end_ms, longest, pieces = bar.start_ms, bar_end_ms, bar, bar.pieces
+    if longest is not None:
+        yield replace(longest, start_ms=start_ms, duration_ms=end_ms - start_ms, pieces=pieces)

@@ -1,6 +1,6 @@
 """The account of the run in a report, from the facts about its phases, steps, calls, memory and end."""
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 
 from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
 from tfdoctor.facts.chart import Chart
@@ -8,7 +8,7 @@ from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import RunEnding
-from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import RunLongLines, RunSteps
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.terms.kinds import Phase
@@ -27,11 +27,22 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
     phases = chart.get(RunPhases)
     if phases is None:
         return None
-    steps, calls = chart.get(RunSteps), chart.get(RunCalls)
+    steps, calls, traced = chart.get(RunSteps), chart.get(RunCalls), chart.get(Steps)
+    ending, samples = chart.get(RunEnding), chart.get(Samples)
+    epochs, times = extrapolation(chart, for_epochs)
+    known_bytes = (ending.peak_bytes if ending else None, samples.run_bytes if samples else None)
+    like = steps.window_share if steps else None
     return RunAccount(
         total_ms=phases.total_ms,
-        rows=_rows(phases),
-        segments=_segments(phases),
+        rows=tuple(
+            PhaseRow(phase=phase, ms=phases.of(phase), lines=_lines(phases, phase))
+            for phase in Phase
+            if phases.of(phase) > 0
+        ),
+        segments=tuple(
+            PhaseSegment(phase=one.phase, start_ms=MS_PER_S * one.start_s, end_ms=MS_PER_S * one.end_s, at=one.at)
+            for one in phases.spans
+        ),
         whole=phases.whole,
         missing=phases.missing,
         finished=phases.finished,
@@ -44,81 +55,40 @@ def run_account(chart: Chart, for_epochs: int | None = None) -> RunAccount | Non
         step_median_ms=steps.median_ms if steps else None,
         epochs=calls.epochs if calls else 0,
         planned_epochs=calls.planned_epochs if calls else None,
-        for_epochs=epochs_to(chart, for_epochs),
-        for_times=times_to(chart, for_epochs),
-        window_share=steps.window_share if steps else None,
-        window_steps=_window_steps(chart, steps),
-        peak_bytes=_peak(chart),
+        for_epochs=epochs,
+        for_times=times,
+        window_share=like,
+        window_steps=traced.count if traced and like is not None else 0,
+        peak_bytes=max((amount for amount in known_bytes if amount), default=None),
         others=phases.others,
         notes=phases.notes,
         long_steps=_long_steps(steps, phases, chart.get(RunLongLines), chart.get(Cores)) if steps else None,
     )
 
 
-def epochs_to(chart: Chart, asked: int | None) -> int | None:
-    """Return the number of epochs to extrapolate the run to; None where none is known beyond those recorded.
+def extrapolation(chart: Chart, asked: int | None) -> tuple[int | None, float | None]:
+    """Return the number of epochs to extrapolate the run to, and how many times as much of what recurs they have.
 
-    Without one asked for it is that of ``fit``'s own plan, where the recorded run had fewer.
+    Both are None where none is known beyond the epochs recorded: without one asked for it is that of ``fit``'s own
+    plan, where the recorded run had fewer. The last epoch of a run that was ended early is a part of one: there the
+    steps are counted.
     """
-    calls = chart.get(RunCalls)
+    calls, steps, phases = chart.get(RunCalls), chart.get(RunSteps), chart.get(RunPhases)
     if calls is None or not calls.epochs:
-        return None
-    if asked is not None:
-        return asked
+        return None, None
     planned = calls.planned_epochs
-    return planned if planned is not None and planned > calls.epochs else None
+    epochs = asked if asked is not None else planned if planned is not None and planned > calls.epochs else None
+    if not epochs:
+        return epochs, None
+    if phases and phases.ended_early and calls.epoch_steps and steps and steps.count:
+        return epochs, epochs * calls.epoch_steps / steps.count
+    return epochs, epochs / calls.epochs
 
 
-def times_to(chart: Chart, asked: int | None) -> float | None:
-    """Return how many times as much of what recurs a run of so many epochs has; None where that is unknown.
-
-    The last epoch of a run that was ended early is a part of one: there the steps are counted.
-    """
-    epochs, calls, steps = epochs_to(chart, asked), chart.get(RunCalls), chart.get(RunSteps)
-    if not epochs or calls is None:
-        return None
-    phases = chart.get(RunPhases)
-    early = phases is not None and phases.ended_early
-    if early and calls.epoch_steps and steps and steps.count:
-        return epochs * calls.epoch_steps / steps.count
-    return epochs / calls.epochs
-
-
-def _rows(phases: RunPhases) -> tuple[PhaseRow, ...]:
-    return tuple(
-        PhaseRow(phase=phase, ms=phases.of(phase), lines=_lines(phases.at(phase)))
-        for phase in Phase
-        if phases.of(phase) > 0
-    )
-
-
-def _segments(phases: RunPhases) -> tuple[PhaseSegment, ...]:
-    return tuple(
-        PhaseSegment(phase=span.phase, start_ms=MS_PER_S * span.start_s, end_ms=MS_PER_S * span.end_s, at=span.at)
-        for span in phases.spans
-    )
-
-
-def _lines(lines: Iterable[RunLine]) -> tuple[PhaseLine, ...]:
-    """Return the lines that are sampled often enough to be named, largest first."""
-    sure = [line for line in lines if line.sure]
-    return tuple(
-        PhaseLine(at=line.at, ms=line.ms, calls=line.calls, samples=line.samples)
-        for line in sorted(sure, key=lambda line: -line.ms)[:SHOWN]
-    )
-
-
-def _window_steps(chart: Chart, steps: RunSteps | None) -> int:
-    """Return how many steps were traced, where it is known what part of the run they stand for."""
-    traced = chart.get(Steps) if steps and steps.window_share is not None else None
-    return traced.count if traced else 0
-
-
-def _peak(chart: Chart) -> float | None:
-    """Return the most memory that was resident, in bytes, by the process itself and by samples of the machine."""
-    ending, samples = chart.get(RunEnding), chart.get(Samples)
-    known = (ending.peak_bytes if ending else None, samples.run_bytes if samples else None)
-    return max((amount for amount in known if amount), default=None)
+def _lines(phases: RunPhases, phase: Phase) -> tuple[PhaseLine, ...]:
+    """Return the lines of a phase that are sampled often enough to be named, largest first."""
+    sure = sorted((line for line in phases.at(phase) if line.sure), key=lambda line: -line.ms)
+    return tuple(PhaseLine(at=one.at, ms=one.ms, calls=one.calls, samples=one.samples) for one in sure[:SHOWN])
 
 
 def _between_steps(
@@ -148,16 +118,14 @@ def _long_steps(
     known = seen.lines if seen else ()
     named = [one for one in known if one.sure or (steps.wait_longer and one.may_wait)][:SHOWN]
     scale = long.beyond_ms / seen.ms if seen and seen.ms else 0.0
-    lines = tuple(
-        PhaseLine(at=line.at, ms=scale * line.ms, calls=line.calls, samples=line.samples) for line in named
-    )
+    lines = [PhaseLine(at=one.at, ms=scale * one.ms, calls=one.calls, samples=one.samples) for one in named]
     unknown_ms = max(0.0, long.beyond_ms - sum(line.ms for line in lines))
-    lines += tuple(_between_steps(steps, phases, unknown_ms, {line.at for line in lines}))
+    lines += _between_steps(steps, phases, unknown_ms, {line.at for line in lines})
     return LongStepTime(
         count=long.count,
         ms=long.ms,
         beyond_ms=long.beyond_ms,
-        lines=lines,
+        lines=tuple(lines),
         unknown_ms=max(0.0, long.beyond_ms - sum(line.ms for line in lines)),
         first=long.first,
         first_beyond_ms=long.first_beyond_ms,
