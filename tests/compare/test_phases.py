@@ -15,7 +15,6 @@ from tfdoctor.compare.phases import run_change
 from tfdoctor.diagnosis import Diagnosis, PhaseRow, Result, RunAccount, RunSaving
 from tfdoctor.diagnosis.comparison import FindingState
 from tfdoctor.report.comparison import words
-from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.report.formats.json import contract
 from tfdoctor.stored.files import of_text
 from tfdoctor.terms.kinds import Phase
@@ -77,7 +76,7 @@ def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
     before = whole({Phase.PREPARING: 21_400.0, Phase.STEPS: 60_000.0})
     after = whole({Phase.PREPARING: 1_400.0, Phase.STEPS: 60_000.0})
     comparison = compare(Sides.of([before], [after]))
-    (title, grid), *_ = ComparisonView.of(comparison).tables
+    (title, grid), *_ = words.tables(comparison)
     assert title == "Phases of the run"
     assert grid.rows[0] == ("whole run", "81.4 s", "61.4 s", "20 s")
     assert grid.rows[1] == ("preparing data", "21.4 s", "1.4 s", "20 s")
@@ -113,7 +112,7 @@ def test_a_finding_about_the_run_changes_with_its_share(share: float, state: Fin
     after = report(series(0), results=[of_run(share * 1e5, share)])
     (change,) = compare(Sides.of([before], [after])).findings
     assert change.state is state
-    assert words.finding_times(change)[0] == "saves 70 s of the run"
+    assert words.finding_cells(change, in_ms=True)[3] == "saves 70 s of the run"
 
 
 def test_a_report_is_read_with_its_run() -> None:

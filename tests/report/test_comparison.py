@@ -14,7 +14,6 @@ from tfdoctor.diagnosis import PARTS
 from tfdoctor.diagnosis.comparison import Direction, PartChange, Undecided
 from tfdoctor.report import comparison
 from tfdoctor.report.comparison import terminal, words
-from tfdoctor.report.comparison.view import ComparisonView
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.replacement import replace_file
 
@@ -86,7 +85,7 @@ def test_a_saving_is_positive(kind: str, sign: int) -> None:
 
 @pytest.mark.parametrize(("kind", "shorter"), [("whole", True), ("longer", False)])
 def test_time_that_a_run_saves_is_positive(kind: str, *, shorter: bool) -> None:
-    phases = ComparisonView.of(comparisons.ALL[kind]()).phases
+    phases = dict(words.tables(comparisons.ALL[kind]()))[words.PHASES]
     assert phases.columns[-1] == "saved"
     assert (MINUS in phases.rows[0][-1]) is not shorter
 

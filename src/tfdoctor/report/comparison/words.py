@@ -1,4 +1,4 @@
-"""The sentences of a comparison, for every rendering."""
+"""What a comparison says, for every rendering: sentences, tables and bars."""
 
 from collections.abc import Iterator
 
@@ -11,6 +11,7 @@ from tfdoctor.diagnosis.comparison import (
     FindingChange,
     FindingState,
     Mismatch,
+    MoverKind,
     PartChange,
     RegressionGate,
     RunComparison,
@@ -20,38 +21,57 @@ from tfdoctor.diagnosis.comparison import (
 )
 from tfdoctor.report.run.words import PHASE_NOUNS
 from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report.step_bars import StepBar, pieces
+from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_words import number
-from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
-from tfdoctor.terms.text import name
+from tfdoctor.terms.humanize import counted, duration, milliseconds, percent, place
+from tfdoctor.terms.text import name, prose
 
 # Share of the step from which a part is named in the headline, and of its former time below which it is gone.
 LARGE, GONE = 0.05, 0.05
 SMALL = 0.1  # Ends of an interval are given with a decimal where both are nearer to zero
-
-
-_SHARES = "The shares of the step are compared, not its times."
-_SHARES_OF_UNLIKE = "The shares of the step are compared, because the times of runs that are not alike cannot be."
-
-
 VARYING = 1.0  # Least relative difference that would show, from which on its figure says nothing
 # Share of the run before the change from which the headline says that the run changed: each is measured once.
 RUN_CHANGED = 0.1
 
+PHASES, FINDINGS = "Phases of the run", "Findings"
+STATES = {
+    FindingState.NEW: "new",
+    FindingState.WORSE: "worse",
+    FindingState.SAME: "same",
+    FindingState.BETTER: "better",
+    FindingState.GONE: "no longer found",
+    FindingState.UNCHECKED_BEFORE: "not checked before",
+    FindingState.UNCHECKED_AFTER: "not checked after",
+}
+CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
+KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
+AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
+_UNDECIDED = {
+    Undecided.WIDE: (
+        f"the 95 % interval is wider than ±{percent(WIDEST)}; record more steps (--steps 60), or several runs"
+    ),
+    Undecided.CONDITIONS: "other programs, or other clocks, may account for the difference",
+    Undecided.PART: "a part of it changed, but the other parts vary more than that",
+    Undecided.LONG_STEPS: "all steps together differ, but these steps do not show it for certain",
+}
+
 
 def headline(comparison: RunComparison) -> str:
     """Return what became of the run, where that is much, and the verdict about the step."""
-    step = comparison.step
-    if step is None or comparison.before.step_ms is None:
-        return _without_step(comparison)
-    run = comparison.run
-    of_run = _whole_run(run) if run and _is_shorter_or_longer(run) else ""
-    return f"{of_run} {_of_step(comparison, step, comparison.before.step_ms)}".strip()
-
-
-def _is_shorter_or_longer(run: ChangeOfRun) -> bool:
-    """Return whether runs of as many epochs and steps took clearly different times."""
-    as_long = not run.ended_early and all(first == last for first, last in (run.epochs, run.steps))
-    return as_long and abs(run.after_ms - run.before_ms) > RUN_CHANGED * run.before_ms
+    run, step, before = comparison.run, comparison.step, comparison.before.step_ms
+    if step is not None and before is not None:
+        as_long = run and not run.ended_early and all(first == last for first, last in (run.epochs, run.steps))
+        changed = run and as_long and abs(run.after_ms - run.before_ms) > RUN_CHANGED * run.before_ms
+        return f"{_whole_run(run) if run and changed else ''} {_of_step(comparison, step, before)}".strip()
+    if not comparison.in_ms:
+        alone = ", not its times"
+        unlike = ", because the times of runs that are not alike cannot be"
+        return f"The shares of the step are compared{unlike if comparison.mismatches else alone}."
+    steps = f"The steps cannot be compared: {name(comparison.missing, 200)}."
+    if run is None:
+        return steps
+    return f"{_whole_run(run)} {steps if any(run.steps) else ''}".strip()
 
 
 def _whole_run(run: ChangeOfRun) -> str:
@@ -67,53 +87,21 @@ def _whole_run(run: ChangeOfRun) -> str:
 
 def _of_step(comparison: RunComparison, step: ChangeOfStep, before: float) -> str:
     """Return the verdict about the step in one sentence."""
+    between = _ends(-step.high, -step.low)
     if step.direction is Direction.NONE:
-        return _no_difference(comparison, _ends(-step.high, -step.low))
+        changed = [_became(part, in_ms=comparison.in_ms) for part in comparison.parts if part.changed]
+        if not changed:
+            return f"No difference that these steps can show ({between})."
+        parts = "a part" if len(changed) == 1 else "parts"
+        return f"The whole step shows no difference ({between}), but {parts} of it changed: {', '.join(changed)}."
     if step.doubt is not None:
-        ends = _ends(-step.high, -step.low)
-        return f"Unknown whether the step changed ({ends}): {_UNDECIDED[step.doubt]}."
+        return f"Unknown whether the step changed ({between}): {_UNDECIDED[step.doubt]}."
     sign = -1 if step.direction is Direction.FASTER else 1
-    between = _ends(*sorted((sign * step.low, sign * step.high)))
-    figure = f"{percent(abs(step.change))}, {between}"
-    if step.figure is StepFigure.STRETCHES:
-        by, part = milliseconds(abs(step.change) * step.before_ms), ""
-    else:
-        by, part = milliseconds(abs(step.change) * before), _changed_part(comparison)
+    of_all = step.figure is StepFigure.STRETCHES
+    by = milliseconds(abs(step.change) * (step.before_ms if of_all else before))
+    part = "" if of_all else _changed_part(comparison, step)
+    figure = f"{percent(abs(step.change))}, {_ends(*sorted((sign * step.low, sign * step.high)))}"
     return f"{by} {step.direction} per step ({figure}){f', {part}' if part else ''}."
-
-
-def _no_difference(comparison: RunComparison, between: str) -> str:
-    """Return that the whole step did not change, beside the parts that did."""
-    changed = [_became(part, in_ms=comparison.in_ms) for part in comparison.parts if part.changed]
-    if not changed:
-        return f"No difference that these steps can show ({between})."
-    parts = "a part" if len(changed) == 1 else "parts"
-    return f"The whole step shows no difference ({between}), but {parts} of it changed: {', '.join(changed)}."
-
-
-def _became(part: PartChange, *, in_ms: bool) -> str:
-    first, last = (amount(value, in_ms=in_ms) for value in (part.before, part.after))
-    return f"{PART_LABELS[part.part]} {first} → {last}"
-
-
-_UNDECIDED = {
-    Undecided.WIDE: (
-        f"the 95 % interval is wider than ±{percent(WIDEST)}; record more steps (--steps 60), or several runs"
-    ),
-    Undecided.CONDITIONS: "other programs, or other clocks, may account for the difference",
-    Undecided.PART: "a part of it changed, but the other parts vary more than that",
-    Undecided.LONG_STEPS: "all steps together differ, but these steps do not show it for certain",
-}
-
-
-def _without_step(comparison: RunComparison) -> str:
-    if not comparison.in_ms:
-        return _SHARES_OF_UNLIKE if comparison.mismatches else _SHARES
-    steps = f"The steps cannot be compared: {name(comparison.missing, 200)}."
-    run = comparison.run
-    if run is None:
-        return steps
-    return f"{_whole_run(run)} {steps if any(run.steps) else ''}".strip()
 
 
 def _ends(low: float, high: float) -> str:
@@ -121,23 +109,26 @@ def _ends(low: float, high: float) -> str:
     return f"{number(low, digits)} to {number(high, digits)} %"
 
 
-def _changed_part(comparison: RunComparison) -> str:
+def _changed_part(comparison: RunComparison, step: ChangeOfStep) -> str:
     """Return what became of the part that changed most, where it is much of the step; "" where it is not."""
-    step_ms = comparison.before.step_ms or 0.0
-    slower = comparison.step is not None and comparison.step.change > 0
+    slower = step.change > 0
     changed = [part for part in comparison.parts if part.changed and (part.after > part.before) == slower]
     most = max(changed, key=lambda part: abs(part.after - part.before), default=None)
-    if most is None or abs(most.after - most.before) < LARGE * step_ms:
+    if most is None or abs(most.after - most.before) < LARGE * (comparison.before.step_ms or 0.0):
         return ""
-    if most.after < GONE * most.before:
-        return f"{PART_LABELS[most.part]} gone"
-    return _became(most, in_ms=comparison.in_ms)
+    gone = most.after < GONE * most.before
+    return f"{PART_LABELS[most.part]} gone" if gone else _became(most, in_ms=comparison.in_ms)
 
 
-def amount(value: float | None, *, in_ms: bool) -> str:
-    """Return a time, or a share of the step; "" where it is unknown."""
+def _became(part: PartChange, *, in_ms: bool) -> str:
+    first, last = (_amount(value, in_ms=in_ms) for value in (part.before, part.after))
+    return f"{PART_LABELS[part.part]} {first} → {last}"
+
+
+def _amount(value: float | None, *, in_ms: bool) -> str:
+    """Return a time, or a share of the step."""
     if value is None:
-        return ""
+        return "none"
     return milliseconds(value) if in_ms else percent(value)
 
 
@@ -161,10 +152,18 @@ def mismatch(one: Mismatch) -> str:
 
 def notes(comparison: RunComparison) -> tuple[str, ...]:
     """Return what the figure rests on: the interval, what widens it, and how the runs differ."""
-    differ = [f"The runs differ in {mismatch(one)}." for one in comparison.mismatches]
-    gate = [gate_sentence(comparison.gate, comparison.step)] if comparison.gate else []
-    of_run = _about_run(comparison.run) if comparison.run else ()
-    return (*gate, *_about_interval(comparison), *comparison.wider, *of_run, *differ)
+    return tuple(_notes(comparison))
+
+
+def _notes(comparison: RunComparison) -> Iterator[str]:
+    if comparison.gate:
+        yield f"Regression gate: {_gate(comparison.gate, comparison.step)}"
+    if comparison.step:
+        yield from _about_interval(comparison, comparison.step)
+    yield from comparison.wider
+    if comparison.run:
+        yield from _about_run(comparison.run)
+    yield from (f"The runs differ in {mismatch(one)}." for one in comparison.mismatches)
 
 
 def _about_run(run: ChangeOfRun) -> Iterator[str]:
@@ -183,10 +182,7 @@ def _about_run(run: ChangeOfRun) -> Iterator[str]:
             return
 
 
-def _about_interval(comparison: RunComparison) -> Iterator[str]:
-    step = comparison.step
-    if step is None:
-        return
+def _about_interval(comparison: RunComparison, step: ChangeOfStep) -> Iterator[str]:
     faster = step.least / (1 + step.least)
     unsigned = step.direction in (Direction.NONE, Direction.UNKNOWN)
     signs = ", positive is faster" if unsigned else ""
@@ -195,7 +191,16 @@ def _about_interval(comparison: RunComparison) -> Iterator[str]:
         shows = "only a run of another magnitude would show a difference: trace more steps on an idle machine"
     known = unsigned or step.least <= VARYING
     yield f"The interval is one of 95 %{signs}.{f' With such steps, {shows}.' if known else ''}"
-    yield from _about_long_steps(comparison, step)
+    of_all = step.figure is StepFigure.STRETCHES
+    if of_all:
+        yield (
+            "The change is that of all steps, by the means of stretches. The sides and parts are those of the "
+            "typical step, because some steps are longer than others."
+        )
+    if comparison.long_steps:
+        first, last = map(milliseconds, (comparison.before.mean_ms, comparison.after.mean_ms))
+        few = "" if of_all and step.doubt is None else " So few may be chance: record more with --steps 60."
+        yield f"The mean of all traced steps is {first} → {last}, because of long steps.{few}"
     if comparison.before.recordings == comparison.after.recordings == 1:
         yield (
             "With one recording of each, runs of the same program are taken to differ as much as stretches of the "
@@ -203,68 +208,82 @@ def _about_interval(comparison: RunComparison) -> Iterator[str]:
         )
 
 
-def _about_long_steps(comparison: RunComparison, step: ChangeOfStep) -> Iterator[str]:
-    """Yield what long steps have to do with the verdict."""
-    if step.figure is StepFigure.STRETCHES:
-        yield (
-            "The change is that of all steps, by the means of stretches. The sides and parts are those of the "
-            "typical step, because some steps are longer than others."
-        )
-    if comparison.long_steps:
-        first, last = map(milliseconds, (comparison.before.mean_ms, comparison.after.mean_ms))
-        means = f"The mean of all traced steps is {first} → {last}, because of long steps."
-        counts = step.figure is StepFigure.STRETCHES and step.doubt is None
-        yield means if counts else f"{means} {_FEW_LONG}"
-
-
-def gate_sentence(gate: RegressionGate, step: ChangeOfStep | None) -> str:
+def _gate(gate: RegressionGate, step: ChangeOfStep | None) -> str:
     """Return whether a regression is larger than allowed."""
     allowed = f"a regression of {percent(gate.most)} is allowed"
     if step is None:
-        return f"Regression gate: not checked; {allowed}."
+        return f"not checked; {allowed}."
     if gate.failed:
-        return f"Regression gate: failed. The step is at least {percent(step.low)} slower; {allowed}."
-    if gate.unclear and step.doubt is not None:
-        return f"Regression gate: undecided (exit code 4). {_NOT_SHOWN}; {allowed}. {_NARROW}"
+        return f"failed. The step is at least {percent(step.low)} slower; {allowed}."
     if gate.unclear:
-        return (
-            f"Regression gate: undecided (exit code 4). The step may be up to {percent(step.high)} slower; "
-            f"{allowed}. {_NARROW}"
+        up_to = f"The step may be up to {percent(step.high)} slower"
+        found = up_to if step.doubt is None else "It is unknown whether the step became slower"
+        return f"undecided (exit code 4). {found}; {allowed}. Several recordings of each run narrow the interval."
+    most = f"at most {percent(step.high)}" if step.high > 0 else "not"
+    return f"passed. The step is {most} slower; {allowed}."
+
+
+def bars(comparison: RunComparison) -> tuple[StepBar, ...]:
+    """Return the bars of both sides on one scale; those of shares have each its own, and no time."""
+    sides = {"before": comparison.before, "after": comparison.after}
+    sums = {which: sum(side.parts_ms.values()) for which, side in sides.items()}
+    longest, in_ms = max(sums.values()), comparison.in_ms
+    return tuple(
+        StepBar(
+            which,
+            milliseconds(side.step_ms) if in_ms else "",
+            pieces(side.parts_ms, longest if in_ms else sums[which]),
         )
-    if step.high <= 0:
-        return f"Regression gate: passed. The step is not slower; {allowed}."
-    return f"Regression gate: passed. The step is at most {percent(step.high)} slower; {allowed}."
-
-
-_FEW_LONG = "So few may be chance: record more with --steps 60."
-_NOT_SHOWN = "It is unknown whether the step became slower"
-_NARROW = "Several recordings of each run narrow the interval."
-
-
-AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
-
-
-def finding_times(change: FindingChange) -> tuple[str, str]:
-    """Return what a finding saves or takes before and after; "" where it has no time."""
-    return (
-        _finding_time(change.before_kind, change.before_ms, change.before_run_ms),
-        _finding_time(change.after_kind, change.after_ms, change.after_run_ms),
+        for which, side in sides.items()
+        if sums[which] > 0
     )
+
+
+def legend(comparison: RunComparison) -> dict[str, str]:
+    """Return the parts that the bars have, with their labels."""
+    return {part.part: PART_LABELS[part.part] for part in comparison.parts}
+
+
+def tables(comparison: RunComparison) -> tuple[tuple[str, Grid], ...]:
+    """Return the tables that have rows, with their titles; what was saved of the run is positive."""
+    run, in_ms = comparison.run, comparison.in_ms
+    times = [("whole run", run.before_ms, run.after_ms)] if run else []
+    times += [(str(one.phase), one.before_ms, one.after_ms) for one in run.phases] if run else []
+    phases = [(label, *map(duration, (first, last, first - last))) for label, first, last in times]
+    parts = [
+        (PART_LABELS[one.part], *(_amount(ms, in_ms=in_ms) for ms in (one.before, one.after)), CHANGED[one.changed])
+        for one in comparison.parts
+    ]
+    movers = [
+        (KINDS[one.kind], name(one.name), *(_amount(ms, in_ms=in_ms) for ms in (one.before, one.after)))
+        for one in comparison.movers
+    ]
+    found = [finding_cells(change, in_ms=in_ms) for change in shown(comparison)]
+    finding = {"": "text", "rule": "place", "where": "place", "before": "number", "after": "number", "what": "text"}
+    titled = (
+        (PHASES, {"phase": "text", "before": "number", "after": "number", "saved": "number"}, phases),
+        ("Parts of the step", {"part": "text", "before": "number", "after": "number", "changed": "text"}, parts),
+        (FINDINGS, finding, found),
+        ("Changed most", {"kind": "text", "name": "text", "before": "number", "after": "number"}, movers),
+    )
+    return tuple(
+        (title, Grid(tuple(kinds), tuple(kinds.values()), tuple(rows))) for title, kinds, rows in titled if rows
+    )
+
+
+def shown(comparison: RunComparison) -> tuple[FindingChange, ...]:
+    """Return the findings without those that another one shows."""
+    return tuple(change for change in comparison.findings if not change.shown_by)
+
+
+def finding_cells(change: FindingChange, *, in_ms: bool) -> tuple[str, ...]:
+    """Return the row of a finding: its state, rule and place, its time before and after, and its sentence."""
+    before = _finding_time(change.before_kind, change.before_ms, change.before_run_ms) if in_ms else ""
+    after = _finding_time(change.after_kind, change.after_ms, change.after_run_ms) if in_ms else ""
+    return STATES[change.state], name(change.rule), place(change.at), before, after, prose(change.summary)
 
 
 def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | None) -> str:
     if kind and ms is not None:
         return f"{AMOUNTS[kind]} {milliseconds(ms)}"
     return f"saves {duration(run_ms)} of the run" if run_ms is not None else ""
-
-
-# The states of findings as shown.
-STATES = {
-    FindingState.NEW: "new",
-    FindingState.WORSE: "worse",
-    FindingState.SAME: "same",
-    FindingState.BETTER: "better",
-    FindingState.GONE: "no longer found",
-    FindingState.UNCHECKED_BEFORE: "not checked before",
-    FindingState.UNCHECKED_AFTER: "not checked after",
-}

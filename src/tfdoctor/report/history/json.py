@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tfdoctor.diagnosis.history_report import History
-from tfdoctor.report.comparison.json import plain
+from tfdoctor.report.comparison import plain
 
 SCHEMA = 1  # Of histories; fields are only ever added
 
