@@ -2,13 +2,11 @@
 
 import signal
 from collections.abc import Sequence
-from types import MappingProxyType
 
 from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
-from tfdoctor.report.run.savings import saving_words
-from tfdoctor.report.run.words import amount, is_known, noun, times, whole_ms
+from tfdoctor.report.run.words import amount, is_known, noun, saving_words, times, whole_ms
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, number, share
+from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, share
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound
 
@@ -16,16 +14,15 @@ MATTERS = 0.1  # Share of the run from which on the verdict speaks of something:
 ALIKE = 0.8  # Share of the steps' time below which the traced steps do not stand for the others
 
 MOST = 0.5
-
+# Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is.
+LITTLE = 0.05
 FEW = 2  # Steps without a median: two have no middle
 
 # Phases that are no work of the script's, and the end of the sentence of each where it is much.
-NOT_THE_SCRIPT = MappingProxyType(
-    {
-        Phase.PROFILER: "tfdoctor's own: the profiler, and writing the recording (with --no-trace, less)",
-        Phase.UNNAMED: "unnamed: the recording does not show what ran",
-    }
-)
+NOT_THE_SCRIPT = {
+    Phase.PROFILER: "tfdoctor's own: the profiler, and writing the recording (with --no-trace, less)",
+    Phase.UNNAMED: "unnamed: the recording does not show what ran",
+}
 
 
 def headline(run: RunAccount, *, trained: bool, exit_code: int | None = None) -> tuple[str, ...]:
@@ -101,44 +98,31 @@ def steps_will_matter(run: RunAccount) -> bool:
 
 def change(run: RunAccount, together: RunTogether | None, findings: Sequence[Result], changes: int) -> str:
     """Return what all changes save of the run, or the largest saving; "" where no saving of the run is known."""
-    if together and is_known(together.total.value) and 0 < together.total.value < run.total_ms:
-        after = run.total_ms - together.total.value
-        counts = _counted(run, together, findings)
-        return _reduced(run, together, after, changes or len(together.rules), counts)
-    savings = [r.run for r in findings if r.run and is_known(r.run.total.value)]
-    best = max(savings, key=lambda saving: saving.total.value, default=None)
-    if best is None or best.total.value <= 0:
-        return ""
-    faults = counted(len(findings), "problem").capitalize()
-    words = saving_words(best, None, run)
-    return f"{faults} found; the largest saving is {words.amount}." if words else ""
+    if together is None or not is_known(together.total.value) or not 0 < together.total.value < run.total_ms:
+        savings = [r.run for r in findings if r.run and is_known(r.run.total.value)]
+        best = max(savings, key=lambda saving: saving.total.value, default=None)
+        words = saving_words(best, None, run) if best and best.total.value > 0 else None
+        faults = counted(len(findings), "problem").capitalize()
+        return f"{faults} found; the largest saving is {words.amount}." if words else ""
+    saved, after = together.total.value, run.total_ms - together.total.value
+    named = counted(changes or len(together.rules), "change").capitalize()
+    known = is_known(together.extrapolated) and run.for_epochs
+    epochs, longer = counted(run.for_epochs or 0, "epoch"), share(together.extrapolated)
+    counts, bound = _counted(run, together, findings), together.bound is Bound.AT_MOST
+    if together.share < LITTLE:
+        amount = f"{'at most' if bound else 'about'} {duration(saved)} of the run ({share(together.share)})"
+        return f"{named} would save {amount}{f', and {longer} of a run of {epochs}' if known else ''}{counts}."
+    about = f"{about_duration(after)} at best" if bound else f"about {about_duration(after)}"
+    return (
+        f"{named} would reduce the run from {duration(run.total_ms)} to {about} ({factor(run.total_ms / after)})"
+        f"{f', and a run of {epochs} by {longer}' if known else ''}{counts}."
+    )
 
 
 def without_savings(findings: Sequence[Result]) -> str:
     """Return how many findings there are, of a run of which no saving is known."""
     faults = counted(len(findings), "problem").capitalize()
     return f"{faults} found; what the changes save of the run could not be computed."
-
-
-# Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is.
-LITTLE = 0.05
-
-
-def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int, counts: str) -> str:
-    named, epochs = counted(changes, "change").capitalize(), counted(run.for_epochs or 0, "epoch")
-    known = is_known(together.extrapolated) and run.for_epochs
-    if together.share < LITTLE:
-        most = "at most " if together.bound is Bound.AT_MOST else "about "
-        saved = f"{duration(together.total.value)} of the run ({share(together.share)})"
-        longer = f", and {share(together.extrapolated)} of a run of {epochs}" if known else ""
-        return f"{named} would save {most}{saved}{longer}{counts}."
-    about = "{} at best" if together.bound is Bound.AT_MOST else "about {}"
-    less = f" ({factor(run.total_ms / after)})"
-    longer = f", and a run of {epochs} by {share(together.extrapolated)}" if known else ""
-    return (
-        f"{named} would reduce the run from {duration(run.total_ms)} to "
-        f"{about.format(about_duration(after))}{less}{longer}{counts}."
-    )
 
 
 def _counted(run: RunAccount, together: RunTogether, findings: Sequence[Result]) -> str:
@@ -208,13 +192,6 @@ def _long(run: RunAccount) -> str:
         unknown = f"; the cause{of} is unknown" if is_known(long.unknown_ms) else ""
     beyond = f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time"
     return f"{beyond}{unknown}."
-
-
-def disturbed(long: LongStepTime) -> str:
-    """Return that other programs may have delayed long steps, as the end of a sentence; "" where none did."""
-    if not long.other_cores:
-        return ""
-    return f"; other programs used {number(round(long.other_cores, 1))} cores meanwhile"
 
 
 def long_steps(long: LongStepTime) -> str:
