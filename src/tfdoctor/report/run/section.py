@@ -174,9 +174,5 @@ def _long(long: LongStepTime) -> Iterator[str]:
     if long.every:
         yield f"One comes every {long.every:,} steps."
     if is_known(long.unknown_ms) and long.unknown_ms > UNKNOWN * long.beyond_ms:
-        unknown, beyond = map(duration, (long.unknown_ms, long.beyond_ms))
-        disturbed = ""
-        if long.other_cores:
-            cores = number(round(long.other_cores, 1))
-            disturbed = f"; other programs used {cores} cores meanwhile"
-        yield f"The cause{'' if unknown == beyond else f' of {unknown}'} is unknown{disturbed}."
+        meanwhile = f"; other programs used {number(round(long.other_cores, 1))} cores meanwhile"
+        yield text.sentence(f"{verdict.cause_unknown(long)}{meanwhile if long.other_cores else ''}")

@@ -16,6 +16,7 @@ ALIKE = 0.8  # Share of the steps' time below which the traced steps do not stan
 MOST = 0.5
 # Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is.
 LITTLE = 0.05
+BY_SIGNAL = 128  # What a shell adds to the number of the signal that ended a process, for its exit code
 FEW = 2  # Steps without a median: two have no middle
 
 # Phases that are no work of the script's, and the end of the sentence of each where it is much.
@@ -34,11 +35,23 @@ def headline(run: RunAccount, *, trained: bool, exit_code: int | None = None) ->
     start = f"The run took {took}" if run.finished else f"{took} of the run were recorded"
     if run.ended_early:
         start = f"The run was ended after its traced steps, as asked, and took {took}"
-    told = [f"{start}{_went_to(run, trained=trained)}.", _end(run, exit_code)]
+    told = [f"{start}{_went_to(run, trained=trained)}."]
+    if not run.finished:  # the process did not record its end
+        told.append(_end(exit_code))
     for phase, what in NOT_THE_SCRIPT.items():
         if phase in found and found[phase] >= MATTERS * whole_ms(run):
             told.append(f"{amount(run, found[phase])} of the run are {what}.")
     return tuple(filter(None, [*told, _long(run)]))
+
+
+def _end(exit_code: int | None) -> str:
+    if exit_code is None:
+        return "The run has no recorded end: it was killed, or is still running."
+    number = exit_code - BY_SIGNAL
+    if number <= 0:
+        return f"The run ended abruptly, with exit code {exit_code}."
+    known = number in set(signal.Signals)
+    return f"The run was ended by {signal.Signals(number).name if known else f'signal {number}'}."
 
 
 def window(run: RunAccount) -> str:
@@ -110,8 +123,8 @@ def change(run: RunAccount, together: RunTogether | None, findings: Sequence[Res
     epochs, longer = counted(run.for_epochs or 0, "epoch"), share(together.extrapolated)
     counts, bound = _counted(run, together, findings), together.bound is Bound.AT_MOST
     if together.share < LITTLE:
-        amount = f"{'at most' if bound else 'about'} {duration(saved)} of the run ({share(together.share)})"
-        return f"{named} would save {amount}{f', and {longer} of a run of {epochs}' if known else ''}{counts}."
+        saves = f"{'at most' if bound else 'about'} {duration(saved)} of the run ({share(together.share)})"
+        return f"{named} would save {saves}{f', and {longer} of a run of {epochs}' if known else ''}{counts}."
     about = f"{about_duration(after)} at best" if bound else f"about {about_duration(after)}"
     return (
         f"{named} would reduce the run from {duration(run.total_ms)} to {about} ({factor(run.total_ms / after)})"
@@ -162,36 +175,22 @@ def _went_to(run: RunAccount, *, trained: bool) -> str:
     return f"{training}; the largest other part is {what}, {amount(run, named[largest])}"
 
 
-BY_SIGNAL = 128  # What a shell adds to the number of the signal that ended a process, for its exit code
-
-
-def _end(run: RunAccount, exit_code: int | None) -> str:
-    """Return how a run ended whose process did not record its end."""
-    if run.finished:
-        return ""
-    if exit_code is None:
-        return "The run has no recorded end: it was killed, or is still running."
-    if exit_code <= BY_SIGNAL:
-        return f"The run ended abruptly, with exit code {exit_code}."
-    number = exit_code - BY_SIGNAL
-    known = number in set(signal.Signals)
-    return f"The run was ended by {signal.Signals(number).name if known else f'signal {number}'}."
-
-
 def _long(run: RunAccount) -> str:
     """Return what long steps add to the run, where that is much."""
     long = run.long_steps
     if long is None or not is_known(long.beyond_ms) or long.beyond_ms < MATTERS * whole_ms(run):
         return ""
-    unknown = ""
-    if long.unknown_ms >= MOST * long.beyond_ms:
-        if long.other_cores:
-            return ""  # the machine's noise, which the account shows
-        time, beyond = duration(long.unknown_ms), duration(long.beyond_ms)
-        of = "" if time == beyond else f" of {time}"
-        unknown = f"; the cause{of} is unknown" if is_known(long.unknown_ms) else ""
-    beyond = f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time"
-    return f"{beyond}{unknown}."
+    unknown = f"; {cause_unknown(long)}" if long.unknown_ms >= MOST * long.beyond_ms else ""
+    if unknown and long.other_cores:
+        return ""  # the machine's noise, which the account shows
+    told = unknown if is_known(long.unknown_ms) else ""
+    return f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time{told}."
+
+
+def cause_unknown(long: LongStepTime) -> str:
+    """Return how much of what long steps add has no known cause: "the cause of 8 s is unknown"."""
+    time, beyond = duration(long.unknown_ms), duration(long.beyond_ms)
+    return f"the cause{'' if time == beyond else f' of {time}'} is unknown"
 
 
 def long_steps(long: LongStepTime) -> str:
