@@ -11,7 +11,8 @@ from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report import sentences, tables
 from tfdoctor.report.formats import html
 from tfdoctor.report.page import page
-from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, PHASE_COLOURS
+from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
+from tfdoctor.report.run.words import PHASE_COLOURS
 from tfdoctor.report.sentences import NO_WAY, PART_LABELS
 from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.terms.units import ms, ratio

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tfdoctor.report.palette import PART_COLOURS, PHASE_COLOURS, SHARE_SCALE, ink, shade
+from tfdoctor.report.palette import PART_COLOURS, SHARE_SCALE, ink, shade
+from tfdoctor.report.run.words import PHASE_COLOURS
 
 
 def luminance(colour: str) -> float:

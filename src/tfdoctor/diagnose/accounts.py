@@ -169,7 +169,6 @@ def _seen(
 
 
 def _unassigned(chart: Chart) -> tuple[str, ...]:
-    """Return why the trace assigns time to nothing."""
     activity = chart.get(Activity)
     why = (activity.missing, WITHIN_DATA if activity.within_data else "") if activity else ()
     return tuple(filter(None, why))

@@ -83,7 +83,6 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
 
 
 def _asked(recording: Recording, *, wanted: bool) -> AbstractContextManager[Asked | None]:
-    """Ask xprof about a recording's first trace, where that is wanted."""
     return Asked(recording.traces[0]) if wanted and recording.traces else nullcontext()
 
 
@@ -177,7 +176,7 @@ def measured(chart: Chart, title: str, for_epochs: int | None = None) -> Diagnos
         conditions=machine.conditions(chart),
         model=tuple(run.model(chart)),
         machine=tuple(machine.machine(chart)),
-        samples=machine.samples(chart),
+        samples=tuple(machine.samples(chart)),
         device_time=tuple(devices.gpu_time(chart)) or tuple(devices.tpu_time(chart)),
         device_time_missing=devices.missing(chart),
         unrecorded=machine.unrecorded(chart),

@@ -6,16 +6,8 @@ exclude or require each other depends on their *edits* (`Remedy.edit_id`), which
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tfdoctor.diagnose.savings import (
-    WORTH_SAYING,
-    Effects,
-    about_same,
-    bound_of,
-    bounds_stage,
-    model_of,
-    too_few_steps,
-    worth,
-)
+from tfdoctor.diagnose import savings
+from tfdoctor.diagnose.savings import Effects
 from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Turn
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
@@ -55,8 +47,8 @@ def order(chart: Chart, results: Iterable[Result]) -> Order | None:
     clashes = tuple(_clashes(findings))
     saving = {name: f.effects for name, f in findings.items() if f.effects}
     general = {r.rule.name: f.effects for r, f in found if r.rule.general and f.effects}
-    ceilings, model = tuple(_ceilings(saving | general)), model_of(chart)
-    if model is None or model.distorted or too_few_steps(chart):
+    ceilings, model = tuple(_ceilings(saving | general)), savings.model_of(chart)
+    if model is None or model.distorted or savings.too_few_steps(chart):
         relations = (*ceilings, *clashes)
         return Order(relations=relations) if relations else None
     bounding = {ceiling.rule for ceiling in _ceilings(saving)}  # a general rule has no turn instead
@@ -64,7 +56,10 @@ def order(chart: Chart, results: Iterable[Result]) -> Order | None:
     turns = tuple(_turns(parts, model, clashes))
     unneeded = tuple(_unneeded(parts, model, turns))
     # Every finding may save as much alone as at its turn.
-    least, differences = WORTH_SAYING * model.step_ms, (model.saving(parts[t.rule]) - t.saves.value for t in turns)
+    least, differences = (
+        savings.WORTH_SAYING * model.step_ms,
+        (model.saving(parts[t.rule]) - t.saves.value for t in turns),
+    )
     if all(abs(difference) < least for difference in differences) and not (ceilings or unneeded or clashes):
         return None
     return Order(turns=turns, relations=(*unneeded, *ceilings, *clashes))
@@ -89,14 +84,14 @@ def _turns(effects: Effects, model: StepModel, clashes: Iterable[Relation]) -> l
         gains = {name: now - model.predict([*done, *left[name]]) for name in ready}
         name = min(ready, key=lambda name: (-gains[name], -model.saving(effects[name]), name))
         rest = now - model.predict([*done, *(e for own_effects in left.values() for e in own_effects)])
-        if not worth(max(gains[name], rest), now, model):
+        if not savings.worth(max(gains[name], rest), now, model):
             break
         own_effects = left.pop(name)
         done += own_effects
-        turns.append(Turn(name, ms(max(0.0, gains[name])), bound_of(own_effects, model)))
+        turns.append(Turn(name, ms(max(0.0, gains[name])), savings.bound_of(own_effects, model)))
     while turns:  # the last ones may save nothing worth reporting
         remaining = model.step_ms - sum(turn.saves.value for turn in turns)
-        if worth(turns[-1].saves.value, remaining, model):
+        if savings.worth(turns[-1].saves.value, remaining, model):
             break
         turns.pop()
     return turns
@@ -106,21 +101,21 @@ def _unneeded(effects: Effects, model: StepModel, turns: Sequence[Turn]) -> Iter
     """Yield the findings that save something alone, but nothing after those that have a turn."""
     named = [turn.rule for turn in turns]
     for name, own_effects in effects.items():
-        if name in named or not worth(model.saving(own_effects), model.step_ms, model):
+        if name in named or not savings.worth(model.saving(own_effects), model.step_ms, model):
             continue
         enough = []
         for first in named:
             now = model.predict(effects[first])
-            if not worth(now - model.predict([*effects[first], *own_effects]), now, model):
+            if not savings.worth(now - model.predict([*effects[first], *own_effects]), now, model):
                 enough.append(first)
         yield Relation(Relationship.UNNEEDED, name, tuple(enough or named))
 
 
 def _ceilings(effects: Effects) -> Iterator[Relation]:
     """Yield the findings that bound the cost of a whole stage, with those about parts of that stage."""
-    parts = {name: own_effects for name, own_effects in effects.items() if not bounds_stage(own_effects)}
+    parts = {name: own_effects for name, own_effects in effects.items() if not savings.bounds_stage(own_effects)}
     for name, own_effects in effects.items():
-        if name not in parts and (others := about_same(own_effects, parts)):
+        if name not in parts and (others := savings.about_same(own_effects, parts)):
             stages = {effect.stage for effect in own_effects}
             yield Relation(Relationship.CEILING, name, tuple(others), " and ".join(sorted(stages)))
 

@@ -50,16 +50,21 @@ def only_traced(chart: Chart) -> OnlyTraced:
     steps, breakdown = chart.get(Steps), chart.get(Breakdown)
     if steps is None or breakdown is None or len(steps.steps) != len(breakdown.steps):
         return OnlyTraced()
-    others = beyond_of_others(chart, steps.count)
+    others = _beyond_of_others(chart, steps.count)
     if others is None:
         return OnlyTraced()
     rows = [row for row, steady in zip(breakdown.steps, steps.steady, strict=True) if steady]
     least = max(UNEVEN * breakdown.step_ms, others / MOSTLY)
-    uneven = {part: _of_few([row[part] for row in rows]) for part in breakdown.median}
-    return OnlyTraced({part: ms for part, ms in uneven.items() if ms > least}, others)
+    parts_ms = {}
+    for part in breakdown.median if rows else ():
+        times = [row[part] for row in rows]
+        mean, added = fmean(times), fmean(times) - median(times)
+        if added > least and added >= MOSTLY * mean:  # else the median step has most of it
+            parts_ms[part] = added
+    return OnlyTraced(parts_ms, others)
 
 
-def beyond_of_others(chart: Chart, traced: int) -> float | None:
+def _beyond_of_others(chart: Chart, traced: int) -> float | None:
     """Return what long steps add to each of the run's other steps, in ms; None where that is unknown."""
     pace, run, phases = chart.get(UntracedPace), chart.get(RunSteps), chart.get(RunPhases)
     if pace is not None and pace.beyond_ms is not None and pace.untraced.count >= TIMES * traced:
@@ -67,11 +72,3 @@ def beyond_of_others(chart: Chart, traced: int) -> float | None:
     if run is None or phases is None or not phases.whole or run.count < (1 + TIMES) * traced:
         return None
     return run.rest_ms / run.count
-
-
-def _of_few(times: list[float]) -> float:
-    """Return what few steps add to the mean of a part, in ms; 0 where the median step has most of it."""
-    if not times:
-        return 0.0
-    mean, added = fmean(times), fmean(times) - median(times)
-    return added if added >= MOSTLY * mean else 0.0

@@ -27,7 +27,12 @@ def plotly() -> str:
 @cache
 def plotly_hash() -> str:
     """Return the hash by which a page's policy lets the script run, wherever the page has it from."""
-    return f"sha256-{b64encode(sha256(gzip.decompress(_packed())).digest()).decode('ascii')}"
+    return sha256_of(gzip.decompress(_packed()))
+
+
+def sha256_of(script: bytes) -> str:
+    """Return the hash of a script as a page's policy has it."""
+    return f"sha256-{b64encode(sha256(script).digest()).decode('ascii')}"
 
 
 def _packed() -> bytes:

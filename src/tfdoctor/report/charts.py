@@ -2,21 +2,21 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
 from tfdoctor.report import icicle, roofline
-from tfdoctor.report.figures import TEXTS, Figure, as_text, figure_json, mark
-from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, ink, shade
+from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
+from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, shade
 from tfdoctor.report.run import section as run_section
 from tfdoctor.report.run.words import is_known
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid
-from tfdoctor.report.tiles import TreemapTile, tiles
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import counted, location, milliseconds, number
+from tfdoctor.terms.humanize import counted, location, milliseconds, number, share
 
 STEPS_SHOWN = 400  # More bars than that are thinner than a pixel on a phone
 TALLEST_OUTLIER = 2.5  # Times the median: taller bars are cut there and say their time, or the others would be flat
@@ -25,6 +25,7 @@ LABELLED_OUTLIERS = 4  # More of them would write over each other on a phone; al
 TIMES_SIDE_BY_SIDE = 6  # Times that fit above the steps in a row on a phone, each about 60 of 350 pixels wide
 _LABEL = 26  # Characters of a stage name in the chart: what fits on a phone
 _TILE = 16  # Characters of a line in a tile of the treemap
+TILES_SHOWN = 100  # Smaller operations share a tile per layer: nobody can read them, and the table has all
 
 _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder": "normal"}
 
@@ -47,7 +48,10 @@ def _steps(steps: StepsSummary) -> Figure | None:
     if not rows:
         return None
     outliers = [row for row in rows if not row.steady]
-    told = _apart(outliers, len(rows)) if len(outliers) <= LABELLED_OUTLIERS else []
+    told: list[StepRow] = []  # the outliers whose times fit side by side, the longest first
+    for row in sorted(outliers if len(outliers) <= LABELLED_OUTLIERS else (), key=lambda row: -row.total_ms):
+        if all(abs(row.number - other.number) * TIMES_SIDE_BY_SIDE >= len(rows) for other in told):
+            told.append(row)
     notes = [mark(row.number, f"{milliseconds(row.total_ms)}<br>▲" if row in told else "▲") for row in outliers]
     median = steps.median_ms if steps.median_ms is not None and is_known(steps.median_ms) else 0.0
     line = {"dash": "dash", "width": 1.5, "color": OTHER_STAGE}
@@ -65,17 +69,8 @@ def _steps(steps: StepsSummary) -> Figure | None:
         "shapes": [across] if median > 0 else [],
         "yaxis": {"title": {"text": "ms"}, "range": [0, top * 1.04]},
     }
-    description, table = _steps_description(steps), steps_grid(steps.rows)
+    description, table = " ".join(_steps_sentences(steps)), steps_grid(steps.rows)
     return Figure("steps", "Step by step", description, figure_json(_part_bars(rows), layout, top=40), table)
-
-
-def _apart(outliers: Sequence[StepRow], steps: int) -> list[StepRow]:
-    """Return the outliers whose times fit side by side, the longest first."""
-    told: list[StepRow] = []
-    for row in sorted(outliers, key=lambda row: -row.total_ms):
-        if all(abs(row.number - other.number) * TIMES_SIDE_BY_SIDE >= steps for other in told):
-            told.append(row)
-    return told
 
 
 def _part_bars(rows: Sequence[StepRow]) -> Iterator[dict[str, Any]]:
@@ -94,19 +89,15 @@ def _part_bars(rows: Sequence[StepRow]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _steps_description(steps: StepsSummary) -> str:
-    sentences = [
-        f"Times of {counted(len(steps.rows), 'step')} in order, stacked by part.",
-        f"The dashed line is the median, {milliseconds(steps.median_ms)}.",
-    ]
+def _steps_sentences(steps: StepsSummary) -> Iterator[str]:
+    yield f"Times of {counted(len(steps.rows), 'step')} in order, stacked by part."
+    yield f"The dashed line is the median, {milliseconds(steps.median_ms)}."
     if steps.untraced_ms is not None:
-        without = milliseconds(steps.untraced_ms)
-        sentences.append(f"Without the profiler's cost a step takes {without}.")
+        yield f"Without the profiler's cost a step takes {milliseconds(steps.untraced_ms)}."
     if not all(row.steady for row in steps.rows):
-        sentences.append("Pale bars marked with a triangle are outliers.")
+        yield "Pale bars marked with a triangle are outliers."
     if len(steps.rows) > STEPS_SHOWN:
-        sentences.append(f"Only the first {STEPS_SHOWN} are drawn.")
-    return " ".join(sentences)
+        yield f"Only the first {STEPS_SHOWN} are drawn."
 
 
 def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
@@ -114,41 +105,35 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
     if not shown:
         return None
     slowest = max((stages[at] for at in shown), key=lambda stage: stage.self_ms)
-    return Figure(
-        name="pipeline",
-        title="Input pipeline",
-        description="Work of each stage per step, summed over its threads, from the trainer back to "
-        f"the source. {text.name(slowest.name)} takes the most, {milliseconds(slowest.self_ms)}.",
-        figure=_pipeline_bars(shown, stages),
-        table=pipeline_grid(stages),
-    )
-
-
-def _pipeline_bars(shown: Sequence[int], stages: Sequence[PipelineStage]) -> str:
     kinds = (("critical chain", CRITICAL_STAGE, True), ("other stages", OTHER_STAGE, False))
     bars = [
-        _stage_bars(name, colour, mine, stages)
+        _stage_bars(name, colour, {at: stages[at] for at in mine})
         for name, colour, critical in kinds
         if (mine := [at for at in shown if stages[at].critical is critical])
     ]
-    names = [text.name(stages[at].written or stages[at].name, _LABEL) for at in shown]
     rows = {
         "tickmode": "array",
         "tickvals": shown,
-        "ticktext": list(map(as_text, names)),
+        "ticktext": [as_text(text.name(stages[at].written or stages[at].name, _LABEL)) for at in shown],
         "autorange": "reversed",
         "automargin": True,
         "showgrid": False,
     }
     across = {"ticksuffix": " ms", "rangemode": "tozero"}
     layout = {"barmode": "overlay", "bargap": 0.3, "legend": _LEGEND, "xaxis": across, "yaxis": rows}
-    return figure_json(bars, layout, height=110 + 34 * len(shown))
+    return Figure(
+        name="pipeline",
+        title="Input pipeline",
+        description="Work of each stage per step, summed over its threads, from the trainer back to "
+        f"the source. {text.name(slowest.name)} takes the most, {milliseconds(slowest.self_ms)}.",
+        figure=figure_json(bars, layout, height=110 + 34 * len(shown)),
+        table=pipeline_grid(stages),
+    )
 
 
-def _stage_bars(name: str, colour: str, shown: Sequence[int], stages: Sequence[PipelineStage]) -> dict[str, Any]:
-    mine = [stages[at] for at in shown]
+def _stage_bars(name: str, colour: str, shown: Mapping[int, PipelineStage]) -> dict[str, Any]:
     labels, hovers = [], []
-    for stage in mine:
+    for stage in shown.values():
         threads = number(round(stage.parallelism, 1))
         unit = "thread" if threads == "1" else "threads"
         labels.append(f"{milliseconds(stage.self_ms)} · {threads} {unit}")
@@ -160,7 +145,7 @@ def _stage_bars(name: str, colour: str, shown: Sequence[int], stages: Sequence[P
         "name": name,
         "orientation": "h",
         "y": list(shown),
-        "x": [stage.self_ms for stage in mine],
+        "x": [stage.self_ms for stage in shown.values()],
         "marker": {"color": colour},
         "text": labels,
         "textposition": "auto",
@@ -181,32 +166,51 @@ def _operations(rows: Sequence[OperationRow], omitted: int, untraced_ms: float |
         description=f"Compute time per step{when}, by layer and the operations in it. The heaviest is "
         f"{text.name(heaviest.operation)} of {text.name(heaviest.layer) or 'no layer'}, "
         f"{milliseconds(heaviest.self_ms)}.",
-        figure=figure_json([_treemap(tiles(heavy))], TEXTS, height=440, left=0),
+        figure=figure_json([_treemap(heavy)], TEXTS, height=440, left=0),
         table=replace(operations_grid(rows), omitted=omitted),
     )
 
 
-def _treemap(shown: Sequence[TreemapTile]) -> dict[str, Any]:
-    most = max(tile.ms for tile in shown)
-    return {
-        "type": "treemap",
-        "ids": [tile.id for tile in shown],
-        "labels": [_broken(tile.label) if tile.is_leaf else as_text(tile.label) for tile in shown],
-        "parents": [tile.parent for tile in shown],
-        "values": [tile.ms if tile.is_leaf else 0.0 for tile in shown],
-        "text": [milliseconds(tile.ms) for tile in shown],
-        "customdata": [as_text(tile.hover) for tile in shown],
-        "branchvalues": "remainder",
-        "texttemplate": "%{label}<br>%{text}",
-        "hovertemplate": "%{label}<br>%{text}<br>%{customdata}<extra></extra>",
-        "textfont": {"color": [ink(shade(tile.ms / most)) for tile in shown]},
-        "marker": {
-            "colors": [shade(tile.ms / most) for tile in shown],
-            "cornerradius": 3,
-            "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
-        },
-        "tiling": {"pad": 2},
-    }
+def _treemap(rows: Sequence[OperationRow]) -> dict[str, Any]:
+    """Return a tile for the compute time, each layer and each operation; small operations share one."""
+    layers: dict[str, list[OperationRow]] = defaultdict(list)
+    for row in rows:
+        layers[row.layer].append(row)
+    heaviest = sorted(rows, key=lambda row: -row.self_ms)[:TILES_SHOWN]
+    shown, rest = set(map(id, heaviest)), list[OperationRow]()
+    most = sum(row.self_ms for row in rows)
+
+    def tile(name: str, parent: str, label: str, ms: float, hover: str = "", *, is_leaf: bool = True) -> PlotBox:
+        value = ms if is_leaf else 0.0
+        return PlotBox(name, parent, label, value, shade(ms / most), milliseconds(ms), as_text(hover))
+
+    def small(name: str, parent: str, rows: Sequence[OperationRow]) -> list[PlotBox]:
+        label = counted(len(rows), "smaller operation")
+        return [tile(name, parent, label, sum(row.self_ms for row in rows))] if rows else []
+
+    found = [tile("all", "", "compute", most, is_leaf=False)]
+    for at, members in enumerate(layers.values()):
+        large = [row for row in members if id(row) in shown]
+        others = [row for row in members if id(row) not in shown]
+        if not large:
+            rest += others
+            continue
+        name, label = f"layer {at}", text.name(large[0].layer, 60) or "no layer"
+        total = sum(row.self_ms for row in (*large, *others))
+        found.append(tile(name, "all", as_text(label), total, is_leaf=False))
+        for place, row in enumerate(large):
+            facts = (share(row.share), location(row.at), text.name(row.detail, 80))
+            label, hover = _broken(text.name(row.operation, 60)), " · ".join(filter(None, facts))
+            found.append(tile(f"{at}.{place}", name, label, row.self_ms, hover))
+        found += small(f"{at}.rest", name, others)
+    return boxes(
+        "treemap",
+        [*found, *small("rest", "all", rest)],
+        {"cornerradius": 3},
+        branchvalues="remainder",
+        hovertemplate="%{label}<br>%{text}<br>%{customdata}<extra></extra>",
+        tiling={"pad": 2},
+    )
 
 
 def _broken(name: str) -> str:

@@ -1,9 +1,10 @@
 """A picture of the report: a plotly figure in JSON, with its table and its description."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tfdoctor.report.palette import ink
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms.record import Record
 
@@ -11,9 +12,8 @@ IN_SCRIPT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "/": "\\u002f"})  # C
 # What plotly takes for a little HTML or LaTeX.
 MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 
-TEXTS = {
-    "uniformtext": {"minsize": 10, "mode": "hide"}
-}  # Layout of boxes with texts, which are left out where small
+# Layout of boxes with texts, which are left out where small.
+TEXTS = {"uniformtext": {"minsize": 10, "mode": "hide"}}
 
 
 class Figure(Record):
@@ -24,6 +24,39 @@ class Figure(Record):
     description: str
     figure: str
     table: Grid
+
+
+class PlotBox(Record):
+    """A rectangle within another one, as plotly shows it."""
+
+    id: str
+    parent: str
+    label: str
+    value: float
+    colour: str
+    text: str  # its time
+    hover: str = ""
+
+
+def boxes(kind: str, shown: Sequence[PlotBox], marker: Mapping[str, Any], **more: object) -> dict[str, Any]:
+    """Return a trace of rectangles: a treemap or an icicle."""
+    return {
+        "type": kind,
+        "ids": [box.id for box in shown],
+        "labels": [box.label for box in shown],
+        "parents": [box.parent for box in shown],
+        "values": [box.value for box in shown],
+        "text": [box.text for box in shown],
+        "customdata": [box.hover for box in shown],
+        "texttemplate": "%{label}<br>%{text}",
+        "textfont": {"color": [ink(box.colour) for box in shown]},
+        "marker": {
+            "colors": [box.colour for box in shown],
+            "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
+            **marker,
+        },
+        **more,
+    }
 
 
 def as_text(value: str) -> str:

@@ -12,7 +12,7 @@ from tfdoctor.report import energy, money, sentences, tables
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.gates import KNOWN
 from tfdoctor.report.order import listed
-from tfdoctor.report.run.savings import SavingWords, saving_words
+from tfdoctor.report.run.words import SavingWords, saving_words
 from tfdoctor.report.trials import TrialLine, TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, place

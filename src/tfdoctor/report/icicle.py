@@ -1,52 +1,37 @@
 """The run and the step as icicles: phases or parts, in each the lines that ran, below them what these called."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from tfdoctor.diagnosis import PhaseLine, Profile, PythonPart
-from tfdoctor.report.figures import TEXTS, Figure, as_text, figure_json
-from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS, PHASE_COLOURS, ink
-from tfdoctor.report.run.section import RunLineText, RunPhaseText, RunSection
-from tfdoctor.report.run.words import times, whole_ms
+from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json
+from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
+from tfdoctor.report.run.section import RunSection, where
+from tfdoctor.report.run.words import PHASE_COLOURS
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import duration, location, milliseconds, share
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.humanize import duration, milliseconds, share
 
-NO_LINE = "no line of the program"  # The label of time in which no line of the user's ran
 LEAST = 0.002  # Share of the run below which a line has no box: it would be two pixels wide
-
-
-class FlameBox(Record):
-    """A box; ``ms`` is all of its time, that of the boxes in it included."""
-
-    id: str
-    parent: str
-    label: str
-    ms: float
-    colour: str
-    time: str
-    share: str = ""
 
 
 def figure(section: RunSection | None) -> Figure | None:
     """Return the icicle of an account; None without one, and of one without lines."""
-    if section is None or not any(phase.lines for phase in section.phases):
+    if section is None or not any(row.lines for row in section.phases):
         return None
-    boxes = list(_boxes(section))
     rows = tuple(
-        (phase.label, line.where, line.calls, line.time, line.share)
-        for phase in section.phases
-        for line in phase.lines
+        (str(row.phase), where(line), line.calls, duration(line.ms), section.share(line))
+        for row in section.phases
+        for line in row.lines
     )
     return Figure(
         name="account",
         title="The run by phase, line and call",
         description="Time of the host's Python from samples of its stack: a line is within its phase, and what it "
         "called is within the line. A click shows one box alone.",
-        figure=figure_json([_icicle(boxes)], TEXTS, height=300, left=0),
+        figure=_icicle(_run_boxes(section), height=300),
         table=Grid(
             ("phase", "line", "calls", "time", "share"), ("text", "place", "text", "number", "number"), rows
         ),
@@ -57,97 +42,71 @@ def step_figure(profile: Profile) -> Figure | None:
     """Return the icicle of the host's Python in a step; None where its stack was not sampled."""
     if not profile.python:
         return None
-    rows = tuple((PART_LABELS[part.part], *_cells(line)) for part in profile.python for line in part.lines)
+    rows = tuple(
+        (PART_LABELS[part.part], where(line), text.name(line.calls), milliseconds(line.ms))
+        for part in profile.python
+        for line in part.lines
+    )
     return Figure(
         name="python",
         title="Python of a step by line and call",
         description="Time of the host's Python per step from samples of its stack: a line is within its part of "
         "the step, and what it called is within the line. A click shows one box alone.",
-        figure=figure_json([_icicle(list(_step_boxes(profile.python)))], TEXTS, height=220, left=0),
+        figure=_icicle(list(_step_boxes(profile.python)), height=220),
         table=Grid(("part", "line", "calls", "time"), ("text", "place", "text", "number"), rows),
     )
 
 
-def _cells(line: PhaseLine) -> tuple[str, str, str]:
-    return location(line.at) or NO_LINE, text.name(line.calls), milliseconds(line.ms)
-
-
-def _step_boxes(parts: Sequence[PythonPart]) -> Iterator[FlameBox]:
+def _step_boxes(parts: Sequence[PythonPart]) -> Iterator[PlotBox]:
     whole = sum(part.ms for part in parts)
-    yield FlameBox("step", "", "Python of a step", whole, OTHER_STAGE, milliseconds(whole))
+    yield PlotBox("step", "", "Python of a step", whole, OTHER_STAGE, milliseconds(whole))
     for part in parts:
         colour, label = PART_COLOURS[part.part], PART_LABELS[part.part]
-        yield FlameBox(part.part, "step", label, part.ms, colour, milliseconds(part.ms))
-        by_line: dict[str, list[PhaseLine]] = defaultdict(list)
-        for line in part.lines:
-            by_line[location(line.at) or NO_LINE].append(line)
-        for at, (where, lines) in enumerate(by_line.items()):
-            name, total = f"{part.part} {at}", sum(line.ms for line in lines)
-            yield FlameBox(name, part.part, where, total, colour, milliseconds(total))
-            for called, line in enumerate(lines):
-                if line.calls:
-                    label, time = _short(text.name(line.calls)), milliseconds(line.ms)
-                    yield FlameBox(f"{name} {called}", name, label, line.ms, colour, time)
+        yield PlotBox(part.part, "step", label, part.ms, colour, milliseconds(part.ms))
+        lines = (replace(line, calls=text.name(line.calls)) for line in part.lines)
+        yield from _of_lines(part.part, lines, colour, lambda ms: (milliseconds(ms),))
 
 
-def _boxes(section: RunSection) -> Iterator[FlameBox]:
-    run = section.account
-    whole, spent = whole_ms(run), times(run)
-    phases = [(phase, _within(phase, spent[phase.phase], whole)) for phase in section.phases]
-    total = sum(boxes[0].ms for _, boxes in phases)
-    yield FlameBox("run", "", "run", total, OTHER_STAGE, duration(total))
-    for _, boxes in phases:
-        yield from boxes
+def _run_boxes(section: RunSection) -> list[PlotBox]:
+    found: list[PlotBox] = []
+    for row in section.phases:
+        key, colour = row.phase.name.lower(), PHASE_COLOURS[row.phase]
+        large = (line for line in row.lines if line.ms >= LEAST * section.whole_ms)
+        lines = _of_lines(key, large, colour, lambda ms: (duration(ms), share(ms / section.whole_ms)))
+        time = max(row.ms, sum(box.value for box in lines if box.parent == key))
+        found += [PlotBox(key, "run", str(row.phase), time, colour, duration(time), section.share(row)), *lines]
+    total = sum(box.value for box in found if box.parent == "run")
+    return [PlotBox("run", "", "run", total, OTHER_STAGE, duration(total)), *found]
 
 
-def _within(phase: RunPhaseText, ms: float, whole: float) -> list[FlameBox]:
-    """Return the box of a phase, then those of its lines, each followed by those of what it called."""
-    by_line: dict[str, list[RunLineText]] = defaultdict(list)
-    for line in phase.lines:
-        if line.part >= LEAST:
-            by_line[line.where].append(line)
-    colour, found = PHASE_COLOURS[phase.phase], list[FlameBox]()
-    for at, (where, lines) in enumerate(by_line.items()):
-        name, part = f"{phase.key} {at}", sum(line.part for line in lines)
-        found.append(_box(name, phase.key, where, part * whole, colour, share(part)))
-        found += [
-            _box(f"{name} {called}", name, _short(line.calls), line.part * whole, colour, line.share)
-            for called, line in enumerate(lines)
-            if line.calls
-        ]
-    least = sum(box.ms for box in found if box.parent == phase.key)
-    return [_box(phase.key, "run", phase.label, max(ms, least), colour, phase.share), *found]
+def _of_lines(
+    key: str, lines: Iterable[PhaseLine], colour: str, told: Callable[[float], tuple[str, ...]]
+) -> list[PlotBox]:
+    """Return the boxes of lines, each followed by those of what it called, by the end of its dotted name."""
+    by_place: dict[str, list[PhaseLine]] = defaultdict(list)
+    for line in lines:
+        by_place[where(line)].append(line)
+    found: list[PlotBox] = []
+    for at, (place, mine) in enumerate(by_place.items()):
+        name, total = f"{key} {at}", sum(line.ms for line in mine)
+        found.append(PlotBox(name, key, as_text(place), total, colour, *told(total)))
+        for called, line in enumerate(mine):
+            if line.calls:
+                label = as_text(".".join(line.calls.split(".")[-2:]))
+                found.append(PlotBox(f"{name} {called}", name, label, line.ms, colour, *told(line.ms)))
+    return found
 
 
-def _box(name: str, parent: str, label: str, ms: float, colour: str, part: str) -> FlameBox:
-    """Return a box of the run."""
-    return FlameBox(name, parent, label, ms, colour, duration(ms), part)
-
-
-def _short(calls: str) -> str:
-    """Return the end of a dotted name, which says what is called."""
-    return ".".join(calls.split(".")[-2:])
-
-
-def _icicle(boxes: list[FlameBox]) -> dict[str, Any]:
-    return {
-        "type": "icicle",
-        "ids": [box.id for box in boxes],
-        "labels": [as_text(box.label) for box in boxes],
-        "parents": [box.parent for box in boxes],
-        "values": [box.ms for box in boxes],
-        "text": [box.time for box in boxes],
-        "customdata": [box.share for box in boxes],
-        "branchvalues": "total",
-        "sort": False,
-        "texttemplate": "%{label}<br>%{text}",
-        "textfont": {"color": [ink(box.colour) for box in boxes]},
-        "leaf": {"opacity": 1.0},
-        "hovertemplate": "%{label}<br>%{text} %{customdata}<extra></extra>",
-        "marker": {
-            "colors": [box.colour for box in boxes],
-            "line": {"width": 1, "color": "rgba(255,255,255,0.55)"},
-        },
-        "tiling": {"orientation": "v"},
-        "pathbar": {"visible": True, "thickness": 18},
-    }
+def _icicle(shown: Sequence[PlotBox], height: int) -> str:
+    trace = boxes(
+        "icicle",
+        shown,
+        {},
+        branchvalues="total",
+        sort=False,
+        leaf={"opacity": 1.0},
+        hovertemplate="%{label}<br>%{text} %{customdata}<extra></extra>",
+        tiling={"orientation": "v"},
+        pathbar={"visible": True, "thickness": 18},
+    )
+    return figure_json([trace], TEXTS, height=height, left=0)

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Mapping
 
-from tfdoctor.diagnosis import Diagnosis, Settings
+from tfdoctor.diagnosis import Diagnosis, Settings, Timeline
 from tfdoctor.report import (
     accounts,
     energy,
@@ -15,7 +15,6 @@ from tfdoctor.report import (
     profile,
     sentences,
     tables,
-    timeline,
     trials,
 )
 from tfdoctor.report.accounts import AccountLine
@@ -27,7 +26,6 @@ from tfdoctor.report.run import section as run_section
 from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, step_bars
-from tfdoctor.report.timeline import TimelineSection
 from tfdoctor.report.trial_bounds import with_measured_bounds
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms import text
@@ -101,7 +99,7 @@ class Page(Record, kw_only=True):
     run: RunSection | None  # the account of the run, where one is known
     segments: tuple[BarSegment, ...]
     bars: tuple[StepBar, ...]  # of the step now, with all changes, and as measured
-    timeline: TimelineSection | None  # of a typical step
+    timeline: Timeline | None  # of a typical step
     profile: ProfileSection | None  # of the step
     accounts: tuple[AccountLine, ...]  # of the large parts that findings do not name
     budgets: BudgetSection | None  # of the user
@@ -125,7 +123,8 @@ class Page(Record, kw_only=True):
     @property
     def marked(self) -> tuple[tuple[int, Fault], ...]:
         """The faults, with their numbers, that are about work of the step in the timeline."""
-        rules = self.timeline.rules if self.timeline else frozenset[str]()
+        lanes = self.timeline.lanes if self.timeline else ()
+        rules = {rule for lane in lanes for bar in lane.bars for rule in bar.rules}
         numbered = enumerate(self.results.faults, 1)
         return tuple((at, fault) for at, fault in numbered if rules & set(fault.names))
 
@@ -147,7 +146,7 @@ def page(diagnosis: Diagnosis) -> Page:
         run=run_section.section(diagnosis.run),
         segments=_segments(diagnosis),
         bars=step_bars(diagnosis),
-        timeline=timeline.section(diagnosis.timeline),
+        timeline=diagnosis.timeline if diagnosis.timeline and diagnosis.timeline.total_ms > 0 else None,
         profile=profile.section(diagnosis),
         accounts=accounts.lines(diagnosis),
         budgets=budgets,

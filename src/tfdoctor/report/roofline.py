@@ -6,56 +6,59 @@ and results, so an operation whose tensors stay in caches can lie above the memo
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis import DeviceRates, OperationRow
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
-from tfdoctor.report.point_labels import LabelledPoint, positions
 from tfdoctor.report.run.words import is_known
 from tfdoctor.report.tables import grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds, quantity
-from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import bandwidth, flop_rate, ms, ratio
-from tfdoctor.terms.verdict import Cell
 
 SHOWN = 40  # Operations that are drawn: the heaviest
 FEWEST = 2  # Operations below which there is nothing to compare
 LABEL = 36  # Characters of a line of a label: the longest usual names of operations
 
+# Pixels of the axes in the narrowest window in which points have labels (LABELS_FROM in report.js).
+WIDTH, HEIGHT = 500.0, 270.0
+# Pixels of a character of 11 px, of a line, and between a point and its label.
+CHARACTER, LINE, GAP = 6.5, 13.0, 2.0
+MOST = 8  # Labels: more say no more, and hide the points
 
-class RooflinePoint(Record):
-    """An operation: FLOPs for each byte, and FLOPs per second."""
-
-    row: OperationRow
-    intensity: float
-    flop_s: float
-
-    def of_limit(self, rates: DeviceRates) -> float | None:
-        """Return which share of what the rates allow it reaches; None where that is unknown."""
-        limit = limit_at(self.intensity, rates)
-        return self.flop_s / limit if limit else None
+RooflinePoint = tuple[OperationRow, float, float]  # An operation, its FLOPs for each byte, and FLOPs per second
+# A point at shares of width and height, the size of its mark in pixels, and the lines of its label.
+LabelledPoint = tuple[float, float, float, tuple[str, ...]]
+PixelBox = tuple[float, float, float, float]  # left, right, bottom, top
 
 
 def figure(rows: Sequence[OperationRow], rates: DeviceRates | None) -> Figure | None:
     """Return the picture; None where rates, or FLOPs and bytes of operations, are not known."""
     points = [
-        RooflinePoint(row, row.flops / row.nbytes, row.flops / row.self_ms * 1e3)
+        (row, row.flops / row.nbytes, row.flops / row.self_ms * 1e3)
         for row in rows
         if is_known(row.share) and row.self_ms > 0 and row.flops and row.nbytes
     ][:SHOWN]
     if rates is None or len(points) < FEWEST:
         return None
+    cells = [
+        [
+            row.layer or "no layer",
+            row.operation,
+            ms(row.self_ms),
+            f"{intensity:.3g}",
+            flop_rate(flop_s),
+            ratio(flop_s / limit) if (limit := limit_at(intensity, rates)) else "unknown",
+        ]
+        for row, intensity, flop_s in points
+    ]
     return Figure(
         name="roofline",
         title="Roofline",
-        description=_description(points, rates),
+        description=" ".join(_sentences(points[0], rates)),
         figure=_drawn(points, rates),
-        table=grid(
-            ("layer", "operation", "own time", "FLOP per byte", "rate", "of the limit"),
-            [_cells(point, rates) for point in points],
-        ),
+        table=grid(("layer", "operation", "own time", "FLOP per byte", "rate", "of the limit"), cells),
     )
 
 
@@ -65,81 +68,66 @@ def limit_at(intensity: float, rates: DeviceRates) -> float | None:
     return min((limit for limit in limits if limit), default=None)
 
 
-def _description(points: Sequence[RooflinePoint], rates: DeviceRates) -> str:
-    heaviest = points[0]
-    name = text.name(f"{heaviest.row.operation} of {heaviest.row.layer or 'no layer'}")
-    share = heaviest.of_limit(rates)
-    reaches = f", {quantity(ratio(share))} of what its FLOPs and bytes allow" if share else ""
-    whose = "this run's own elementwise operations" if rates.measured else "the memory"
-    rate = quantity(flop_rate(heaviest.flop_s))
-    sentences = [
-        "The rate of each operation and its FLOPs for each byte.",
-        f"The heaviest, {name}, computes at {rate}{reaches}.",
-    ]
+def _sentences(heaviest: RooflinePoint, rates: DeviceRates) -> Iterator[str]:
+    row, intensity, flop_s = heaviest
+    limit = limit_at(intensity, rates)
+    reaches = f", {quantity(ratio(flop_s / limit))} of what its FLOPs and bytes allow" if limit and flop_s else ""
+    yield "The rate of each operation and its FLOPs for each byte."
+    yield f"The heaviest, {_name(row)}, computes at {quantity(flop_rate(flop_s))}{reaches}."
     if rates.bytes_s:
-        sentences.append(f"The sloped line is the rate of {whose}, {quantity(bandwidth(rates.bytes_s))}.")
+        whose = "this run's own elementwise operations" if rates.measured else "the memory"
+        yield f"The sloped line is the rate of {whose}, {quantity(bandwidth(rates.bytes_s))}."
     if rates.flop_s:
-        sentences.append(f"The level line is the 16-bit peak, {quantity(flop_rate(rates.flop_s))}.")
-    return " ".join(sentences)
+        yield f"The level line is the 16-bit peak, {quantity(flop_rate(rates.flop_s))}."
 
 
-def _cells(point: RooflinePoint, rates: DeviceRates) -> list[Cell]:
-    share = point.of_limit(rates)
-    return [
-        point.row.layer or "no layer",
-        point.row.operation,
-        ms(point.row.self_ms),
-        f"{point.intensity:.3g}",
-        flop_rate(point.flop_s),
-        ratio(share) if share else "unknown",
-    ]
+def _name(row: OperationRow, *limit: int) -> str:
+    return text.name(f"{row.operation} of {row.layer or 'no layer'}", *limit)
 
 
 def _drawn(points: Sequence[RooflinePoint], rates: DeviceRates) -> str:
-    most = max(point.row.share for point in points) or 1.0
-    sizes = [8 + 20 * (point.row.share / most) ** 0.5 for point in points]
-    ends = _ends(points, rates)
+    most = max(row.share for row, _, _ in points) or 1.0
+    sizes = [8 + 20 * (row.share / most) ** 0.5 for row, _, _ in points]
+    bend = [rates.flop_s / rates.bytes_s] if rates.flop_s and rates.bytes_s else []
+    known = [*(intensity for _, intensity, _ in points), *bend]
+    ends = [min(known) / 2, *bend, max(known) * 2]  # where the line of the limits begins, bends and ends
     limits = [limit_at(end, rates) for end in ends]
-    xs = _range(ends)
-    ys = _range([*(point.flop_s for point in points), *filter(None, limits)])
-    labels = [_label(point) for point in points]
+    xs, ys = _range(ends), _range([*(flop_s for _, _, flop_s in points), *filter(None, limits)])
+    labels = [
+        tuple(filter(None, (text.name(name, LABEL) for name in (row.layer, row.operation)))) for row, _, _ in points
+    ]
     placed = positions(
         [
-            LabelledPoint(_share(point.intensity, xs), _share(point.flop_s, ys), size, lines)
-            for point, size, lines in zip(points, sizes, labels, strict=True)
+            (_share(intensity, xs), _share(flop_s, ys), size, lines)
+            for (_, intensity, flop_s), size, lines in zip(points, sizes, labels, strict=True)
         ]
+    )
+    hovers = (
+        f"{_name(row, 80)}: {milliseconds(row.self_ms)}, {quantity(flop_rate(flop_s))}, "
+        f"{intensity:.3g} FLOP per byte"
+        for row, intensity, flop_s in points
     )
     drawn = {
         "type": "scatter",
         "name": "operations",
         "mode": "markers+text",
-        "x": [point.intensity for point in points],
-        "y": [point.flop_s for point in points],
+        "x": [intensity for _, intensity, _ in points],
+        "y": [flop_s for _, _, flop_s in points],
         "marker": {"color": PART_COLOURS["device"], "opacity": 0.75, "size": sizes},
-        "text": [
-            "<br>".join(map(as_text, lines)) if where else "" for lines, where in zip(labels, placed, strict=True)
-        ],
-        "textposition": [where or "top center" for where in placed],
+        "text": ["<br>".join(map(as_text, lines)) if at else "" for lines, at in zip(labels, placed, strict=True)],
+        "textposition": [at or "top center" for at in placed],
         "textfont": {"size": 11},
-        "customdata": [as_text(_hover(point)) for point in points],
+        "customdata": list(map(as_text, hovers)),
         "hovertemplate": "%{customdata}<extra></extra>",
     }
     line = {"color": OTHER_STAGE, "width": 1.5}
-    limit = {
-        "type": "scatter",
-        "name": "limit",
-        "mode": "lines",
-        "x": ends,
-        "y": limits,
-        "line": line,
-        "hoverinfo": "skip",
-    }
+    limit = {"type": "scatter", "name": "limit", "mode": "lines", "x": ends, "y": limits, "line": line}
     layout = {
         "showlegend": False,
         "xaxis": {"type": "log", "title": {"text": "FLOP per byte"}, "range": xs},
         "yaxis": {"type": "log", "title": {"text": "FLOP/s"}, "exponentformat": "SI", "range": ys},
     }
-    return figure_json([drawn, limit], layout, left=64)
+    return figure_json([drawn, {**limit, "hoverinfo": "skip"}], layout, left=64)
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
@@ -154,23 +142,44 @@ def _share(value: float, of: tuple[float, float]) -> float:
     return (math.log10(value) - of[0]) / (of[1] - of[0])
 
 
-def _label(point: RooflinePoint) -> tuple[str, ...]:
-    """Return the layer, as far as there is one, and the operation."""
-    names = (text.name(name, LABEL) for name in (point.row.layer, point.row.operation))
-    return tuple(filter(None, names))
+def positions(points: Sequence[LabelledPoint]) -> list[str]:
+    """Return where each point has its label, as plotly says it: "top center"; "" where it has none.
+
+    Of the first points those have one whose label fits beside the others.
+    """
+    taken, found = [mark(point) for point in points], list[str]()
+    for own, point in enumerate(points):
+        others = [box for at, box in enumerate(taken) if at != own]
+        free = (
+            (where, box)
+            for where, box in label_boxes(point).items()
+            if box[0] >= 0 and box[1] <= WIDTH and box[2] >= 0 and box[3] <= HEIGHT
+            if not any(meets(box, other) for other in others)
+        )
+        where, box = next(free, ("", None)) if sum(map(bool, found)) < MOST else ("", None)
+        found.append(where)
+        taken += [box] if box else []
+    return found
 
 
-def _ends(points: Sequence[RooflinePoint], rates: DeviceRates) -> list[float]:
-    """Return where the line of the limits begins, bends and ends."""
-    intensities = [point.intensity for point in points]
-    bend = rates.flop_s / rates.bytes_s if rates.flop_s and rates.bytes_s else None
-    known = [*intensities, *([bend] if bend else [])]
-    return [min(known) / 2, *([bend] if bend else []), max(known) * 2]
+def meets(one: PixelBox, other: PixelBox) -> bool:
+    """Say whether two rectangles have a pixel in common."""
+    return not (one[1] < other[0] or other[1] < one[0] or one[3] < other[2] or other[3] < one[2])
 
 
-def _hover(point: RooflinePoint) -> str:
-    name = text.name(f"{point.row.operation} of {point.row.layer or 'no layer'}", 80)
-    return (
-        f"{name}: {milliseconds(point.row.self_ms)}, {quantity(flop_rate(point.flop_s))}, "
-        f"{point.intensity:.3g} FLOP per byte"
-    )
+def mark(point: LabelledPoint) -> PixelBox:
+    """Return what the point itself covers."""
+    x, y, half = point[0] * WIDTH, point[1] * HEIGHT, point[2] / 2
+    return x - half, x + half, y - half, y + half
+
+
+def label_boxes(point: LabelledPoint) -> dict[str, PixelBox]:
+    """Return where the label can be, the best first."""
+    x, y, away, lines = point[0] * WIDTH, point[1] * HEIGHT, point[2] / 2 + GAP, point[3]
+    wide, high = CHARACTER * max(map(len, lines)), LINE * len(lines)
+    return {
+        "middle right": (x + away, x + away + wide, y - high / 2, y + high / 2),
+        "middle left": (x - away - wide, x - away, y - high / 2, y + high / 2),
+        "top center": (x - wide / 2, x + wide / 2, y + away, y + away + high),
+        "bottom center": (x - wide / 2, x + wide / 2, y - away - high, y - away),
+    }

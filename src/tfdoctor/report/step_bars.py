@@ -1,8 +1,10 @@
 """The step as bars on one scale: now, with all changes as the step model predicts it, and as it was measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, Trials
+from tfdoctor.report.run.bar import BarPiece
+from tfdoctor.report.run.words import at_most
 from tfdoctor.report.sentences import PART_LABELS, pace_ms, parts_of
 from tfdoctor.terms.humanize import milliseconds, percent, share
 from tfdoctor.terms.record import Record
@@ -11,15 +13,6 @@ from tfdoctor.terms.verdict import Bound
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 LEAST = 0.004  # Share of the longest bar below which a part would be invisible
-
-
-class BarPiece(Record):
-    """A part of a bar: where it begins and how wide it is, shares of the longest bar."""
-
-    part: str  # of PARTS, or "measured": the parts of a step that was only timed are not known
-    left: float
-    width: float
-    words: str
 
 
 class StepBar(Record):
@@ -41,35 +34,34 @@ def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
     whole = sum(now.values())
     if not whole:
         return ()
-    bars = [("traced" if pace_ms(diagnosis) else "now", milliseconds(whole), now)]
+    traced = pace_ms(diagnosis)  # then the headline has the untraced step: the time of a traced one would mislead
+    bars = [("traced" if traced else "now", milliseconds(whole), now)]
     together = diagnosis.together
     after = together.after_ms if together else {}
-    if together and 0 < sum(after.values()) < whole:
-        left, at_most = sum(after.values()), together.bound is Bound.AT_MOST
-        time = f"{milliseconds(left)}{' at best' if at_most else ''}"
-        if pace_ms(diagnosis):  # the headline has the untraced step: the time of a traced one would mislead
-            time = f"{'at most ' if at_most else ''}{share(1 - left / whole)} shorter"
+    left = sum(after.values())
+    if together and 0 < left < whole:
+        time = f"{milliseconds(left)}{' at best' if together.bound is Bound.AT_MOST else ''}"
+        if traced:
+            time = f"{at_most(together.bound)}{share(1 - left / whole)} shorter"
         bars.append(("predicted", time, {part: after.get(part, 0.0) for part in PARTS}))
     measured = _measured(diagnosis.trials)
     if measured is not None:
-        shorter = f"{percent(measured)} shorter"
-        bars.append(("measured", shorter, {"measured": whole * (1 - measured)}))
+        bars.append(("measured", f"{percent(measured)} shorter", {"measured": whole * (1 - measured)}))
     longest = max(sum(parts.values()) for _, _, parts in bars)
     return tuple(StepBar(label, time, pieces(parts, longest)) for label, time, parts in bars)
 
 
 def _measured(trials: Trials | None) -> float | None:
     """Return the share that the changes save which were shown to help, all of them at once; None without any."""
-    rows = trials.rows if trials else ()
-    kept: Sequence[float] = [
+    kept = (
         row.measured.share
-        for row in rows
+        for row in (trials.rows if trials else ())
         if row.measured
         and not row.measured.of_run
         and row.examples == 1
         and (row.name == trials.together if trials and trials.together else row.kept)
-    ]
-    return kept[0] if kept else None
+    )
+    return next(kept, None)
 
 
 def pieces(parts: Mapping[str, float], longest: float) -> tuple[BarPiece, ...]:
@@ -77,11 +69,10 @@ def pieces(parts: Mapping[str, float], longest: float) -> tuple[BarPiece, ...]:
     found, left = [], 0.0
     for part, time in parts.items():
         width = time / longest
-        if width <= 0:
-            continue
-        label = PART_LABELS.get(part, part)
-        found.append(BarPiece(part, round(left, 4), round(max(width, LEAST), 4), f"{label} {milliseconds(time)}"))
-        left += width
+        if width > 0:
+            words = f"{PART_LABELS.get(part, part)} {milliseconds(time)}"
+            found.append(BarPiece(part, round(left, 4), round(max(width, LEAST), 4), words))
+            left += width
     return tuple(found)
 
 

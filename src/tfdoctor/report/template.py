@@ -1,15 +1,16 @@
 """The templates of HTML pages and what they share."""
 
-import base64
-import hashlib
 import re
 from functools import cache
 
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tfdoctor.report.bundle import sha256_of
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
 from tfdoctor.report.prose import coded, to_html
+from tfdoctor.report.timeline import caption, lanes, ticks
+from tfdoctor.terms.humanize import duration, location
 from tfdoctor.terms.text import unbroken
 
 ROWS = 100  # Rows of a table that a page contains; the JSON in it has all
@@ -21,37 +22,33 @@ _IN_SCRIPT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 @cache
 def environment() -> Environment:
     """Return the environment of all templates: with autoescape, and without undefined names."""
+    try:  # compiled templates take 0.2 s to make: kept in a folder of the user's alone below the temporary one
+        compiled: BytecodeCache | None = FileSystemBytecodeCache()
+    except (OSError, RuntimeError):  # there is no such place
+        compiled = None
     made = Environment(
         loader=PackageLoader("tfdoctor.report", "assets"),
         autoescape=True,
         undefined=StrictUndefined,
-        bytecode_cache=_compiled(),
+        bytecode_cache=compiled,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"prose": to_html, "coded": coded}
-    made.filters |= {"ink": ink, "in_script": in_script, "unbroken": unbroken, "breakable": breakable}
-    made.globals |= {"asset": asset, "script_hash": script_hash, "most_rows": ROWS}
-    made.globals |= {"unfolded_rows": UNFOLDED_ROWS}
-    made.globals |= {"colours": PART_COLOURS, "surfaces": (LIGHT_PAGE, DARK_PAGE)}
+    made.filters |= {
+        "prose": to_html, "coded": coded, "unbroken": unbroken, "breakable": breakable, "in_script": in_script,
+        "duration": duration, "location": location, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
+    }  # fmt: skip
+    made.globals |= {
+        "asset": asset, "script_hash": script_hash, "most_rows": ROWS, "unfolded_rows": UNFOLDED_ROWS,
+        "colours": PART_COLOURS, "surfaces": (LIGHT_PAGE, DARK_PAGE),
+    }  # fmt: skip
     return made
 
 
 def fill(template: str, **values: object) -> str:
     """Return a page of a template with these values, all of the names that it knows."""
     return environment().get_template(template).render(values)
-
-
-def _compiled() -> BytecodeCache | None:
-    """Return where compiled templates are kept, which take 0.2 s to make; None where there is no such place.
-
-    It is a folder of the user's alone below the temporary one.
-    """
-    try:
-        return FileSystemBytecodeCache()
-    except (OSError, RuntimeError):
-        return None
 
 
 @cache
@@ -63,8 +60,7 @@ def asset(name: str) -> Markup:
 
 def script_hash(script: str) -> str:
     """Return the hash under which a page's policy lets this script run, and no other."""
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+    return sha256_of(script.encode())
 
 
 def in_script(json_text: str) -> Markup:

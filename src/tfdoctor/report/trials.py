@@ -17,7 +17,7 @@ from tfdoctor.diagnosis import (
     Trials,
 )
 from tfdoctor.report import sentences, trial_parts
-from tfdoctor.report.run.savings import saving_words
+from tfdoctor.report.run.words import saving_words
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_bounds import more_than_predicted
 from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick, promise

@@ -1,6 +1,6 @@
 """The time of accelerators in a report: kernels, idle gaps and copies of GPUs, the parts of TPU cores' time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.activity import CLEAR, PAGEABLE, PINNED, UNKNOWN, Collectives, Transfer, Transfers
@@ -10,7 +10,7 @@ from tfdoctor.facts.steps.steps import STEP, RoundUnit
 from tfdoctor.facts.tpu.operations import Padding, TpuOperations
 from tfdoctor.facts.tpu.time import COPIES, CopyPlace, TpuLaunches, TpuTime
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.units import bandwidth, count, ms, nbytes, ratio
+from tfdoctor.terms.units import Quantity, bandwidth, count, ms, nbytes, ratio
 from tfdoctor.terms.verdict import Measure
 
 # Bytes. The time of smaller copies is mostly latency, so their rate says nothing about the bus.
@@ -18,6 +18,11 @@ MEANINGFUL = 65_536
 SPREAD = 0.05  # Share of the compute time. A smaller difference between cores is normal.
 
 MEMORY = {PAGEABLE: "pageable host memory", PINNED: "pinned host memory", UNKNOWN: "unknown kind of host memory"}
+
+
+def measures(*rows: tuple[str, Callable[[float], Quantity], float | None]) -> Iterator[Measure]:
+    """Yield the figures that are known, each with its label and in its unit."""
+    return (Measure(label, unit(value)) for label, unit, value in rows if value is not None)
 
 
 def missing(chart: Chart) -> str:
@@ -47,21 +52,18 @@ def gpu_time(chart: Chart) -> Iterator[Measure]:
 def _kernels(time: GpuUtilization) -> Iterator[Measure]:
     yield Measure("step (median)" if time.unit == STEP else "whole trace", ms(time.round_ms))
     for gpu in time.gpus:
-        kernels = f"kernel time of {_short(gpu.name)}"
-        if gpu.kernel_ms:
-            yield Measure(kernels, ms(gpu.kernel_ms))
-        elif gpu.traced_ms:
-            yield Measure(f"{kernels}, outside the steps", ms(gpu.traced_ms))
+        where, time_ms = ("", gpu.kernel_ms) if gpu.kernel_ms else (", outside the steps", gpu.traced_ms)
+        if time_ms:
+            yield Measure(f"kernel time of {_short(gpu.name)}{where}", ms(time_ms))
     if idle := sum(1 for gpu in time.gpus if not gpu.traced_ms):
         yield Measure("GPUs that ran no kernel", count(idle))
     yield Measure(f"number of kernels on {_short(time.busiest.name)}", count(time.busiest.kernels))
-    if time.wait_ms is not None:
-        yield Measure("waiting for batches", ms(time.wait_ms))
-    if time.wait_before_ms:
-        yield Measure("waiting for batches before the GPU step starts", ms(time.wait_before_ms))
-    if time.exposed_wait_ms is not None:
-        within = " within its step" if time.wait_before_ms else ""
-        yield Measure(f"waiting for batches while the GPU is idle{within}", ms(time.exposed_wait_ms))
+    within = " within its step" if time.wait_before_ms else ""
+    yield from measures(
+        ("waiting for batches", ms, time.wait_ms),
+        ("waiting for batches before the GPU step starts", ms, time.wait_before_ms or None),
+        (f"waiting for batches while the GPU is idle{within}", ms, time.exposed_wait_ms),
+    )
 
 
 def _short(name: str) -> str:
@@ -101,19 +103,27 @@ def tpu_time(chart: Chart) -> Iterator[Measure]:
     if time is None:
         return
     yield from _core(time)
-    operations, padding, launches = chart.get(TpuOperations), chart.get(Padding), chart.get(TpuLaunches)
-    if operations:
-        if operations.mxu_use is not None:
-            yield Measure("MXU utilization during compute", ratio(operations.mxu_use))
-        yield Measure("memory-bound operations", ms(operations.memory_bound_ms))
-        if operations.float32_ms:
-            yield Measure("matmuls with float32 operands", ms(operations.float32_ms))
-    if padding:
-        yield from _padding(padding)
-    if launches:
-        yield Measure("time between program runs (whole trace)", ms(launches.between_ms))
-        if launches.late_ms is not None:
-            yield Measure("waiting for the host to enqueue a program (whole trace)", ms(launches.late_ms))
+    if operations := chart.get(TpuOperations):
+        yield from measures(
+            ("MXU utilization during compute", ratio, operations.mxu_use),
+            ("memory-bound operations", ms, operations.memory_bound_ms),
+            ("matmuls with float32 operands", ms, operations.float32_ms or None),
+        )
+    if padding := chart.get(Padding):
+        side, tiles = padding.side, ", ".join(" x ".join(map(str, tile)) for tile in padding.tiles)
+        depth = f"useful share of the matmul depth (the rest pads to {side}; without convolutions)"
+        stored = f"useful share of the matmul arrays in memory (the rest pads to tiles: {tiles})"
+        yield from measures(
+            (f"useful share of the matmul width (the rest pads to {side})", ratio, padding.useful),
+            (depth, ratio, padding.depth_useful),
+            (stored, ratio, padding.stored_useful),
+            ("matmuls of unknown shape", ms, padding.unknown_ms or None),
+        )
+    if launches := chart.get(TpuLaunches):
+        yield from measures(
+            ("time between program runs (whole trace)", ms, launches.between_ms),
+            ("waiting for the host to enqueue a program (whole trace)", ms, launches.late_ms),
+        )
 
 
 def _core(time: TpuTime) -> Iterator[Measure]:
@@ -137,16 +147,3 @@ def _core(time: TpuTime) -> Iterator[Measure]:
         yield Measure("compute time difference between cores", ratio(time.uneven))
     for number, skew in enumerate(time.barrier_skews_ms, start=1):
         yield Measure(f"barrier {number}: delay of the last core", ms(skew))
-
-
-def _padding(padding: Padding) -> Iterator[Measure]:
-    yield Measure(f"useful share of the matmul width (the rest pads to {padding.side})", ratio(padding.useful))
-    if padding.depth_useful is not None:
-        label = f"useful share of the matmul depth (the rest pads to {padding.side}; without convolutions)"
-        yield Measure(label, ratio(padding.depth_useful))
-    if padding.stored_useful is not None:
-        tiles = ", ".join(" x ".join(map(str, tile)) for tile in padding.tiles)
-        label = f"useful share of the matmul arrays in memory (the rest pads to tiles: {tiles})"
-        yield Measure(label, ratio(padding.stored_useful))
-    if padding.unknown_ms:
-        yield Measure("matmuls of unknown shape", ms(padding.unknown_ms))

@@ -7,18 +7,7 @@ from statistics import median
 
 from tfdoctor.diagnosis import Diagnosis, HostFinding, HostRow, Hosts, Result, Together
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.facts.scale.hosts import (
-    ALPHA,
-    MATTERS,
-    ClockSkew,
-    Comparison,
-    HostSteps,
-    Lag,
-    MatchedBy,
-    clock_skew,
-    compare,
-    match,
-)
+from tfdoctor.facts.scale import hosts as scale
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import ms
@@ -27,9 +16,9 @@ from tfdoctor.terms.verdict import Bound, Finding
 NAMED = 3  # Slow hosts that the sentence names; the table lists all
 
 MATCHED = {
-    MatchedBy.NUMBER: "step number",
-    MatchedBy.CLOCK: "start time by the hosts' clocks",
-    MatchedBy.ORDER: "order in the traces (step numbers and clocks are unknown)",
+    scale.MatchedBy.NUMBER: "step number",
+    scale.MatchedBy.CLOCK: "start time by the hosts' clocks",
+    scale.MatchedBy.ORDER: "order in the traces (step numbers and clocks are unknown)",
 }
 STAGES = {
     "input": "waiting for input",
@@ -45,19 +34,19 @@ class Examined(Record):
 
     name: str
     diagnosis: Diagnosis | None
-    steps: HostSteps | None
+    steps: scale.HostSteps | None
     missing: str = ""  # why its steps are unknown
 
 
 def hosts(examined: Sequence[Examined]) -> Hosts:
     """Compare hosts, at least one of which has a diagnosis."""
     whole = {host.name: host.steps for host in examined if host.steps and host.steps.is_whole}
-    matching = match(whole) if len(whole) > 1 else None
-    comparison = compare(whole, matching) if matching else None
-    clocks: ClockSkew | Unavailable = Unavailable("no two hosts have comparable steps")
+    matching = scale.match(whole) if len(whole) > 1 else None
+    comparison = scale.compare(whole, matching) if matching else None
+    clocks: scale.ClockSkew | Unavailable = Unavailable("no two hosts have comparable steps")
     if matching and matching.count:
         try:
-            clocks = clock_skew(whole, matching)
+            clocks = scale.clock_skew(whole, matching)
         except Unavailable as missing:
             clocks = missing
     lag, known = _straggler(comparison), None if isinstance(clocks, Unavailable) else clocks
@@ -77,14 +66,13 @@ def hosts(examined: Sequence[Examined]) -> Hosts:
     return replace(compared, skew_start_ms=known.start_ms, skew_end_ms=known.end_ms) if known else compared
 
 
-def _straggler(comparison: Comparison | None) -> Lag | None:
-    """Return the slow host that the others wait for."""
+def _straggler(comparison: scale.Comparison | None) -> scale.Lag | None:
     lags = comparison.lags if comparison else ()
     return next((lag for lag in lags if lag.holds_up), None)
 
 
 def _choose(
-    examined: Sequence[Examined], whole: Mapping[str, HostSteps], comparison: Comparison | None
+    examined: Sequence[Examined], whole: Mapping[str, scale.HostSteps], comparison: scale.Comparison | None
 ) -> tuple[str, str]:
     """Return the host that is shown in full, and why."""
     if lag := _straggler(comparison):
@@ -103,7 +91,6 @@ def _choose(
 
 
 def _saving(host: Examined) -> float:
-    """Return the share of its step that the findings of a host save together."""
     together = host.diagnosis.together if host.diagnosis else None
     return together.share if together else 0.0
 
@@ -117,7 +104,7 @@ def within_the_job(alone: Together | None, compared: Hosts) -> Together | None:
     return replace(alone, per_step=ms(gain), share=share, after_ms={}, bound=Bound.AT_MOST)
 
 
-def _row(host: Examined, clocks: ClockSkew | None) -> HostRow:
+def _row(host: Examined, clocks: scale.ClockSkew | None) -> HostRow:
     if host.diagnosis is None:
         return HostRow(name=host.name, missing=host.missing)
     steps, subject = host.diagnosis.steps, host.diagnosis.subject
@@ -138,7 +125,7 @@ def _row(host: Examined, clocks: ClockSkew | None) -> HostRow:
     )
 
 
-def _slowest(comparison: Comparison | None, compared: int) -> str:
+def _slowest(comparison: scale.Comparison | None, compared: int) -> str:
     """Say which host the others wait for, or why that is unknown."""
     if comparison is None:
         having = counted(compared, "host has", "hosts have")
@@ -160,17 +147,17 @@ def _slowest(comparison: Comparison | None, compared: int) -> str:
     )
 
 
-def _why_none(comparison: Comparison) -> str:
+def _why_none(comparison: scale.Comparison) -> str:
     largest = comparison.largest_ms
     most = f"the largest difference in own work, {milliseconds(largest)} per step"
-    if largest <= MATTERS * comparison.step_ms:
-        return f"{most}, is below {percent(MATTERS)} of the step"
+    if largest <= scale.MATTERS * comparison.step_ms:
+        return f"{most}, is below {percent(scale.MATTERS)} of the step"
     if largest <= comparison.spread_ms:
         return f"{most}, is within the spread of the steps ({milliseconds(comparison.spread_ms)})"
     return f"{most}, is not significant over {counted(comparison.steps, 'step')}"
 
 
-def _holding(lag: Lag, comparison: Comparison) -> str:
+def _holding(lag: scale.Lag, comparison: scale.Comparison) -> str:
     sentences = [
         f"The other hosts wait for {lag.host}: {_excess(lag)}",
         f"The others spend {milliseconds(lag.waited_ms)} more in collectives",
@@ -185,10 +172,10 @@ def _holding(lag: Lag, comparison: Comparison) -> str:
     return ". ".join(sentences)
 
 
-def _excess(lag: Lag) -> str:
+def _excess(lag: scale.Lag) -> str:
     return (
         f"its own work takes {milliseconds(lag.ms)} more per step (at least {milliseconds(lag.at_least_ms)} "
-        f"with {percent(1 - ALPHA)} confidence), mostly {STAGES[lag.stage]} ({milliseconds(lag.stage_ms)})"
+        f"with {percent(1 - scale.ALPHA)} confidence), mostly {STAGES[lag.stage]} ({milliseconds(lag.stage_ms)})"
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tfdoctor.diagnose.summary.devices import measures
 from tfdoctor.diagnosis import Conditions
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.cores import Threads
@@ -88,7 +89,6 @@ def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
 
 
 def _told_of(board: Board) -> Iterator[str]:
-    """Yield what is known of a board, as clauses."""
     modes = {"persistence mode": board.persistence, "ECC": board.ecc, "MIG": board.mig}
     yield from (f"{name} {'on' if mode else 'off'}" for name, mode in modes.items() if mode is not None)
     if board.ecc_uncorrected:
@@ -109,19 +109,18 @@ def _link(link: tuple[int, int]) -> str:
     return f"generation {link[0]} x{link[1]}"
 
 
-def samples(chart: Chart) -> tuple[Measure, ...]:
-    """List the machine samples taken while the steps were traced."""
+def samples(chart: Chart) -> Iterator[Measure]:
+    """Yield the machine samples taken while the steps were traced."""
     taken = chart.get(Samples)
     if taken is None:
-        return ()
-    measures = (
-        ("cores used by the run", taken.run_cores, count),
-        ("cores used by other programs", taken.other_cores, count),
-        ("memory used by the run (RSS)", taken.run_bytes, nbytes),
-        ("GPU utilization (NVML)", taken.gpu_busy, ratio),
-        ("Tensor Core activity (GPM)", taken.tensor_active, ratio),
+        return iter(())
+    return measures(
+        ("cores used by the run", count, taken.run_cores),
+        ("cores used by other programs", count, taken.other_cores),
+        ("memory used by the run (RSS)", nbytes, taken.run_bytes),
+        ("GPU utilization (NVML)", ratio, taken.gpu_busy),
+        ("Tensor Core activity (GPM)", ratio, taken.tensor_active),
     )
-    return tuple(Measure(label, unit(value)) for label, value, unit in measures if value is not None)
 
 
 # What a sampler samples, for recordings that do not say whether the machine has it.

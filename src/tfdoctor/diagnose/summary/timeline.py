@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import Self, TypeVar
+from typing import Self
 
 from tfdoctor.diagnosis import Result, Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
@@ -40,48 +40,36 @@ LANES = {
 COPY_NUMBER = re.compile(r"_\d+$")  # What makes the name of an operation unique in its graph
 
 Rules = tuple[str, ...]
-K = TypeVar("K")
 Rows = list[list[TimelineBar]]  # of bars that do not overlap
 
 
 class WorkMarks(Record):
-    """The rules of findings by the work that they are about.
+    """The rules of findings by the work that they are about: its stage and its name, "" for all work of the stage.
 
-    ``stages`` are about all work of a stage, ``parts`` about time of it that is neither an operation nor a stage of
-    the input, ``subjects`` about one of these, by its name.
+    A name is that of an operation or of a stage of the input, or a StepWork: time of the part that is neither.
     """
 
-    stages: Mapping[str, Rules] = field(default_factory=dict)
-    parts: Mapping[str, Rules] = field(default_factory=dict)
-    subjects: Mapping[tuple[str, str], Rules] = field(default_factory=dict)
+    rules: Mapping[tuple[str, str], Rules] = field(default_factory=dict)
 
     @classmethod
     def of(cls, results: Iterable[Result]) -> Self:
         """Take the effects that make work shorter: what else costs time for it is not what is wrong."""
-        stages, parts = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
-        subjects = defaultdict[tuple[str, str], set[str]](set)
-        found = ((one.rule.name, one.outcome) for one in results if isinstance(one.outcome, Finding))
-        for rule, effect in ((rule, e) for rule, finding in found for e in finding.effects if e.names):
-            if not effect.subject:
-                stages[effect.stage].add(rule)
-            elif effect.subject in set(StepWork):
-                parts[effect.stage].add(rule)
-            for name in (effect.subject, *effect.parts):
-                subjects[effect.stage, name].add(rule)
-        return cls(_sorted(stages), _sorted(parts), _sorted(subjects))
+        found = defaultdict[tuple[str, str], set[str]](set)
+        for result in results:
+            for effect in result.outcome.effects if isinstance(result.outcome, Finding) else ():
+                for name in (effect.subject, *effect.parts) if effect.names else ():
+                    found[effect.stage, name].add(result.rule.name)
+        return cls({work: tuple(sorted(rules)) for work, rules in found.items()})
 
     def of_part(self, part: str) -> Rules:
         """Return the rules about a part of the step."""
-        return (*self.stages.get(part, ()), *self.parts.get(part, ()))
+        own = {rule for work in StepWork for rule in self.rules.get((part, work), ())}
+        return (*self.rules.get((part, ""), ()), *sorted(own))
 
     def of_work(self, stage: Stage, *names: str) -> Rules:
         """Return the rules about work of a stage that goes by one of these names."""
-        own = (rule for name in names for rule in self.subjects.get((stage, name), ()))
-        return tuple(dict.fromkeys((*self.stages.get(stage, ()), *own)))
-
-
-def _sorted(found: Mapping[K, Iterable[str]]) -> dict[K, Rules]:
-    return {key: tuple(sorted(rules)) for key, rules in found.items()}
+        own = (rule for name in ("", *names) for rule in self.rules.get((stage, name), ()))
+        return tuple(dict.fromkeys(own))
 
 
 def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:

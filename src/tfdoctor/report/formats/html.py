@@ -10,7 +10,7 @@ from tfdoctor.report import bundle
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
-from tfdoctor.report.palette import PHASE_COLOURS
+from tfdoctor.report.run.words import PHASE_COLOURS
 from tfdoctor.report.template import environment, fill
 
 # The picture that shows what the rules of a topic find.

@@ -10,8 +10,9 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.findings import ChangeEntry, Fault
 from tfdoctor.report.formats.md import fenced
 from tfdoctor.report.page import Page, page
-from tfdoctor.report.run.section import RunSection
+from tfdoctor.report.run.section import RunSection, where
 from tfdoctor.report.tables import Grid
+from tfdoctor.terms.humanize import duration
 
 # Bytes: 4,000 tokens of three bytes each. Tokens of English prose have four bytes, those of code and numbers about
 # three (https://platform.openai.com/tokenizer).
@@ -68,11 +69,11 @@ def _blocks(shown: Page) -> Iterator[str]:
 def _run(run: RunSection) -> str:
     """Return the phases of the run, each with the lines that take most of it."""
     rows = []
-    for phase in run.phases:
+    for row in run.phases:
         lines = ", ".join(
-            " ".join(filter(None, (line.where, line.calls, line.time))) for line in phase.first[:ROWS]
+            " ".join(filter(None, (where(line), line.calls, duration(line.ms)))) for line in row.lines[:ROWS]
         )
-        rows.append(f"- {phase.label} {phase.time} ({phase.share}){f': {lines}' if lines else ''}")
+        rows.append(f"- {row.phase} {duration(row.ms)} ({run.share(row)}){f': {lines}' if lines else ''}")
     return "\n".join([f"## {run.title}", *rows, *filter(None, [run.long]), *run.notes])
 
 

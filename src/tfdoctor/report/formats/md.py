@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
 
-from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis import Diagnosis, PhaseLine
 from tfdoctor.report.findings import Fault, Note
 from tfdoctor.report.page import BarSegment, Page, page
-from tfdoctor.report.run.section import RunLineText, RunSection
+from tfdoctor.report.run.section import RunSection, where
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, MeasureRow, profile_grid
 from tfdoctor.report.trial_parts import TITLE
+from tfdoctor.terms.humanize import duration
 from tfdoctor.terms.record import Record
 
 LIMIT = 64_000  # Bytes: GitHub refuses comments of more than 65,536 characters
@@ -115,10 +116,11 @@ def marker(title: str) -> str:
 def _run(run: RunSection) -> str:
     """Return the account of the run as a table, then remarks."""
     rows = ["| phase | time | share | lines |", "|:--|--:|--:|:--|"]
-    for phase in (one for one in run.phases if not one.is_short):
-        more = [f"{len(phase.rest):,} more in the HTML and JSON reports"] if phase.rest else []
-        lines = "<br>".join([*map(_run_line, phase.first), *more])
-        cells = " | ".join(map(escaped, (phase.label, phase.time, phase.share)))
+    for row in (one for one in run.phases if not run.is_short(one)):
+        rest = len(row.lines) - run.AT_ONCE
+        more = [f"{rest:,} more in the HTML and JSON reports"] if rest > 0 else []
+        lines = "<br>".join([*map(_run_line, row.lines[: run.AT_ONCE]), *more])
+        cells = " | ".join(map(escaped, (row.phase, duration(row.ms), run.share(row))))
         rows.append(f"| {cells} | {lines} |")
     long = "; ".join(map(_run_line, run.long_lines[:ROWS]))
     longest = " ".join(filter(None, (escaped(run.long), long)))
@@ -127,10 +129,10 @@ def _run(run: RunSection) -> str:
     return "\n".join(rows) + (f"\n\n{remarks}" if remarks else "")
 
 
-def _run_line(line: RunLineText) -> str:
-    place = _code_cell(line.where) if line.placed else escaped(line.where)
+def _run_line(line: PhaseLine) -> str:
+    place = (_code_cell if line.at else escaped)(where(line))
     calls = f", {_code_cell(line.calls)}" if line.calls else ""
-    return f"{place} {escaped(line.time)}{calls}"
+    return f"{place} {escaped(duration(line.ms))}{calls}"
 
 
 def _bar(segments: Sequence[BarSegment]) -> str:

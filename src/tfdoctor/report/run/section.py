@@ -1,84 +1,86 @@
 """The account of the run as every rendering shows it: the bar, the phases with their lines, and remarks."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar
 
 from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
 from tfdoctor.report.run import bar, verdict
 from tfdoctor.report.run.words import is_known, noun, times, whole_ms
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import counted, duration, location, quantity, share
+from tfdoctor.terms.humanize import counted, duration, location, number, quantity, share
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import nbytes
 
-LINES = 3  # Lines of a phase that are shown at once; the rest is folded
+NO_LINE = "no line of the program"  # Where time passed in which no line of the user's ran
 LITTLE = 0.01  # Share below which a bar of a window shows nothing but steps, and a phase needs no row of its own
 UNKNOWN = 0.01  # Share of the time of long steps below which its unknown part is rounding
 # Share of the run, and ms, from which its end is explained: TensorFlow needs some tenths of a second to end.
 LONG_END, LONG_END_MS = 0.05, 1000.0
 OTHERS = 8  # Names of other processes in a sentence
+APART = 0.1  # Share of the time of all steps from which it is said what of it other phases have
+MOST = 0.5  # Share of that from which a phase is named
 
-
-class RunLineText(Record):
-    """A line of the user's with its time, and what it calls; ``part`` is its share of the run, 0 to 1.
-
-    ``placed`` is False for time in which no line of theirs ran.
-    """
-
-    where: str
-    time: str
-    share: str
-    calls: str
-    part: float
-    placed: bool
-
-
-class RunPhaseText(Record):
-    """A phase with its time and lines."""
-
-    phase: Phase
-    label: str
-    time: str
-    share: str
-    lines: tuple[RunLineText, ...]
-    is_short: bool  # too little of the run for a row of its own on the page
-
-    @property
-    def key(self) -> str:
-        """Its name in style sheets."""
-        return self.phase.name.lower()
-
-    @property
-    def first(self) -> tuple[RunLineText, ...]:
-        """The lines that are shown at once."""
-        return self.lines[:LINES]
-
-    @property
-    def rest(self) -> tuple[RunLineText, ...]:
-        """The other lines."""
-        return self.lines[LINES:]
+# Round distances in s between the labels of the bar's axis.
+STEPS_S = (
+    *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30),
+    *(60, 120, 300, 600, 1200, 1800, 3600, 7200, 18000, 36000, 86400, 172800, 432000),
+)
 
 
 class RunSection(Record, kw_only=True):
-    """The account of the run, as text and as a bar; ``account`` is what it was made of."""
+    """The account of the run with its phases that take time, of each the lines that do, the largest first."""
+
+    AT_ONCE: ClassVar[int] = 3  # Lines of a phase that are shown at once; the rest is folded
 
     account: RunAccount
+    whole_ms: float  # the time that shares are of
+    phases: tuple[PhaseRow, ...]
+    long_lines: tuple[PhaseLine, ...]
     title: str  # "The run in time order, 131 s"
-    words: str  # the bar, for those who do not see it
-    pieces: tuple[bar.RunBarPiece, ...]
-    ticks: tuple[bar.RunTick, ...]
-    phases: tuple[RunPhaseText, ...]
-    notes: tuple[str, ...]
     step_title: str  # what part of the run the bar of the step is about
+    notes: tuple[str, ...]
     long: str  # how many steps are long; "" where none is
-    long_lines: tuple[RunLineText, ...]
+
+    @property
+    def words(self) -> str:
+        """The bar, for those who do not see it."""
+        return f"The {self.what}: {', '.join(f'{row.phase} {duration(row.ms)}' for row in self.phases)}."
+
+    @property
+    def what(self) -> str:
+        """What the account is of."""
+        return "run" if self.account.whole else "traced window"
+
+    @property
+    def pieces(self) -> tuple[bar.BarPiece, ...]:
+        """The pieces of the bar."""
+        return bar.pieces(self.account)
+
+    @property
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """The labels of its axis."""
+        return bar.axis(self.account.total_ms / 1000, STEPS_S, lambda seconds: duration(1000 * seconds))
+
+    def share(self, of: PhaseRow | PhaseLine) -> str:
+        """Return the share of a phase or a line."""
+        return share(of.ms / self.whole_ms)
+
+    def is_short(self, row: PhaseRow) -> bool:
+        """Return whether a phase takes too little of the run for a row of its own on the page."""
+        return row.ms < LITTLE * self.whole_ms
 
     @property
     def short(self) -> str:
         """The phases that are too short for rows of their own, with their times, as a sentence; "" of none."""
-        found = [f"{phase.label} {phase.time}" for phase in self.phases if phase.is_short]
-        what = "run" if self.account.whole else "traced window"
-        return f"Less than {share(LITTLE)} of the {what} each: {', '.join(found)}." if found else ""
+        found = [f"{row.phase} {duration(row.ms)}" for row in self.phases if self.is_short(row)]
+        return f"Less than {share(LITTLE)} of the {self.what} each: {', '.join(found)}." if found else ""
+
+
+def where(line: PhaseLine) -> str:
+    """Return where time of the run or of a step passed."""
+    return location(line.at) or NO_LINE
 
 
 def section(run: RunAccount | None) -> RunSection | None:
@@ -88,45 +90,25 @@ def section(run: RunAccount | None) -> RunSection | None:
     steps, whole = times(run).get(Phase.STEPS), whole_ms(run)
     if not run.whole and whole - run.of(Phase.STEPS) < LITTLE * whole:
         return None
-    phases = tuple(_phase(row, whole) for row in run.rows if row.phase in times(run))
     what = "run" if run.whole else "traced window"
     taken_ms = _from_each_to_the_next(run)
     between = f"; {duration(taken_ms)} with the phases between them" if taken_ms else ""
     all_steps = f" (all steps: {duration(steps)}, {share(steps / whole)} of the {what}{between})" if steps else ""
     return RunSection(
         account=run,
+        whole_ms=whole,
+        phases=tuple(replace(row, lines=_lines(row.lines)) for row in run.rows if row.phase in times(run)),
+        long_lines=_lines(run.long_steps.lines) if run.long_steps else (),
         title=f"The {what} {'in time order' if run.segments else 'by phase'}, {duration(run.total_ms)}",
-        words=f"The {what}: {', '.join(f'{p.label} {p.time}' for p in phases)}.",
-        pieces=bar.pieces(run),
-        ticks=tuple(bar.ticks(run)),
-        phases=phases,
         step_title=f"One training step{all_steps}",
         notes=tuple(_notes(run)),
         long=" ".join(_long(run.long_steps)) if run.long_steps else "",
-        long_lines=_lines(run.long_steps.lines, whole) if run.long_steps else (),
     )
 
 
-def _phase(row: PhaseRow, whole: float) -> RunPhaseText:
-    label, part = str(row.phase), share(row.ms / whole)
-    lines, short = _lines(row.lines, whole), row.ms < LITTLE * whole
-    return RunPhaseText(row.phase, label, duration(row.ms), part, lines, short)
-
-
-def _lines(lines: Sequence[PhaseLine], whole: float) -> tuple[RunLineText, ...]:
-    """Return lines that take time, the largest first; their shares are of the whole time, in ms."""
-    taking = [line for line in lines if is_known(line.ms) and line.ms > 0]
-    return tuple(
-        RunLineText(
-            where=location(line.at) or "no line of the program",
-            time=duration(line.ms),
-            share=share(line.ms / whole),
-            calls=text.name(line.calls, 80),
-            part=line.ms / whole,
-            placed=line.at is not None,
-        )
-        for line in sorted(taking, key=lambda line: -line.ms)
-    )
+def _lines(lines: Sequence[PhaseLine]) -> tuple[PhaseLine, ...]:
+    taking = [replace(line, calls=text.name(line.calls, 80)) for line in lines if is_known(line.ms) and line.ms > 0]
+    return tuple(sorted(taking, key=lambda line: -line.ms))
 
 
 def _notes(run: RunAccount) -> Iterator[str]:
@@ -138,7 +120,9 @@ def _notes(run: RunAccount) -> Iterator[str]:
         yield f"The run was ended in epoch {run.epochs:,} of {run.planned_epochs:,}."
     elif run.planned_epochs and run.epochs < run.planned_epochs:
         yield f"{run.epochs:,} of {counted(run.planned_epochs, 'planned epoch')} began."
-    if silent_ms := _silent_end(run):
+    at_end = (line for row in run.rows if row.phase is Phase.END for line in row.lines)
+    silent_ms = run.of(Phase.END) - sum(line.ms for line in at_end if line.at and is_known(line.ms))
+    if silent_ms > max(LONG_END * whole_ms(run), LONG_END_MS):
         yield (
             f"{duration(silent_ms)} pass after the last line of the program: exit handlers run, threads are "
             "waited for, memory is freed. Which of it takes the time is not recorded."
@@ -176,38 +160,19 @@ def _between_steps(run: RunAccount, taken_ms: float) -> str:
     )
 
 
-APART = 0.1  # Share of the time of all steps from which it is said what of it other phases have
-MOST = 0.5  # Share of that from which a phase is named
-
-
-def _silent_end(run: RunAccount) -> float:
-    """Return the time at the end in which no line of the program is seen, in ms; 0 where it is little."""
-    lines = (line for row in run.rows if row.phase is Phase.END for line in row.lines)
-    silent_ms = run.of(Phase.END) - sum(line.ms for line in lines if line.at and is_known(line.ms))
-    return silent_ms if silent_ms > max(LONG_END * whole_ms(run), LONG_END_MS) else 0.0
-
-
-def _first(long: LongStepTime) -> str:
-    """Return how many long steps begin an epoch or a pass over the data, and how long these take."""
-    of = "of an epoch or of a pass over the data"
-    beyond = f": {duration(long.first_beyond_ms)} of that"
-    if long.count == 1:
-        return f"It is the first {of}."
-    if long.first == long.count:
-        return f"Each of them is the first {of}."
-    are = "is the first" if long.first == 1 else "are the first ones"
-    return f"{long.first:,} of them {are} {of}{beyond}."
-
-
 def _long(long: LongStepTime) -> Iterator[str]:
     """Yield how many steps are long, which they are, and how much of their time has no cause."""
-    start = verdict.long_steps(long).capitalize()
-    yield f"{start} {duration(long.beyond_ms)} beyond the usual time."
-    if long.first:
-        yield _first(long)
+    yield f"{verdict.long_steps(long).capitalize()} {duration(long.beyond_ms)} beyond the usual time."
+    of = "of an epoch or of a pass over the data"
+    if long.first and long.count == 1:
+        yield f"It is the first {of}."
+    elif long.first and long.first == long.count:
+        yield f"Each of them is the first {of}."
+    elif long.first:
+        are = "is the first" if long.first == 1 else "are the first ones"
+        yield f"{long.first:,} of them {are} {of}: {duration(long.first_beyond_ms)} of that."
     if long.every:
         yield f"One comes every {long.every:,} steps."
     if is_known(long.unknown_ms) and long.unknown_ms > UNKNOWN * long.beyond_ms:
-        unknown, beyond = map(duration, (long.unknown_ms, long.beyond_ms))
-        of = "" if unknown == beyond else f" of {unknown}"
-        yield f"The cause{of} is unknown{verdict.disturbed(long)}."
+        meanwhile = f"; other programs used {number(round(long.other_cores, 1))} cores meanwhile"
+        yield text.sentence(f"{verdict.cause_unknown(long)}{meanwhile if long.other_cores else ''}")

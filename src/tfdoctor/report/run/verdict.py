@@ -2,13 +2,11 @@
 
 import signal
 from collections.abc import Sequence
-from types import MappingProxyType
 
 from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
-from tfdoctor.report.run.savings import saving_words
-from tfdoctor.report.run.words import amount, is_known, noun, times, whole_ms
+from tfdoctor.report.run.words import amount, is_known, noun, saving_words, times, whole_ms
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, number, share
+from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, share
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.verdict import Bound
 
@@ -16,16 +14,16 @@ MATTERS = 0.1  # Share of the run from which on the verdict speaks of something:
 ALIKE = 0.8  # Share of the steps' time below which the traced steps do not stand for the others
 
 MOST = 0.5
-
+# Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is.
+LITTLE = 0.05
+BY_SIGNAL = 128  # What a shell adds to the number of the signal that ended a process, for its exit code
 FEW = 2  # Steps without a median: two have no middle
 
 # Phases that are no work of the script's, and the end of the sentence of each where it is much.
-NOT_THE_SCRIPT = MappingProxyType(
-    {
-        Phase.PROFILER: "tfdoctor's own: the profiler, and writing the recording (with --no-trace, less)",
-        Phase.UNNAMED: "unnamed: the recording does not show what ran",
-    }
-)
+NOT_THE_SCRIPT = {
+    Phase.PROFILER: "tfdoctor's own: the profiler, and writing the recording (with --no-trace, less)",
+    Phase.UNNAMED: "unnamed: the recording does not show what ran",
+}
 
 
 def headline(run: RunAccount, *, trained: bool, exit_code: int | None = None) -> tuple[str, ...]:
@@ -37,11 +35,23 @@ def headline(run: RunAccount, *, trained: bool, exit_code: int | None = None) ->
     start = f"The run took {took}" if run.finished else f"{took} of the run were recorded"
     if run.ended_early:
         start = f"The run was ended after its traced steps, as asked, and took {took}"
-    told = [f"{start}{_went_to(run, trained=trained)}.", _end(run, exit_code)]
+    told = [f"{start}{_went_to(run, trained=trained)}."]
+    if not run.finished:  # the process did not record its end
+        told.append(_end(exit_code))
     for phase, what in NOT_THE_SCRIPT.items():
         if phase in found and found[phase] >= MATTERS * whole_ms(run):
             told.append(f"{amount(run, found[phase])} of the run are {what}.")
     return tuple(filter(None, [*told, _long(run)]))
+
+
+def _end(exit_code: int | None) -> str:
+    if exit_code is None:
+        return "The run has no recorded end: it was killed, or is still running."
+    number = exit_code - BY_SIGNAL
+    if number <= 0:
+        return f"The run ended abruptly, with exit code {exit_code}."
+    known = number in set(signal.Signals)
+    return f"The run was ended by {signal.Signals(number).name if known else f'signal {number}'}."
 
 
 def window(run: RunAccount) -> str:
@@ -101,44 +111,31 @@ def steps_will_matter(run: RunAccount) -> bool:
 
 def change(run: RunAccount, together: RunTogether | None, findings: Sequence[Result], changes: int) -> str:
     """Return what all changes save of the run, or the largest saving; "" where no saving of the run is known."""
-    if together and is_known(together.total.value) and 0 < together.total.value < run.total_ms:
-        after = run.total_ms - together.total.value
-        counts = _counted(run, together, findings)
-        return _reduced(run, together, after, changes or len(together.rules), counts)
-    savings = [r.run for r in findings if r.run and is_known(r.run.total.value)]
-    best = max(savings, key=lambda saving: saving.total.value, default=None)
-    if best is None or best.total.value <= 0:
-        return ""
-    faults = counted(len(findings), "problem").capitalize()
-    words = saving_words(best, None, run)
-    return f"{faults} found; the largest saving is {words.amount}." if words else ""
+    if together is None or not is_known(together.total.value) or not 0 < together.total.value < run.total_ms:
+        savings = [r.run for r in findings if r.run and is_known(r.run.total.value)]
+        best = max(savings, key=lambda saving: saving.total.value, default=None)
+        words = saving_words(best, None, run) if best and best.total.value > 0 else None
+        faults = counted(len(findings), "problem").capitalize()
+        return f"{faults} found; the largest saving is {words.amount}." if words else ""
+    saved, after = together.total.value, run.total_ms - together.total.value
+    named = counted(changes or len(together.rules), "change").capitalize()
+    known = is_known(together.extrapolated) and run.for_epochs
+    epochs, longer = counted(run.for_epochs or 0, "epoch"), share(together.extrapolated)
+    counts, bound = _counted(run, together, findings), together.bound is Bound.AT_MOST
+    if together.share < LITTLE:
+        saves = f"{'at most' if bound else 'about'} {duration(saved)} of the run ({share(together.share)})"
+        return f"{named} would save {saves}{f', and {longer} of a run of {epochs}' if known else ''}{counts}."
+    about = f"{about_duration(after)} at best" if bound else f"about {about_duration(after)}"
+    return (
+        f"{named} would reduce the run from {duration(run.total_ms)} to {about} ({factor(run.total_ms / after)})"
+        f"{f', and a run of {epochs} by {longer}' if known else ''}{counts}."
+    )
 
 
 def without_savings(findings: Sequence[Result]) -> str:
     """Return how many findings there are, of a run of which no saving is known."""
     faults = counted(len(findings), "problem").capitalize()
     return f"{faults} found; what the changes save of the run could not be computed."
-
-
-# Share of the run: rounded to two digits, as the sentence has it, a time can be 5 % longer than it is.
-LITTLE = 0.05
-
-
-def _reduced(run: RunAccount, together: RunTogether, after: float, changes: int, counts: str) -> str:
-    named, epochs = counted(changes, "change").capitalize(), counted(run.for_epochs or 0, "epoch")
-    known = is_known(together.extrapolated) and run.for_epochs
-    if together.share < LITTLE:
-        most = "at most " if together.bound is Bound.AT_MOST else "about "
-        saved = f"{duration(together.total.value)} of the run ({share(together.share)})"
-        longer = f", and {share(together.extrapolated)} of a run of {epochs}" if known else ""
-        return f"{named} would save {most}{saved}{longer}{counts}."
-    about = "{} at best" if together.bound is Bound.AT_MOST else "about {}"
-    less = f" ({factor(run.total_ms / after)})"
-    longer = f", and a run of {epochs} by {share(together.extrapolated)}" if known else ""
-    return (
-        f"{named} would reduce the run from {duration(run.total_ms)} to "
-        f"{about.format(about_duration(after))}{less}{longer}{counts}."
-    )
 
 
 def _counted(run: RunAccount, together: RunTogether, findings: Sequence[Result]) -> str:
@@ -178,43 +175,22 @@ def _went_to(run: RunAccount, *, trained: bool) -> str:
     return f"{training}; the largest other part is {what}, {amount(run, named[largest])}"
 
 
-BY_SIGNAL = 128  # What a shell adds to the number of the signal that ended a process, for its exit code
-
-
-def _end(run: RunAccount, exit_code: int | None) -> str:
-    """Return how a run ended whose process did not record its end."""
-    if run.finished:
-        return ""
-    if exit_code is None:
-        return "The run has no recorded end: it was killed, or is still running."
-    if exit_code <= BY_SIGNAL:
-        return f"The run ended abruptly, with exit code {exit_code}."
-    number = exit_code - BY_SIGNAL
-    known = number in set(signal.Signals)
-    return f"The run was ended by {signal.Signals(number).name if known else f'signal {number}'}."
-
-
 def _long(run: RunAccount) -> str:
     """Return what long steps add to the run, where that is much."""
     long = run.long_steps
     if long is None or not is_known(long.beyond_ms) or long.beyond_ms < MATTERS * whole_ms(run):
         return ""
-    unknown = ""
-    if long.unknown_ms >= MOST * long.beyond_ms:
-        if long.other_cores:
-            return ""  # the machine's noise, which the account shows
-        time, beyond = duration(long.unknown_ms), duration(long.beyond_ms)
-        of = "" if time == beyond else f" of {time}"
-        unknown = f"; the cause{of} is unknown" if is_known(long.unknown_ms) else ""
-    beyond = f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time"
-    return f"{beyond}{unknown}."
+    unknown = f"; {cause_unknown(long)}" if long.unknown_ms >= MOST * long.beyond_ms else ""
+    if unknown and long.other_cores:
+        return ""  # the machine's noise, which the account shows
+    told = unknown if is_known(long.unknown_ms) else ""
+    return f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time{told}."
 
 
-def disturbed(long: LongStepTime) -> str:
-    """Return that other programs may have delayed long steps, as the end of a sentence; "" where none did."""
-    if not long.other_cores:
-        return ""
-    return f"; other programs used {number(round(long.other_cores, 1))} cores meanwhile"
+def cause_unknown(long: LongStepTime) -> str:
+    """Return how much of what long steps add has no known cause: "the cause of 8 s is unknown"."""
+    time, beyond = duration(long.unknown_ms), duration(long.beyond_ms)
+    return f"the cause{'' if time == beyond else f' of {time}'} is unknown"
 
 
 def long_steps(long: LongStepTime) -> str:
