@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.compare.made import finding, report, series
 from tests.report import diagnoses
 from tfdoctor.compare.compare import Sides, compare
-from tfdoctor.compare.phases import run_change
+from tfdoctor.compare.differences import run_change
 from tfdoctor.diagnosis import Diagnosis, PhaseRow, Result, RunAccount, RunSaving
 from tfdoctor.diagnosis.comparison import FindingState
 from tfdoctor.report.comparison import words

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from tfdoctor.compare.conditions import taken
+from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, QUARTILES, STRETCHES, ComparedSteps, Floats, bootstrap_error
 from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, StepRow
 from tfdoctor.diagnosis.comparison import StepFigure

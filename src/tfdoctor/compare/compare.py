@@ -8,14 +8,9 @@ import numpy as np
 
 from tfdoctor import __version__
 from tfdoctor.compare import found
-from tfdoctor.compare.conditions import Widening, widening
-from tfdoctor.compare.interval import LONG_STEPS, Interval, change
-from tfdoctor.compare.movers import movers
-from tfdoctor.compare.parts import carried, part_changes, step_by_parts
-from tfdoctor.compare.phases import run_change
-from tfdoctor.compare.reports import parts_of, step_of, without_cost
-from tfdoctor.compare.sameness import mismatches
-from tfdoctor.compare.step_times import FEWEST, ComparedSteps, Floats
+from tfdoctor.compare.differences import carried, movers, part_changes, run_change, step_by_parts
+from tfdoctor.compare.reports import Widening, mismatches, parts_of, step_of, widening, without_cost
+from tfdoctor.compare.step_times import FEWEST, LONG_STEPS, ComparedSteps, Floats, Interval, change
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
