@@ -242,8 +242,8 @@ def _other_figures(before: Runs, after: Runs) -> Iterator[float]:
 
     The steps outside of the traced windows are a second measurement, without the profiler's cost, but of few steps
     or of another part of the training: they count where they are known of all runs. So do the steps as they were
-    traced, unless tracing distorts them. Where the step of one of two runs is a mean, since long steps belong to it,
-    the medians count: how many long steps lie in a window is chance.
+    traced, unless tracing distorts them. Where the step of one of two runs is a mean, since long steps are part of
+    it, the medians count: how many long steps lie in a window is chance.
     """
     every = (*before, *after)
     if all(run.untraced_ms for run in every):
