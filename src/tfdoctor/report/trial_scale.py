@@ -85,16 +85,3 @@ class SavingScale(Record):
 def _ends(measured: Measured) -> tuple[float, ...]:
     """Return the ends of an interval; () of one that says nothing, which need not be on the scale."""
     return () if measured.difference is Difference.UNKNOWN else (measured.low, measured.high)
-
-
-def key(pictures: Sequence[Picture]) -> dict[str, str]:
-    """Return what the marks of these pictures mean: the class of each and its label."""
-    promised = {one.at_most for one in pictures if one.promise is not None}
-    marks = {
-        "point": ("one round", bool(pictures)),
-        "range": ("95 % interval", any(one.range for one in pictures)),
-        "promise": ("promised", False in promised),
-        "promise most": ("promised at most", True in promised),
-        "beyond": ("more, beyond the scale", any(one.below or one.above for one in pictures)),
-    }
-    return {mark: label for mark, (label, shown) in marks.items() if shown}

@@ -8,6 +8,7 @@ from typing import ClassVar
 from tfdoctor.diagnosis import (
     Diagnosis,
     Difference,
+    Measured,
     PartTrial,
     Relationship,
     RunSaving,
@@ -23,7 +24,7 @@ from tfdoctor.report import sentences
 from tfdoctor.report import trial_words as words
 from tfdoctor.report.run.savings import saving_words
 from tfdoctor.report.tables import Grid
-from tfdoctor.report.trial_scale import Picture, SavingScale, key
+from tfdoctor.report.trial_scale import Picture, SavingScale
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import cell, counted, energy, factor, milliseconds, percent, share
 from tfdoctor.terms.kinds import Part
@@ -102,11 +103,6 @@ class TrialSection(Record, kw_only=True):
         """The lines as a table."""
         return Grid(tuple(CHANGES), tuple(CHANGES.values()), tuple(line.cells for line in self.lines))
 
-    @property
-    def key(self) -> Mapping[str, str]:
-        """What the marks of the pictures mean."""
-        return key([line.picture for line in self.lines if line.picture])
-
     def of(self, rules: Iterable[str]) -> TrialLine | None:
         """Return the trial of the change that one of these rules advises, the first that has one."""
         tried = {line.rule: line for line in reversed(self.lines)}
@@ -154,7 +150,7 @@ def verdict(trials: Trials, together: Together | None = None) -> tuple[str, ...]
     changed = [row for row in rows if row.training and row.training.state is TrainingState.CHANGED]
     changing = [row for row in changed if _saves(row) and not row.kept]
     if best is not None and best.measured is not None:
-        proved = _faster(best, len(kept), tried, together)
+        proved = _faster(best, best.measured, _some_of(len(kept), tried), together)
     elif tried <= len(changing):
         proved = ""
     elif not _tells(rows):
@@ -174,16 +170,17 @@ def _saves(row: Trial) -> bool:
     return row.measured is not None and row.measured.difference is Difference.SAVES
 
 
-def _faster(row: Trial, kept: int, tried: int, together: Together | None) -> str:
-    """Return how much faster the program is with what is kept, and by how much that is more than predicted."""
-    measured = row.measured
-    assert measured is not None  # noqa: S101 - the caller has seen it
-    few = counted(kept, "change").partition(" ")[0]
-    changes = f"{few} of the {counted(tried, 'change')} tried"
+def _some_of(kept: int, tried: int) -> str:
+    """Return how many of the changes help: "two of the three changes tried"."""
     if tried == 1:
-        changes = "the one change tried"
-    elif kept == tried:
-        changes = "both changes tried" if tried == PAIR else f"all {counted(tried, 'change')} tried"
+        return "the one change tried"
+    if kept == tried:
+        return "both changes tried" if tried == PAIR else f"all {counted(tried, 'change')} tried"
+    return f"{counted(kept, 'change').partition(' ')[0]} of the {counted(tried, 'change')} tried"
+
+
+def _faster(row: Trial, measured: Measured, changes: str, together: Together | None) -> str:
+    """Return how much faster the program is with what is kept, and by how much that is more than predicted."""
     less_time = f"{words.number(measured.share)} %"
     shorter = f"a step is {less_time} shorter" if row.examples == 1 else f"an example takes {less_time} less time"
     shorter = f"the whole run is {less_time} shorter" if measured.of_run else shorter
