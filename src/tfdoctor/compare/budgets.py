@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tfdoctor.compare.reports import taken
-from tfdoctor.compare.step_times import FEWEST, QUARTILES, STRETCHES, ComparedSteps, Floats, bootstrap_error
+from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
 from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, RunAccount, StepRow
 from tfdoctor.diagnosis.comparison import StepFigure
 from tfdoctor.edits.source import within_repository
@@ -135,20 +135,14 @@ def _input_wait(diagnosis: Diagnosis) -> Measured95:
         return Measured95(why=why or "the parts of the step are unknown")
     share = parts.get("input", 0.0) / whole
     waits = np.array([(row.parts_ms.get("input", 0.0), row.total_ms) for row in rows])
-    half = _half_of_share(waits)
+    error = bootstrap_error(waits, lambda drawn: drawn[:, :, 0].sum(axis=1) / drawn[:, :, 1].sum(axis=1))
+    freedom = ComparedSteps(waits[:, 1], 1.0).freedom
+    half = student(freedom) * math.hypot(error, quartile_spread(waits[:, 0] / waits[:, 1]))
     load = taken(diagnosis.conditions)
     ends = (share - half, share + half, float(waits[:, 0].sum() / waits[:, 1].sum()))
     low, high = max(0.0, min(ends)), min(1.0, max(ends))
     # The load may have slowed the input alone, or all but the input.
     return Measured95(share, _less(low, load), 1 - _less(1 - high, load))
-
-
-def _half_of_share(waits: Floats) -> float:
-    """Return half of the interval of a share: by the sample of steps, and by how much they differ."""
-    times = ComparedSteps(waits[:, 1], 1.0)  # for the degrees of freedom
-    error = bootstrap_error(waits, lambda drawn: drawn[:, :, 0].sum(axis=1) / drawn[:, :, 1].sum(axis=1))
-    low, high = np.percentile(waits[:, 0] / waits[:, 1], (25, 75))
-    return student(times.freedom) * math.hypot(error, float(high - low) / QUARTILES)
 
 
 def _less(share: float, load: float) -> float:

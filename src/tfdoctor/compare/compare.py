@@ -148,7 +148,7 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
     """
     runs = [[step_times(report) for report in side] for side in (sides.before, sides.after)]
     figure, logs = change(*runs)
-    ratios = logs.wider(widen.below, widen.above).ratios()
+    ratios = replace(logs, low=logs.low - widen.below, high=logs.high + widen.above).ratios()
     by_parts = carried(parts) if figure is not StepFigure.STRETCHES else 0.0
     if by_parts and len(runs[0]) == len(runs[1]) == 1:
         ratios = ratios.within(step_by_parts(sides.before[0], sides.after[0], widen))

@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tfdoctor.compare.reports import Widening, parts_of, step_of
-from tfdoctor.compare.step_times import QUARTILES, Floats, Interval, bootstrap_error, spread_of_runs, stretches
+from tfdoctor.compare.step_times import (
+    Floats,
+    Interval,
+    bootstrap_error,
+    quartile_spread,
+    spread_of_runs,
+    stretches,
+)
 from tfdoctor.diagnosis import PARTS, Diagnosis
 from tfdoctor.diagnosis.comparison import ChangeOfRun, Mover, MoverKind, PartChange, PhaseChange
 from tfdoctor.terms.kinds import Phase
@@ -97,8 +104,7 @@ def _half_ms(times: Floats) -> float:
     if len(times) < FEWEST_STEADY:
         return math.inf
     error = bootstrap_error(times, lambda drawn: drawn.mean(axis=1))
-    low, high = np.percentile(times, (25, 75))
-    spread = max(float(high - low) / QUARTILES, spread_of_runs(stretches(times, np.median)))
+    spread = max(quartile_spread(times), spread_of_runs(stretches(times, np.median)))
     return student(len(times) - 1) * math.hypot(error, spread)
 
 

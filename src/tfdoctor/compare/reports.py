@@ -121,12 +121,12 @@ def widening(before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> Widenin
     """
     conditions = {"before": [one.conditions for one in before], "after": [one.conditions for one in after]}
     slowed = {which: float(np.mean([-np.log1p(-taken(one)) for one in side])) for which, side in conditions.items()}
-    why = [
-        f"Other programs used {percent(float(np.mean([_used(one) for one in side])))} of the cores while the steps "
-        f"{which} the change were traced."
-        for which, side in conditions.items()
-        if slowed[which] >= NOTICED
-    ]
+    why: list[str] = []
+    for which, side in conditions.items():
+        if slowed[which] >= NOTICED:
+            used = [(one.cores_other or 0.0) / (one.cores_usable or 1.0) if taken(one) else 0.0 for one in side]
+            share = percent(float(np.mean([min(1.0, one) for one in used])))
+            why.append(f"Other programs used {share} of the cores while the steps {which} the change were traced.")
     clocks = [[one.gpu_mhz or 0.0 for one in side] for side in conditions.values()]
     known = all(map(all, clocks))
     first, last = (float(np.mean(np.log(side))) if known else 0.0 for side in clocks)
@@ -146,9 +146,3 @@ def taken(conditions: Conditions) -> float:
     if not usable or run is None or other is None or run + other < CROWDED * usable:
         return 0.0
     return min(other / usable, WAITING * run, MOST_TAKEN)
-
-
-def _used(conditions: Conditions) -> float:
-    """Return the share of the cores that other programs used, as far as it counts."""
-    usable, other = conditions.cores_usable, conditions.cores_other
-    return min(1.0, other / usable) if usable and other and taken(conditions) else 0.0

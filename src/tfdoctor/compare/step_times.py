@@ -10,11 +10,10 @@ is no slower than its slowest stretch, and no faster than its fastest: this boun
 of the spread, and steps that do not overlap with those of another run show a difference.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -33,7 +32,7 @@ SEED = 0  # Of the resampling: the same two reports give the same comparison
 # Relative standard deviation of runs below which none is assumed, however even the steps are: as `tfdoctor try`
 # claims no smaller difference.
 LEAST_SPREAD = 0.005
-QUARTILES = 1.349  # Interquartile range of a normal distribution, in standard deviations: long steps do not count
+QUARTILES = 1.349  # Interquartile range of a normal distribution, in standard deviations
 # Spread of runs for one of the stretches: with it, fewer than one in a hundred pairs of recordings of unchanged
 # scripts failed a gate of 5 % on a shared machine (benchmarks/regression.py).
 RUNS = 1.25
@@ -43,20 +42,12 @@ STRETCHES = 6  # Parts of the traced steps whose medians are compared: of 60 ste
 LONG_STEPS = 0.05
 
 
-def _of_stretches(series: Floats) -> Floats:
-    """Return the median over the stretches of a series of the stretch's mean, for each row."""
-    parts = np.array_split(series, min(STRETCHES, series.shape[1]), axis=1)
-    return np.asarray(np.median([part.mean(axis=1) for part in parts], axis=0))
-
-
-# How a figure is made of series of steps, one in each row.
-FIGURES: Mapping[StepFigure, Callable[[Floats], Floats]] = MappingProxyType(
-    {
-        StepFigure.TYPICAL: lambda series: np.asarray(np.median(series, axis=1)),
-        StepFigure.MEAN: lambda series: np.asarray(np.mean(series, axis=1)),
-        StepFigure.STRETCHES: _of_stretches,
-    }
-)
+def _figure(kind: StepFigure, series: Floats) -> Floats:
+    """Return what the step is of series of steps, one in each row."""
+    if kind is StepFigure.STRETCHES:
+        parts = np.array_split(series, min(STRETCHES, series.shape[1]), axis=1)
+        return np.asarray(np.median([part.mean(axis=1) for part in parts], axis=0))
+    return np.asarray(np.mean(series, axis=1) if kind is StepFigure.MEAN else np.median(series, axis=1))
 
 
 class ComparedSteps(Record, eq=False, dict=True):
@@ -70,7 +61,7 @@ class ComparedSteps(Record, eq=False, dict=True):
     @property
     def traced_ms(self) -> float:
         """The step as it was traced."""
-        return float(FIGURES[self.figure](self.times_ms[None])[0])
+        return float(_figure(self.figure, self.times_ms[None])[0])
 
     @cached_property
     def error(self) -> float:
@@ -97,8 +88,7 @@ class ComparedSteps(Record, eq=False, dict=True):
         within = np.median if self.figure is StepFigure.TYPICAL else np.mean
         of_stretches = np.log(stretches(self.times_ms, within))
         level = float(np.log(self.traced_ms))
-        low, high = np.percentile(self._resampled, (25, 75))
-        noise = quantile * float(high - low) / QUARTILES
+        noise = quantile * quartile_spread(self._resampled)
         fastest, slowest = np.log(self.times_ms.min()), np.log(self.times_ms.max())
         below = level - max(float(of_stretches.min()) - noise, float(fastest))
         above = min(float(of_stretches.max()) + noise, float(slowest)) - level
@@ -113,23 +103,26 @@ class ComparedSteps(Record, eq=False, dict=True):
 
     def by_stretches(self) -> Self:
         """Return the run with the step of all steps instead of the typical one."""
-        every, typical = (
-            float(FIGURES[figure](self.times_ms[None])[0]) for figure in (StepFigure.STRETCHES, self.figure)
-        )
-        step_ms = self.step_ms * every / typical
+        every = float(_figure(StepFigure.STRETCHES, self.times_ms[None])[0])
+        step_ms = self.step_ms * every / self.traced_ms
         return replace(self, step_ms=step_ms, figure=StepFigure.STRETCHES, untraced_ms=None)
 
     @cached_property
     def _resampled(self) -> Floats:
         """The logarithm of the step in resamples of the times."""
-        of = FIGURES[self.figure]
-        return resampled(self.times_ms, lambda drawn: np.log(of(drawn)))
+        return resampled(self.times_ms, lambda drawn: np.log(_figure(self.figure, drawn)))
 
 
 def stretches(values: Floats, statistic: Callable[[Floats], np.floating]) -> Floats:
     """Return a statistic of each stretch of a series."""
     parts = np.array_split(values, min(STRETCHES, len(values)))
     return np.array([float(statistic(part)) for part in parts])
+
+
+def quartile_spread(values: Floats) -> float:
+    """Return the standard deviation of a normal distribution with these quartiles: long steps do not count."""
+    low, high = np.percentile(values, (25, 75))
+    return float(high - low) / QUARTILES
 
 
 def spread_of_runs(of_stretches: Floats) -> float:
@@ -168,10 +161,6 @@ class Interval(Record):
     middle: float
     low: float
     high: float
-
-    def wider(self, below: float, above: float) -> Self:
-        """Return the interval, moved apart at its ends by these amounts."""
-        return type(self)(self.middle, self.low - below, self.high + above)
 
     def within(self, other: Self) -> Self:
         """Return what both hold, around the same figure; all of both where they have nothing in common."""
