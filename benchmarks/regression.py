@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from benchmarks import commands
 from tfdoctor.compare.compare import Sides, compare
-from tfdoctor.compare.loading import load
-from tfdoctor.compare.reports import step_of
+from tfdoctor.compare.reports import load, step_of
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, StepRow, StepsSummary, Subject, Trust
 from tfdoctor.diagnosis.comparison import ChangeOfStep, Direction

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 
 from scripts.chromium import chromium
 from tfdoctor.compare.compare import Sides, compare
-from tfdoctor.compare.loading import load
+from tfdoctor.compare.reports import load
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording

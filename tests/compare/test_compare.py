@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
 from tfdoctor.compare.compare import Sides, compare
-from tfdoctor.compare.parts import carried
+from tfdoctor.compare.differences import carried
 from tfdoctor.diagnosis import Diagnosis, Order, Relation, Relationship, Result, Takes
 from tfdoctor.diagnosis.comparison import (
     WIDEST,

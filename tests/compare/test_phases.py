@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.compare.made import finding, report, series
 from tests.report import diagnoses
 from tfdoctor.compare.compare import Sides, compare
-from tfdoctor.compare.phases import run_change
+from tfdoctor.compare.differences import run_change
 from tfdoctor.diagnosis import Diagnosis, PhaseRow, Result, RunAccount, RunSaving
 from tfdoctor.diagnosis.comparison import FindingState
 from tfdoctor.report.comparison import words
@@ -110,9 +110,10 @@ def of_run(time: float, share: float) -> Result:
 def test_a_finding_about_the_run_changes_with_its_share(share: float, state: FindingState) -> None:
     before = report(series(0), results=[of_run(70_000.0, 0.69)])
     after = report(series(0), results=[of_run(share * 1e5, share)])
-    (change,) = compare(Sides.of([before], [after])).findings
-    assert change.state is state
-    assert words.finding_cells(change, in_ms=True)[3] == "saves 70 s of the run"
+    compared = compare(Sides.of([before], [after]))
+    (row,) = dict(words.tables(compared))[words.FINDINGS].rows
+    assert compared.findings[0].state is state
+    assert row[3] == "saves 70 s of the run"
 
 
 def test_a_report_is_read_with_its_run() -> None:

@@ -7,9 +7,10 @@ import pytest
 
 from tests.report.diagnoses import AT_MOST, HELPS, HURTS, NOISY, NOTHING, full, tried
 from tfdoctor.diagnosis import Diagnosis, Measured, PartTrial, Trials
-from tfdoctor.report import terminal, trial_parts, trials
+from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.formats import json as json_format
+from tfdoctor.report.trial_words import less
 from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.verdict import Location
 
@@ -40,9 +41,10 @@ def without(*parts: PartTrial, diagnosis: Diagnosis | None = None) -> Diagnosis:
 
 
 def cells(part: PartTrial) -> tuple[str, ...]:
-    table = trial_parts.grid([part])
-    assert table is not None
-    return table.rows[0]
+    section = trials.section(without(part))
+    assert section is not None
+    assert section.parts is not None
+    return section.parts.rows[0]
 
 
 def test_a_part_is_told_with_its_line_and_its_interval() -> None:
@@ -69,7 +71,7 @@ def test_a_row_without_a_figure_says_why() -> None:
     ("measured", "told"), [(NOTHING, "no measurable difference"), (HURTS, "longer: "), (NOISY, "unknown, because ")]
 )
 def test_other_results_are_no_less(measured: Measured, told: str) -> None:
-    assert trial_parts.less(measured).startswith(told)
+    assert less(measured).startswith(told)
 
 
 @pytest.mark.parametrize("diagnosis", [full(), tried()])
@@ -77,7 +79,7 @@ def test_all_formats_have_the_experiments_and_call_none_a_saving(diagnosis: Diag
     shown = without(CHECKPOINT, INPUT, BROKEN, diagnosis=diagnosis)
     page, text = html.render_without_plotly(shown), terminal.render(shown, width=200)
     for rendered in (page, text, md.render(shown)):
-        assert trial_parts.TITLE in rendered
+        assert trials.PARTS_TITLE in rendered
         assert "no figure is a saving" in " ".join(rendered.split())
     written = json.loads(json_format.render(shown))["trials"]["without"]
     assert [row["part"] for row in written] == ["callback", "input", "summaries"]

@@ -106,7 +106,7 @@ def _exit_code(gate: "RegressionGate | None") -> int:
 
 def _loaded(before: Sequence[Path], after: Sequence[Path], applied: "Rulebook") -> "Sides":
     from tfdoctor.compare.compare import Sides  # noqa: PLC0415 - same
-    from tfdoctor.compare.loading import load, must_differ  # noqa: PLC0415 - same
+    from tfdoctor.compare.reports import load, must_differ  # noqa: PLC0415 - same
     from tfdoctor.terms.progress_line import late_line  # noqa: PLC0415 - keeps --help fast
 
     must_differ([*before, *after])

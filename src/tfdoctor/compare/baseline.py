@@ -20,6 +20,8 @@ from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
 from tfdoctor.terms.verdict import Errored, Finding, NotApplicable
 
 BASELINE_SCHEMA = 1
+BASELINE = {"schema", "program", "findings"}  # Fields that every baseline has
+REPORT = {"tfdoctor", "steps", "results"}  # Fields that a report has, and no baseline
 
 AGAIN = "write it again with --write-baseline"
 
@@ -69,14 +71,10 @@ def read(path: Path) -> Baseline:
     return _typed(content, path)
 
 
-REPORT = {"tfdoctor", "steps", "results"}  # Fields that a report has, and no baseline
-
-
 def _of_report(report: Diagnosis) -> Baseline:
     """Return the baseline that all findings of a report are known by."""
-    found = {_known_as(report, one) for one in _findings(report)}
-    program = program_of_report(report)
-    return Baseline(BASELINE_SCHEMA, report.version, program, tuple(sorted(found)))
+    found = {_names(report, one)[0] for one in _findings(report)}
+    return Baseline(BASELINE_SCHEMA, report.version, program_of_report(report), tuple(sorted(found)))
 
 
 def _json(written: str, path: Path) -> object:
@@ -90,10 +88,9 @@ def _json(written: str, path: Path) -> object:
 
 
 def _typed(content: object, path: Path) -> Baseline:
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or not {"schema", "program", "findings"} <= set(content):
+    if not isinstance(content, dict) or not set(content) >= BASELINE:
         raise InputError(f"{path} is no baseline: name a file that --write-baseline wrote.")
-    if schema != BASELINE_SCHEMA:
+    if (schema := content["schema"]) != BASELINE_SCHEMA:
         raise InputError(
             f"{path} has schema {text.shorten(str(schema), 20)}, and this tfdoctor reads schema {BASELINE_SCHEMA}: "
             f"{AGAIN}."
@@ -140,7 +137,7 @@ def must_be_writable(path: Path, program: str) -> None:
         content = _json(path.read_bytes().decode("utf-8", "replace"), path)
     except InputError:
         content = None
-    if not isinstance(content, dict) or not {"schema", "program", "findings"} <= set(content):
+    if not isinstance(content, dict) or not set(content) >= BASELINE:
         raise OutputError(f"{path} exists and is no baseline: choose another file, or remove it.")
     if content["schema"] == BASELINE_SCHEMA:
         must_be_of(_typed(content, path), program, path)
@@ -157,7 +154,7 @@ def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
         earlier = read(path).findings
     unsaid = _unsaid(diagnosis)
     found = {known for known in earlier if known.rule in unsaid}
-    found |= {_known_as(diagnosis, one) for one in _findings(diagnosis)}
+    found |= {_names(diagnosis, one)[0] for one in _findings(diagnosis)}
     baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(sorted(found)))
     try:
         replace_file(path, json.dumps(asdict(baseline), indent=2) + "\n", named=True)
@@ -171,56 +168,38 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
     A rule that was not checked says nothing of its own findings: they are not gone.
     """
     known, unsaid = set(baseline.findings), _unsaid(diagnosis)
-    found = set().union(*(_names(diagnosis, one) for one in _findings(diagnosis)))
+    found = {name for one in _findings(diagnosis) for name in _names(diagnosis, one)}
     gone = tuple(sorted(one for one in known - found if one.rule not in unsaid))
 
     def marked(one: Result | HostFinding) -> bool:
-        return bool(_names(diagnosis, one) & known)
+        return not known.isdisjoint(_names(diagnosis, one))
 
     results = tuple(
-        replace(result, known=marked(result)) if _counts(result) else result for result in diagnosis.results
+        replace(one, known=marked(one)) if isinstance(one.outcome, Finding) else one for one in diagnosis.results
     )
     hosts = diagnosis.hosts
     if hosts is not None:
-        findings = tuple(replace(one, known=marked(one)) for one in hosts.findings)
-        hosts = replace(hosts, findings=findings)
-    use = BaselineUse(file=file, gone=gone)
-    return replace(diagnosis, results=results, hosts=hosts, baseline=use)
+        hosts = replace(hosts, findings=tuple(replace(one, known=marked(one)) for one in hosts.findings))
+    return replace(diagnosis, results=results, hosts=hosts, baseline=BaselineUse(file=file, gone=gone))
 
 
 def _unsaid(diagnosis: Diagnosis) -> set[str]:
     """Return the rules that say nothing of the run: they are off, or could not be checked."""
-    unchecked = {
-        result.rule.name for result in diagnosis.results if isinstance(result.outcome, NotApplicable | Errored)
-    }
-    return unchecked | {off.rule for off in diagnosis.settings.off}
+    unchecked = (one for one in diagnosis.results if isinstance(one.outcome, NotApplicable | Errored))
+    return {one.rule.name for one in unchecked} | {off.rule for off in diagnosis.settings.off}
 
 
 def _findings(diagnosis: Diagnosis) -> Iterator[Result | HostFinding]:
     """Yield the findings on any host."""
-    yield from filter(_counts, diagnosis.results)
-    for finding in diagnosis.hosts.findings if diagnosis.hosts else ():
-        if not finding.shown:
-            yield finding
+    yield from (one for one in diagnosis.results if isinstance(one.outcome, Finding))
+    yield from (one for one in (diagnosis.hosts.findings if diagnosis.hosts else ()) if not one.shown)
 
 
-def _counts(result: Result) -> bool:
-    return isinstance(result.outcome, Finding)
-
-
-def _known_as(diagnosis: Diagnosis, finding: Result | HostFinding) -> KnownFinding:
-    """Return a finding as a baseline has it, by the path in the repository where that is known."""
-    recorded = _as_recorded(finding)
-    return replace(recorded, file=diagnosis.repository.get(recorded.file) or recorded.file)
-
-
-def _names(diagnosis: Diagnosis, finding: Result | HostFinding) -> set[KnownFinding]:
-    """Return how a baseline may have a finding: the path in the repository is known only where the file is."""
-    return {_known_as(diagnosis, finding), _as_recorded(finding)}
-
-
-def _as_recorded(finding: Result | HostFinding) -> KnownFinding:
+def _names(diagnosis: Diagnosis, finding: Result | HostFinding) -> tuple[KnownFinding, KnownFinding]:
+    """Return how a baseline may have a finding: by its path in the repository, as far as known, and as recorded."""
     if isinstance(finding, HostFinding):
-        return KnownFinding(finding.rule, finding.at.path if finding.at else "")
-    at = finding.outcome.at if isinstance(finding.outcome, Finding) else None
-    return KnownFinding(finding.rule.name, at.path if at else "")
+        rule, at = finding.rule, finding.at
+    else:
+        rule, at = finding.rule.name, finding.outcome.at if isinstance(finding.outcome, Finding) else None
+    path = at.path if at else ""
+    return KnownFinding(rule, diagnosis.repository.get(path) or path), KnownFinding(rule, path)

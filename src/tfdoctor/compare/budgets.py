@@ -5,19 +5,18 @@ is measured once, such as the memory, has no interval.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import cast
 
 import numpy as np
 
-from tfdoctor.compare.conditions import taken
-from tfdoctor.compare.step_times import FEWEST, QUARTILES, STRETCHES, ComparedSteps, Floats, bootstrap_error
-from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, StepRow
+from tfdoctor.compare.reports import taken
+from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
+from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, RunAccount, StepRow
 from tfdoctor.diagnosis.comparison import StepFigure
 from tfdoctor.edits.source import within_repository
-from tfdoctor.rulebook.config import Budget, BudgetLimit
+from tfdoctor.rulebook.config import Budget
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.record import Record
@@ -26,9 +25,8 @@ from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import Location
 
 MS_PER_S = 1000.0
-
-NO_STEP = "no training step was found"
-UNKNOWN_DEVICE = "the device of the run is unknown, and this budget depends on it"
+# Share of the operations' time up to which those of unknown least time are not told: the step's interval is wider.
+SMALL_REST = 0.02
 
 
 class Measured95(Record):
@@ -45,16 +43,35 @@ class Measured95(Record):
 
 def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
     """Return the diagnosis with the budgets of its device checked."""
-    checks = {limit: _check(diagnosis, limit) for limit in budget.of(diagnosis.subject.device)}
-    if budget.file is not None:
-        path = f"{within_repository(budget.file.parent)}{budget.file.name}"
-        checks = {
-            limit: replace(check, at=Location(path, budget.lines[limit]))
-            if limit in budget.lines  # others are of the command line
-            else check
-            for limit, check in checks.items()
-        }
-    return replace(diagnosis, budgets=tuple(checks.values()))
+    path = f"{within_repository(budget.file.parent)}{budget.file.name}" if budget.file is not None else ""
+    lines = budget.lines if path else {}  # other budgets are of the command line
+    checks: list[BudgetCheck] = []
+    for limit in budget.of(diagnosis.subject.device):
+        figure, unit = FIGURES[limit.key]
+        unsure = limit.device is not None and diagnosis.subject.device is None
+        measured = (
+            Measured95(why="the device of the run is unknown, and this budget depends on it")
+            if unsure
+            else figure(diagnosis)
+        )
+        value, low, high = measured.value, measured.low, measured.high
+        first, last = value if low is None else low, value if high is None else high
+        found = BudgetState.UNKNOWN
+        if first is not None and last is not None:
+            found = state(limit.limit.value, first, last, at_least=limit.at_least)
+        check = BudgetCheck(
+            key=limit.key,
+            limit=limit.limit,
+            at_least=limit.at_least,
+            state=found,
+            value=None if value is None else unit(value),
+            low=None if low is None else unit(low),
+            high=None if high is None else unit(high),
+            why=measured.why,
+            at=Location(path, lines[limit]) if limit in lines else None,
+        )
+        checks.append(check)
+    return replace(diagnosis, budgets=tuple(checks))
 
 
 def state(limit: float, low: float, high: float, *, at_least: bool) -> BudgetState:
@@ -64,28 +81,6 @@ def state(limit: float, low: float, high: float, *, at_least: bool) -> BudgetSta
     if low > limit:
         return BudgetState.EXCEEDED
     return BudgetState.MET if high <= limit else BudgetState.UNCLEAR
-
-
-def _check(diagnosis: Diagnosis, limit: BudgetLimit) -> BudgetCheck:
-    unsure = limit.device is not None and diagnosis.subject.device is None
-    figure, quantity = FIGURES[limit.key]
-    measured = Measured95(why=UNKNOWN_DEVICE) if unsure else figure(diagnosis)
-    value, low, high = measured.value, measured.low, measured.high
-    found = BudgetState.UNKNOWN
-    known = value if low is None else low, value if high is None else high
-    if None not in known:
-        ends = cast("tuple[float, float]", known)
-        found = state(limit.limit.value, *ends, at_least=limit.at_least)
-    return BudgetCheck(
-        key=limit.key,
-        limit=limit.limit,
-        at_least=limit.at_least,
-        state=found,
-        value=None if value is None else quantity(value),
-        low=None if low is None else quantity(low),
-        high=None if high is None else quantity(high),
-        why=measured.why,
-    )
 
 
 def _step(diagnosis: Diagnosis) -> Measured95:
@@ -99,7 +94,9 @@ def _step(diagnosis: Diagnosis) -> Measured95:
     if why := _why_no_step(diagnosis, rows):
         return Measured95(why=why)
     assert shown is not None  # noqa: S101 - otherwise there is a reason
-    times = ComparedSteps(_times(rows), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL)
+    times = ComparedSteps(
+        np.array([row.total_ms for row in rows]), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL
+    )
     if steps.slow and not steps.stalled:  # slow steps are most of the time: the budget is for all steps
         times = times.by_stretches()
         shown = times.step_ms
@@ -109,24 +106,20 @@ def _step(diagnosis: Diagnosis) -> Measured95:
     return Measured95(shown, min(low, outside), max(high, outside))
 
 
-def _rows(diagnosis: Diagnosis, *, steady: bool) -> tuple[StepRow, ...]:
-    return tuple(row for row in diagnosis.steps.rows if row.steady or not steady)
+def _rows(diagnosis: Diagnosis, *, steady: bool) -> list[StepRow]:
+    return [row for row in diagnosis.steps.rows if row.steady or not steady]
 
 
-def _times(rows: tuple[StepRow, ...]) -> Floats:
-    return np.array([row.total_ms for row in rows])
-
-
-def _why_no_step(diagnosis: Diagnosis, rows: tuple[StepRow, ...]) -> str:
+def _why_no_step(diagnosis: Diagnosis, rows: Sequence[StepRow]) -> str:
     """Return why there is no interval of the step, as a clause; "" where there is one."""
     if not diagnosis.steps.shown_ms or not rows:
-        return diagnosis.steps.missing or NO_STEP
+        return diagnosis.steps.missing or "no training step was found"
     if len(rows) < FEWEST:
         return (
             f"the recording has {counted(len(rows), 'step')} to measure, and an interval needs at least {FEWEST}: "
             "record more with --steps"
         )
-    return "" if _times(rows).min() > 0 else "a traced step has no length"
+    return "" if min(row.total_ms for row in rows) > 0 else "a traced step has no length"
 
 
 def _input_wait(diagnosis: Diagnosis) -> Measured95:
@@ -142,20 +135,14 @@ def _input_wait(diagnosis: Diagnosis) -> Measured95:
         return Measured95(why=why or "the parts of the step are unknown")
     share = parts.get("input", 0.0) / whole
     waits = np.array([(row.parts_ms.get("input", 0.0), row.total_ms) for row in rows])
-    half = _half_of_share(waits)
+    error = bootstrap_error(waits, lambda drawn: drawn[:, :, 0].sum(axis=1) / drawn[:, :, 1].sum(axis=1))
+    freedom = ComparedSteps(waits[:, 1], 1.0).freedom
+    half = student(freedom) * math.hypot(error, quartile_spread(waits[:, 0] / waits[:, 1]))
     load = taken(diagnosis.conditions)
     ends = (share - half, share + half, float(waits[:, 0].sum() / waits[:, 1].sum()))
     low, high = max(0.0, min(ends)), min(1.0, max(ends))
     # The load may have slowed the input alone, or all but the input.
     return Measured95(share, _less(low, load), 1 - _less(1 - high, load))
-
-
-def _half_of_share(waits: Floats) -> float:
-    """Return half of the interval of a share: by the sample of steps, and by how much they differ."""
-    times = ComparedSteps(waits[:, 1], 1.0)  # for the degrees of freedom
-    error = bootstrap_error(waits, lambda drawn: drawn[:, :, 0].sum(axis=1) / drawn[:, :, 1].sum(axis=1))
-    low, high = np.percentile(waits[:, 0] / waits[:, 1], (25, 75))
-    return student(times.freedom) * math.hypot(error, float(high - low) / QUARTILES)
 
 
 def _less(share: float, load: float) -> float:
@@ -172,11 +159,6 @@ def _examples(diagnosis: Diagnosis) -> Measured95:
         return Measured95(why=_missing(diagnosis.conditions, "batch_size"))
     per_ms = size * MS_PER_S
     return Measured95(per_ms / step.value, per_ms / step.high, per_ms / step.low)
-
-
-def _matrix_unit(diagnosis: Diagnosis) -> Measured95:
-    found = diagnosis.conditions
-    return _recorded(found.matrix_unit, found, "matrix_unit")
 
 
 def _roofline(diagnosis: Diagnosis) -> Measured95:
@@ -198,63 +180,42 @@ def _roofline(diagnosis: Diagnosis) -> Measured95:
     return Measured95(None, *ends, f"{unknown} ({why})" if why else unknown)
 
 
-# Share of the operations' time up to which those of unknown least time are not told: the step's interval is wider.
-SMALL_REST = 0.02
-
-
 def _memory(diagnosis: Diagnosis) -> Measured95:
     """Return the memory of the accelerator that uses most, or of the host where it computes; bytes."""
-    found = diagnosis.conditions
-    if diagnosis.subject.device is DeviceKind.CPU:
-        return _recorded(found.host_bytes, found, "host_bytes")
-    return _recorded(found.device_bytes, found, "device_bytes")
+    on_host = diagnosis.subject.device is DeviceKind.CPU
+    return _recorded(diagnosis, "host_bytes" if on_host else "device_bytes")
 
 
-def _of_run(*phases: Phase) -> Callable[[Diagnosis], Measured95]:
-    """Return what measures the time of phases of the run, ms; without any, of all but tfdoctor's own work."""
-
-    def measure(diagnosis: Diagnosis) -> Measured95:
-        why, run = _why_no_run(diagnosis), diagnosis.run
-        if why or run is None:
-            return Measured95(why=why)
-        if not phases and not run.finished:
-            return Measured95(why="the end of the run was not recorded")
-        return Measured95(run.of(*phases) if phases else run.total_ms - run.of(Phase.PROFILER))
-
-    return measure
-
-
-def _boundary(diagnosis: Diagnosis) -> Measured95:
-    """Return the mean time at the boundary of an epoch, ms."""
-    why, run = _why_no_run(diagnosis), diagnosis.run
-    if why or run is None:
-        return Measured95(why=why)
-    if not run.epochs:
-        return Measured95(why="the run has no epochs")
-    return Measured95(run.of(Phase.BOUNDARIES) / run.epochs)
-
-
-def _peak(diagnosis: Diagnosis) -> Measured95:
-    """Return the highest resident memory of the whole run, bytes."""
-    peak = diagnosis.run.peak_bytes if diagnosis.run else None
-    why = _why_no_run(diagnosis) or "the memory of the run was not recorded"
-    return Measured95(peak, why="" if peak is not None else why)
-
-
-def _why_no_run(diagnosis: Diagnosis) -> str:
-    """Return why the account of the run is unknown, as a clause; "" where it is known whole."""
-    if diagnosis.run is not None and diagnosis.run.whole:
-        return ""
-    missing = diagnosis.run.missing if diagnosis.run else ""
-    return missing or "the run outside of the traced steps was not recorded"
-
-
-def _recorded(value: float | None, conditions: Conditions, name: str) -> Measured95:
-    return Measured95(value, why="" if value is not None else _missing(conditions, name))
+def _recorded(diagnosis: Diagnosis, name: str) -> Measured95:
+    value = getattr(diagnosis.conditions, name)
+    return Measured95(value, why="" if value is not None else _missing(diagnosis.conditions, name))
 
 
 def _missing(conditions: Conditions, name: str) -> str:
     return conditions.missing.get(name) or "the recording does not contain it"
+
+
+def _of_run(figure: Callable[[RunAccount], float | str]) -> Callable[[Diagnosis], Measured95]:
+    """Return what measures a whole run; ``figure`` gives a clause where it is unknown."""
+
+    def measure(diagnosis: Diagnosis) -> Measured95:
+        run = diagnosis.run
+        found = figure(run) if run and run.whole else _why_no_run(run)
+        return Measured95(why=found) if isinstance(found, str) else Measured95(found)
+
+    return measure
+
+
+def _peak(diagnosis: Diagnosis) -> Measured95:
+    """Return the highest resident memory of the whole run, bytes."""
+    run = diagnosis.run
+    if run and run.peak_bytes is not None:
+        return Measured95(run.peak_bytes)
+    return Measured95(why="the memory of the run was not recorded" if run and run.whole else _why_no_run(run))
+
+
+def _why_no_run(run: RunAccount | None) -> str:
+    return (run.missing if run else "") or "the run outside of the traced steps was not recorded"
 
 
 # What each budget is about, and its unit.
@@ -263,13 +224,23 @@ FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float],
         "step-ms": (_step, ms),
         "input-wait": (_input_wait, ratio),
         "examples-per-second": (_examples, examples_rate),
-        "matrix-unit": (_matrix_unit, ratio),
+        "matrix-unit": (lambda diagnosis: _recorded(diagnosis, "matrix_unit"), ratio),
         "roofline": (_roofline, ratio),
         "memory-gb": (_memory, nbytes),
-        "run-s": (_of_run(), ms),
-        "run-start-s": (_of_run(Phase.START, Phase.IMPORTS), ms),
-        "run-preparation-s": (_of_run(Phase.PREPARING), ms),
-        "epoch-boundary-s": (_boundary, ms),
+        "run-s": (
+            _of_run(
+                lambda run: (
+                    run.total_ms - run.of(Phase.PROFILER) if run.finished else "the end of the run was not recorded"
+                )
+            ),
+            ms,
+        ),
+        "run-start-s": (_of_run(lambda run: run.of(Phase.START, Phase.IMPORTS)), ms),
+        "run-preparation-s": (_of_run(lambda run: run.of(Phase.PREPARING)), ms),
+        "epoch-boundary-s": (
+            _of_run(lambda run: run.of(Phase.BOUNDARIES) / run.epochs if run.epochs else "the run has no epochs"),
+            ms,
+        ),
         "memory-peak-gb": (_peak, nbytes),
     }
 )

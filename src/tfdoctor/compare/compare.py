@@ -8,14 +8,9 @@ import numpy as np
 
 from tfdoctor import __version__
 from tfdoctor.compare import found
-from tfdoctor.compare.conditions import Widening, widening
-from tfdoctor.compare.interval import LONG_STEPS, Interval, change
-from tfdoctor.compare.movers import movers
-from tfdoctor.compare.parts import carried, part_changes, step_by_parts
-from tfdoctor.compare.phases import run_change
-from tfdoctor.compare.reports import parts_of, step_of, without_cost
-from tfdoctor.compare.sameness import mismatches
-from tfdoctor.compare.step_times import FEWEST, ComparedSteps, Floats
+from tfdoctor.compare.differences import carried, movers, part_changes, run_change, step_by_parts
+from tfdoctor.compare.reports import Widening, mismatches, parts_of, step_of, widening, without_cost
+from tfdoctor.compare.step_times import FEWEST, LONG_STEPS, ComparedSteps, Floats, Interval, change
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
@@ -52,14 +47,20 @@ class Sides(Record):
                 [replace(report, steps=replace(report.steps, untraced_ms=None)) for report in side]
                 for side in (before, after)
             )
-        return cls(_middle_first(before), _middle_first(after))
+        return cls(*map(_middle_first, (before, after)))
 
     @property
     def mismatches(self) -> tuple[Mismatch, ...]:
         """In which respects any of the runs is not like the first one before."""
         first, *others = (*self.before, *self.after)
-        found_all = [mismatch for other in others for mismatch in mismatches(first, other)]
-        return tuple({mismatch.what: mismatch for mismatch in reversed(found_all)}.values())[::-1]
+        every = [one for other in others for one in mismatches(first, other)]
+        return tuple({one.what: one for one in reversed(every)}.values())[::-1]
+
+
+def _middle_first(reports: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
+    in_order = sorted(reports, key=lambda report: step_of(report) or np.inf)
+    middle = in_order[(len(in_order) - 1) // 2]
+    return (middle, *(report for report in reports if report is not middle))
 
 
 def compare(sides: Sides, *, in_ms: bool = True, most_regression: float | None = None) -> RunComparison:
@@ -70,6 +71,15 @@ def compare(sides: Sides, *, in_ms: bool = True, most_regression: float | None =
     parts = part_changes(before, after, widen, in_ms=in_ms)
     step = None if missing else _step(sides, widen, parts)
     least = step.least if step else 0.0
+    gate = None
+    if most_regression is not None:
+        failed = step is not None and step.low > most_regression
+        unclear = step is not None and not failed and step.high > most_regression
+        gate = RegressionGate(most=most_regression, failed=failed, unclear=unclear)
+    first, last = _mean_ms(before), _mean_ms(after)
+    long_steps = step is not None and step.figure is StepFigure.STRETCHES
+    if step and step.figure is StepFigure.TYPICAL and first and last:  # do the means differ by clearly more?
+        long_steps = Interval(step.change, step.low, step.high).outside(last / first - 1) > LONG_STEPS
     return RunComparison(
         version=__version__,
         before=_side(sides.before),
@@ -82,30 +92,28 @@ def compare(sides: Sides, *, in_ms: bool = True, most_regression: float | None =
         parts=parts,
         movers=movers(before, after, least, in_ms=in_ms),
         findings=found.changes(before, after, least),
-        gate=_gate(step, most_regression),
-        long_steps=step is not None and _long_steps(before, after, step),
+        gate=gate,
+        long_steps=long_steps,
         run=run_change(before, after) if in_ms else None,
     )
 
 
-def _middle_first(reports: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
-    in_order = sorted(reports, key=lambda report: step_of(report) or np.inf)
-    middle = in_order[(len(in_order) - 1) // 2]
-    return (middle, *(report for report in reports if report is not middle))
-
-
 def _side(reports: Sequence[Diagnosis]) -> RunSide:
-    """Return a side; the parts of the run that stands for it are scaled to the step of all."""
+    """Return a side; the parts of the run that stands for it are scaled to the step of all.
+
+    The step outside of the traces is told where it is known of all runs, and not about as long as the compared one.
+    """
     first = reports[0]
     own = step_of(first)
     step_ms = _geometric_mean([step for step in map(step_of, reports) if step])
+    untraced = [report.conditions.untraced_ms or 0.0 for report in reports]
     scale = step_ms / own if step_ms and own else 1.0
     return RunSide(
         title=first.subject.title,
         recordings=len(reports),
         steps=sum(len(report.steps.rows) for report in reports),
         step_ms=step_ms,
-        untraced_ms=_untraced_ms(reports, step_ms),
+        untraced_ms=untraced_beside(step_ms, _geometric_mean(untraced) if all(untraced) else None),
         mean_ms=_mean_ms(first),
         parts_ms={part: ms * scale for part, ms in parts_of(first).items()},
         tfdoctor=first.version,
@@ -116,18 +124,10 @@ def _geometric_mean(values: Sequence[float]) -> float | None:
     return float(np.exp(np.mean(np.log(values)))) if values else None
 
 
-def _untraced_ms(reports: Sequence[Diagnosis], step_ms: float | None) -> float | None:
-    """Return the step outside of the traces; None where it is unknown, or about as long as the compared one."""
-    known = [ms for report in reports if (ms := report.conditions.untraced_ms)]
-    untraced = _geometric_mean(known) if len(known) == len(reports) else None
-    return untraced_beside(step_ms, untraced)
-
-
 def _why_missing(sides: Sides) -> str:
     """Return why the steps cannot be compared, as a clause; "" where they can."""
-    both = [("before", report) for report in sides.before]
-    both += [("after", report) for report in sides.after]
-    for which, report in both:
+    runs = (*(("before", report) for report in sides.before), *(("after", report) for report in sides.after))
+    for which, report in runs:
         count = len(report.steps.rows)
         if not step_of(report) or not count:
             why = report.steps.missing or "no step was found"
@@ -148,22 +148,26 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
     """
     runs = [[step_times(report) for report in side] for side in (sides.before, sides.after)]
     figure, logs = change(*runs)
-    ratios = logs.wider(widen.below, widen.above).ratios()
+    ratios = replace(logs, low=logs.low - widen.below, high=logs.high + widen.above).ratios()
     by_parts = carried(parts) if figure is not StepFigure.STRETCHES else 0.0
     if by_parts and len(runs[0]) == len(runs[1]) == 1:
         ratios = ratios.within(step_by_parts(sides.before[0], sides.after[0], widen))
     least = float(np.sqrt((1 + ratios.high) / (1 + ratios.low))) - 1
-    doubt = _doubt(ratios, least, figure, by_parts)
+    of_all, doubt = figure is StepFigure.STRETCHES, None
+    if not ratios.excludes_zero:
+        wide = Undecided.WIDE if least > WIDEST else None
+        doubt = Undecided.PART if by_parts else Undecided.LONG_STEPS if of_all else wide
     if doubt and logs.ratios().excludes_zero:
         doubt = Undecided.CONDITIONS
-    of_all = figure is StepFigure.STRETCHES
+    sign = Direction.SLOWER if ratios.low > 0 else Direction.FASTER
+    shown = sign if ratios.excludes_zero else Direction.NONE
     first, last = (side[0].by_stretches() if of_all else side[0] for side in runs)
     return ChangeOfStep(
         change=ratios.middle,
         low=ratios.low,
         high=ratios.high,
         least=least,
-        direction=Direction.UNKNOWN if doubt else _direction(ratios),
+        direction=Direction.UNKNOWN if doubt else shown,
         figure=figure,
         doubt=doubt,
         before_ms=first.step_ms,
@@ -171,34 +175,9 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
     )
 
 
-def _doubt(ratios: Interval, least: float, figure: StepFigure, by_parts: float) -> Undecided | None:
-    """Return why it is unknown whether the step changed; None where the interval says it."""
-    if ratios.excludes_zero:
-        return None
-    if by_parts:
-        return Undecided.PART
-    if figure is StepFigure.STRETCHES:
-        return Undecided.LONG_STEPS
-    return Undecided.WIDE if least > WIDEST else None
-
-
-def _direction(ratios: Interval) -> Direction:
-    if not ratios.excludes_zero:
-        return Direction.NONE
-    return Direction.SLOWER if ratios.low > 0 else Direction.FASTER
-
-
 def _mean_ms(report: Diagnosis) -> float | None:
     rows = report.steps.rows
     return float(np.mean([row.total_ms for row in rows])) if rows else None
-
-
-def _long_steps(before: Diagnosis, after: Diagnosis, step: ChangeOfStep) -> bool:
-    """Return whether long steps matter: the means of all steps are compared, or differ by clearly more."""
-    first, last = _mean_ms(before), _mean_ms(after)
-    if not first or not last or step.figure is not StepFigure.TYPICAL:
-        return step.figure is StepFigure.STRETCHES
-    return Interval(step.change, step.low, step.high).outside(last / first - 1) > LONG_STEPS
 
 
 def step_times(report: Diagnosis) -> ComparedSteps:
@@ -208,11 +187,3 @@ def step_times(report: Diagnosis) -> ComparedSteps:
     times: Floats = np.array([row.total_ms for row in rows or report.steps.rows])
     figure = StepFigure.MEAN if mean else StepFigure.TYPICAL
     return ComparedSteps(times, step_of(report) or 0.0, figure, report.conditions.untraced_ms)
-
-
-def _gate(step: ChangeOfStep | None, most: float | None) -> RegressionGate | None:
-    if most is None:
-        return None
-    failed = step is not None and step.low > most
-    unclear = step is not None and not failed and step.high > most
-    return RegressionGate(most=most, failed=failed, unclear=unclear)

@@ -4,21 +4,55 @@ The script that ran is one place in both runs, whatever its name is, and so is a
 that was renamed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from tfdoctor.compare.reports import Found, findings, step_of
-from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.comparison import FindingChange, FindingState
+from tfdoctor.compare.reports import findings, step_of
+from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis.comparison import AmountKind, FindingChange, FindingState
 from tfdoctor.report.entries import entries
 from tfdoctor.terms.humanize import location
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Finding, Healthy
 
 ORDER = tuple(FindingState)  # New findings are shown first
 # Share of the step by which a saving must change to be called worse or better, however certain the step is.
 SMALLEST = 0.02
 SMALLEST_OF_RUN = 0.02  # Likewise of the run, where a finding saves nothing of each step: a run is measured once
+
+
+class Found(Record):
+    """A finding about a run."""
+
+    result: Result
+    finding: Finding
+    report: Diagnosis
+
+    @property
+    def ms(self) -> float | None:
+        """What it saves or takes of the compared step, which may have the cost of the profiler."""
+        amount = self.result.saving or self.result.takes
+        return amount.share * (step_of(self.report) or 0.0) if amount else None
+
+    @property
+    def kind(self) -> AmountKind | None:
+        """What that time is."""
+        if self.result.saving:
+            return AmountKind.SAVING
+        return AmountKind.COST if self.result.takes else None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The file of the first line to change, and the hash of that line; "" where they are not known."""
+        at = next((remedy.at for remedy in self.finding.remedies if remedy.at), None)
+        return (at.path, self.report.lines.get(location(at), "")) if at else ("", "")
+
+    @property
+    def in_script(self) -> bool:
+        """Whether it is in the script of the run's command, whose path either may have more of."""
+        script = next((word for word in self.report.subject.command if word.endswith(".py")), "")
+        paths = [PurePosixPath(path.replace("\\", "/")).parts[::-1] for path in (script, self.place[0])]
+        return all(paths) and all(one == other for one, other in zip(*paths, strict=False))
 
 
 def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[FindingChange, ...]:
@@ -28,10 +62,24 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
     smaller share of the step is the same. A finding is new or gone only if its rule was checked in the other run.
     """
     least_ms = max(certain, SMALLEST) * (step_of(before) or step_of(after) or 0.0)
-    found = _matched(before, after, least_ms)
-    leading = _leading(before), _leading(after)
-    shown = (replace(change, shown_by=_shown_by(change.rule, leading)) for change in found)
-    return tuple(sorted(shown, key=lambda change: (ORDER.index(change.state), -_amount(change))))
+    first, last = ([Found(*one, report) for one in findings(report)] for report in (before, after))
+    checked = [
+        {one.rule.name for one in report.results if isinstance(one.outcome, Finding | Healthy)}
+        for report in (before, after)
+    ]
+    leading = [_leading(report) for report in (before, after)]
+    made: list[FindingChange] = []
+    for now in last:
+        known = now.result.rule.name in checked[0]
+        absent = FindingState.NEW if known else FindingState.UNCHECKED_BEFORE
+        earlier = _same(now, first)
+        made.append(_change(_state(earlier, now, least_ms) if earlier else absent, earlier, now, leading))
+    for one in first:
+        if _same(one, last) is None:
+            known = one.result.rule.name in checked[1]
+            state = FindingState.GONE if known else FindingState.UNCHECKED_AFTER
+            made.append(_change(state, one, None, leading))
+    return tuple(sorted(made, key=lambda change: (ORDER.index(change.state), -_amount(change))))
 
 
 def _amount(change: FindingChange) -> float:
@@ -40,31 +88,9 @@ def _amount(change: FindingChange) -> float:
     return per_step or change.after_run_ms or change.before_run_ms or 0.0
 
 
-def _matched(before: Diagnosis, after: Diagnosis, least_ms: float) -> Iterator[FindingChange]:
-    for now in findings(after):
-        earlier = _same(now, after, before)
-        absent = FindingState.NEW if now.rule in _checked(before) else FindingState.UNCHECKED_BEFORE
-        yield _change(_state(earlier, now, least_ms) if earlier else absent, earlier, now)
-    for earlier in findings(before):
-        if _same(earlier, before, after) is None:
-            gone = earlier.rule in _checked(after)
-            yield _change(FindingState.GONE if gone else FindingState.UNCHECKED_AFTER, earlier, None)
-
-
-def _checked(report: Diagnosis) -> set[str]:
-    """Return the rules that have a verdict about the run."""
-    return {result.rule.name for result in report.results if isinstance(result.outcome, Finding | Healthy)}
-
-
-def _shown_by(rule: str, leading: Sequence[Mapping[str, str]]) -> str:
-    """Return the finding that another one belongs to in each run that has it; "" where it stands alone in one."""
-    of_runs = [of_run[rule] for of_run in leading if rule in of_run]
-    return of_runs[-1] if all(of_runs) else ""
-
-
 def _leading(report: Diagnosis) -> Mapping[str, str]:
     """Return for each finding the rule of the one that it belongs to, "" where it stands alone."""
-    alone = {found.rule: "" for found in findings(report)}
+    alone = {result.rule.name: "" for result, _ in findings(report)}
     return alone | {
         result.rule.name: entry.result.rule.name
         for entry in entries(report)
@@ -72,58 +98,48 @@ def _leading(report: Diagnosis) -> Mapping[str, str]:
     }
 
 
-def _same(one: Found, its: Diagnosis, other: Diagnosis) -> Found | None:
+def _same(one: Found, others: Sequence[Found]) -> Found | None:
     """Return the other finding of the same rule in the same file, in the script, or at a line of the same text."""
-    matching = [found for found in findings(other) if found.rule == one.rule]
-    in_file = (found for found in matching if _path(found) == _path(one))
-    in_script = (found for found in matching if _in_script(one, its) and _in_script(found, other))
-    by_line = (found for found in matching if _text(one, its) and _text(one, its) == _text(found, other))
+    matching = [other for other in others if other.result.rule.name == one.result.rule.name]
+    path, line = one.place
+    in_file = (other for other in matching if other.place[0] == path)
+    in_script = (other for other in matching if one.in_script and other.in_script)
+    by_line = (other for other in matching if line and line == other.place[1])
     return next(in_file, None) or next(in_script, None) or next(by_line, None)
-
-
-def _text(finding: Found, report: Diagnosis) -> str:
-    """Return the hash of the line by which a finding is matched; "" where it is not known."""
-    return report.lines.get(location(finding.changes), "") if finding.changes else ""
-
-
-def _path(finding: Found) -> str:
-    return finding.changes.path if finding.changes else ""
-
-
-def _in_script(finding: Found, report: Diagnosis) -> bool:
-    """Whether a finding is in the script of the run's command, whose path either may have more of."""
-    script = next((word for word in report.subject.command if word.endswith(".py")), "")
-    paths = [PurePosixPath(path.replace("\\", "/")).parts[::-1] for path in (script, _path(finding))]
-    return all(paths) and all(one == other for one, other in zip(*paths, strict=False))
 
 
 def _state(earlier: Found, now: Found, least_ms: float) -> FindingState:
     moved, least = float((now.result.severity or 0) - (earlier.result.severity or 0)), 0.0
-    runs = earlier.result.run, now.result.run
-    before_ms, after_ms = earlier.amount_ms, now.amount_ms
-    if before_ms is not None and after_ms is not None and earlier.kind is now.kind:
-        moved, least = after_ms - before_ms, least_ms
-    elif runs[0] and runs[1] and not (earlier.amount or now.amount):
-        moved, least = runs[1].share - runs[0].share, SMALLEST_OF_RUN
+    first, last = earlier.result.run, now.result.run
+    if earlier.ms is not None and now.ms is not None and earlier.kind is now.kind:
+        moved, least = now.ms - earlier.ms, least_ms
+    elif first and last and not (earlier.kind or now.kind):
+        moved, least = last.share - first.share, SMALLEST_OF_RUN
     if abs(moved) <= least:
         return FindingState.SAME
     return FindingState.WORSE if moved > 0 else FindingState.BETTER
 
 
-def _change(state: FindingState, earlier: Found | None, now: Found | None) -> FindingChange:
+def _change(
+    state: FindingState, earlier: Found | None, now: Found | None, leading: Sequence[Mapping[str, str]]
+) -> FindingChange:
+    """Return a finding; it is shown by another where it belongs to that in each run that has it."""
     shown = now or earlier
     assert shown is not None  # noqa: S101 - one of them is given
-    severity = shown.result.severity
+    result, rule = shown.result, shown.result.rule.name
+    first_run, last_run = (one.result.run if one else None for one in (earlier, now))
+    of_runs = [of_run[rule] for of_run in leading if rule in of_run]
     return FindingChange(
         state=state,
-        rule=shown.rule,
+        rule=rule,
         summary=shown.finding.summary,
-        severity=severity.name.lower() if severity else "",
-        at=shown.result.place,
-        before_ms=earlier.amount_ms if earlier else None,
+        severity=result.severity.name.lower() if result.severity else "",
+        at=result.place,
+        before_ms=earlier.ms if earlier else None,
         before_kind=earlier.kind if earlier else None,
-        after_ms=now.amount_ms if now else None,
+        after_ms=now.ms if now else None,
         after_kind=now.kind if now else None,
-        before_run_ms=earlier.run_ms if earlier else None,
-        after_run_ms=now.run_ms if now else None,
+        shown_by=of_runs[-1] if all(of_runs) else "",
+        before_run_ms=first_run.total.value if first_run else None,
+        after_run_ms=last_run.total.value if last_run else None,
     )

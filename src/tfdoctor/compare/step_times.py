@@ -1,4 +1,4 @@
-"""The step of a run and how uncertain it is.
+"""The step of a run and how uncertain it is, and the interval of the difference between two runs.
 
 Two things make it uncertain. The traced steps are a sample: their part is found by a circular block bootstrap, as
 steps are not independent and a slow one is often followed by another. Blocks are n^(1/3) steps long (Hall, Horowitz
@@ -10,17 +10,19 @@ is no slower than its slowest stretch, and no faster than its fastest: this boun
 of the spread, and steps that do not overlap with those of another run show a difference.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType
-from typing import Self
+from operator import attrgetter
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tfdoctor.diagnosis.comparison import StepFigure
+from tfdoctor.facts.steps.untraced_pace import DISTORTED
 from tfdoctor.terms.record import Record
+from tfdoctor.terms.student_t import student
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,27 +32,22 @@ SEED = 0  # Of the resampling: the same two reports give the same comparison
 # Relative standard deviation of runs below which none is assumed, however even the steps are: as `tfdoctor try`
 # claims no smaller difference.
 LEAST_SPREAD = 0.005
-QUARTILES = 1.349  # Interquartile range of a normal distribution, in standard deviations: long steps do not count
+QUARTILES = 1.349  # Interquartile range of a normal distribution, in standard deviations
 # Spread of runs for one of the stretches: with it, fewer than one in a hundred pairs of recordings of unchanged
 # scripts failed a gate of 5 % on a shared machine (benchmarks/regression.py).
 RUNS = 1.25
 STRETCHES = 6  # Parts of the traced steps whose medians are compared: of 60 steps each has 10
+# Relative change beyond the interval of the typical step from which long steps count: a fault that takes such a
+# share of the step is a finding.
+LONG_STEPS = 0.05
 
 
-def _of_stretches(series: Floats) -> Floats:
-    """Return the median over the stretches of a series of the stretch's mean, for each row."""
-    parts = np.array_split(series, min(STRETCHES, series.shape[1]), axis=1)
-    return np.asarray(np.median([part.mean(axis=1) for part in parts], axis=0))
-
-
-# How a figure is made of series of steps, one in each row.
-FIGURES: Mapping[StepFigure, Callable[[Floats], Floats]] = MappingProxyType(
-    {
-        StepFigure.TYPICAL: lambda series: np.asarray(np.median(series, axis=1)),
-        StepFigure.MEAN: lambda series: np.asarray(np.mean(series, axis=1)),
-        StepFigure.STRETCHES: _of_stretches,
-    }
-)
+def _figure(kind: StepFigure, series: Floats) -> Floats:
+    """Return what the step is of series of steps, one in each row."""
+    if kind is StepFigure.STRETCHES:
+        parts = np.array_split(series, min(STRETCHES, series.shape[1]), axis=1)
+        return np.asarray(np.median([part.mean(axis=1) for part in parts], axis=0))
+    return np.asarray(np.mean(series, axis=1) if kind is StepFigure.MEAN else np.median(series, axis=1))
 
 
 class ComparedSteps(Record, eq=False, dict=True):
@@ -64,7 +61,7 @@ class ComparedSteps(Record, eq=False, dict=True):
     @property
     def traced_ms(self) -> float:
         """The step as it was traced."""
-        return float(FIGURES[self.figure](self.times_ms[None])[0])
+        return float(_figure(self.figure, self.times_ms[None])[0])
 
     @cached_property
     def error(self) -> float:
@@ -91,8 +88,7 @@ class ComparedSteps(Record, eq=False, dict=True):
         within = np.median if self.figure is StepFigure.TYPICAL else np.mean
         of_stretches = np.log(stretches(self.times_ms, within))
         level = float(np.log(self.traced_ms))
-        low, high = np.percentile(self._resampled, (25, 75))
-        noise = quantile * float(high - low) / QUARTILES
+        noise = quantile * quartile_spread(self._resampled)
         fastest, slowest = np.log(self.times_ms.min()), np.log(self.times_ms.max())
         below = level - max(float(of_stretches.min()) - noise, float(fastest))
         above = min(float(of_stretches.max()) + noise, float(slowest)) - level
@@ -107,23 +103,26 @@ class ComparedSteps(Record, eq=False, dict=True):
 
     def by_stretches(self) -> Self:
         """Return the run with the step of all steps instead of the typical one."""
-        every, typical = (
-            float(FIGURES[figure](self.times_ms[None])[0]) for figure in (StepFigure.STRETCHES, self.figure)
-        )
-        step_ms = self.step_ms * every / typical
+        every = float(_figure(StepFigure.STRETCHES, self.times_ms[None])[0])
+        step_ms = self.step_ms * every / self.traced_ms
         return replace(self, step_ms=step_ms, figure=StepFigure.STRETCHES, untraced_ms=None)
 
     @cached_property
     def _resampled(self) -> Floats:
         """The logarithm of the step in resamples of the times."""
-        of = FIGURES[self.figure]
-        return resampled(self.times_ms, lambda drawn: np.log(of(drawn)))
+        return resampled(self.times_ms, lambda drawn: np.log(_figure(self.figure, drawn)))
 
 
 def stretches(values: Floats, statistic: Callable[[Floats], np.floating]) -> Floats:
     """Return a statistic of each stretch of a series."""
     parts = np.array_split(values, min(STRETCHES, len(values)))
     return np.array([float(statistic(part)) for part in parts])
+
+
+def quartile_spread(values: Floats) -> float:
+    """Return the standard deviation of a normal distribution with these quartiles: long steps do not count."""
+    low, high = np.percentile(values, (25, 75))
+    return float(high - low) / QUARTILES
 
 
 def spread_of_runs(of_stretches: Floats) -> float:
@@ -154,3 +153,110 @@ def resampled(values: Floats, statistic: Callable[[Floats], Floats]) -> Floats:
     rows = (starts[:, :, None] + np.arange(block)) % count
     drawn = statistic(values[rows.reshape(RESAMPLES, blocks * block)[:, :count]])
     return np.asarray((drawn - drawn.mean()) * np.sqrt(blocks / (blocks - 1)))
+
+
+class Interval(Record):
+    """A figure and the 95 % interval around it."""
+
+    middle: float
+    low: float
+    high: float
+
+    def within(self, other: Self) -> Self:
+        """Return what both hold, around the same figure; all of both where they have nothing in common."""
+        if self.apart(other):
+            return type(self)(self.middle, min(self.low, other.low), max(self.high, other.high))
+        low, high = max(self.low, other.low), min(self.high, other.high)
+        return type(self)(self.middle, min(low, self.middle), max(high, self.middle))
+
+    def apart(self, other: Self) -> bool:
+        """Whether two intervals have nothing in common."""
+        return self.low > other.high or self.high < other.low
+
+    def outside(self, value: float) -> float:
+        """Return by how much a value is outside of the interval; not above 0 where it is inside."""
+        return max(self.low - value, value - self.high)
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether there is a difference."""
+        return self.low > 0 or self.high < 0
+
+    def ratios(self) -> Self:
+        """Return the same as changes relative to the time before: 0.1 is 10 % slower."""
+        return type(self)(*(float(np.expm1(end)) for end in (self.middle, self.low, self.high)))
+
+
+Runs = Sequence[ComparedSteps]
+
+
+def change(before: Runs, after: Runs) -> tuple[StepFigure, Interval]:
+    """Return the interval of the step's change, and which figure of the steps it is about.
+
+    The typical step does not see what some steps do, such as a checkpoint after every fifth. So all steps are
+    compared too, by the means of stretches. They count where the two intervals have nothing in common, and where
+    the typical step shows no difference, but the figure of all steps is clearly outside of its interval.
+    """
+    figure, typical = before[0].figure, step_interval(before, after)
+    if any(run.figure is not StepFigure.TYPICAL for run in (*before, *after)):
+        return figure, typical
+    first, last = ([run.by_stretches() for run in runs] for runs in (before, after))
+    beyond = typical.outside(_apart(first, last))
+    if beyond <= 0:
+        return figure, typical
+    every = step_interval(first, last)
+    hidden = not typical.excludes_zero and beyond > LONG_STEPS
+    return (StepFigure.STRETCHES, every) if hidden or every.apart(typical) else (figure, typical)
+
+
+def step_interval(before: Runs, after: Runs) -> Interval:
+    """Return the logarithm of the step after over that before, by one or several runs of each."""
+    middle = _apart(before, after)
+    if len(before) == len(after) == 1:
+        below, above = _halves_of_one(before[0], after[0])
+    else:
+        below = above = _half(before, after)
+    others = (middle - below, middle + above, *_other_figures(before, after))
+    return Interval(middle, min(others), max(others))
+
+
+def _apart(before: Runs, after: Runs, of: Callable[..., Any] = attrgetter("step_ms")) -> float:
+    """Return the logarithm of a figure after over that before, by the means of the runs."""
+    first, last = (float(np.mean([np.log(of(run)) for run in runs])) for runs in (before, after))
+    return last - first
+
+
+def _other_figures(before: Runs, after: Runs) -> Iterator[float]:
+    """Yield differences by other measurements, which the interval of the step holds too.
+
+    The steps outside of the traced windows are a second measurement, without the profiler's cost, but of few steps
+    or of another part of the training: they count where they are known of all runs. So do the steps as they were
+    traced, unless tracing distorts them. Where the step of one of two runs is a mean, since long steps are part of
+    it, the medians count: how many long steps lie in a window is chance.
+    """
+    every = (*before, *after)
+    if all(run.untraced_ms for run in every):
+        yield _apart(before, after, attrgetter("untraced_ms"))
+    if all(run.traced_ms <= DISTORTED * run.step_ms for run in every):
+        yield _apart(before, after, attrgetter("traced_ms"))
+    if len(before) == len(after) == 1 and any(run.figure is StepFigure.MEAN for run in every):
+        yield _apart(before, after, lambda run: np.median(run.times_ms))
+
+
+def _halves_of_one(before: ComparedSteps, after: ComparedSteps) -> tuple[float, float]:
+    """Return both halves of the interval of two runs, whose own steps say how much runs may differ."""
+    variance = sum(run.error**2 + run.spread**2 for run in (before, after))
+    quantile = student(min(before.freedom, after.freedom, 2 * (STRETCHES - 1)))
+    half, least = quantile * float(np.sqrt(variance)), quantile * LEAST_SPREAD * float(np.sqrt(2))
+    (fast_before, slow_before), (fast_after, slow_after) = (before.reach(quantile), after.reach(quantile))
+    return min(half, fast_after + slow_before + least), min(half, slow_after + fast_before + least)
+
+
+def _half(before: Runs, after: Runs) -> float:
+    """Return half of the interval by how much the runs of each side differ, at least by their samples of steps."""
+    sides = [np.log([run.step_ms for run in runs]) for runs in (before, after)]
+    freedom = sum(len(side) - 1 for side in sides)
+    variance = sum(float(np.sum((side - side.mean()) ** 2)) for side in sides) / freedom
+    between = variance * sum(1 / len(side) for side in sides)
+    within = sum(run.error**2 / len(runs) ** 2 for runs in (before, after) for run in runs)
+    return student(freedom) * float(np.sqrt(max(between, within)))

@@ -64,6 +64,11 @@ class TrainingMatch(Record, kw_only=True):
     why: str = ""  # of UNKNOWN; of CHANGED how
 
 
+def is_broken(training: TrainingMatch | None) -> bool:
+    """Return whether a variant trains something else than it should."""
+    return training is not None and training.state in BROKEN
+
+
 class Beside(Record, kw_only=True):
     """What a change that helps alone saves beside others that help, or in place of those that exclude it."""
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tfdoctor import __version__
-from tfdoctor.compare.loading import Examine
+from tfdoctor.compare.reports import Examine
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.fleet.places import FoundRecording

@@ -85,11 +85,11 @@ def _findings(report: Diagnosis) -> dict[str, HistoryFinding]:
     It is the share of the step where the run was ended after its traced steps, as asked.
     """
     found, early = {}, report.run is not None and report.run.ended_early
-    for one in findings(report):
-        result, (of_run, of_step) = one.result, (one.result.run, one.result.saving)
+    for result, finding in findings(report):
+        of_run, of_step = result.run, result.saving
         saving = (of_step or of_run) if early else (of_run or of_step)
-        severity = result.severity or one.finding.severity
-        found[one.rule] = HistoryFinding(
+        severity = result.severity or finding.severity
+        found[result.rule.name] = HistoryFinding(
             severity.name.lower() if severity else None, saving.share if saving else None
         )
     return found

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tfdoctor.compare.compare import Sides, compare
-from tfdoctor.compare.loading import load, must_differ
+from tfdoctor.compare.reports import load, must_differ
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.examination import Question, examined
 from tfdoctor.recording import Recording

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping
 
 from tfdoctor.diagnosis import Diagnosis, Settings, Timeline
+from tfdoctor.diagnosis.tried import with_measured_bounds
 from tfdoctor.report import (
     accounts,
     energy,
@@ -26,7 +27,6 @@ from tfdoctor.report.run import section as run_section
 from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, step_bars
-from tfdoctor.report.trial_bounds import with_measured_bounds
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds, share

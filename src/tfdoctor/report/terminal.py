@@ -26,8 +26,7 @@ from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.terminal_table import fitted, natural_width
 from tfdoctor.report.terminal_words import HoldingConsole, released
-from tfdoctor.report.trial_parts import TITLE
-from tfdoctor.report.trials import TrialSection
+from tfdoctor.report.trials import PARTS_TITLE, TrialSection
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.text import harmless, shorten
 
@@ -184,7 +183,7 @@ def _parts(trials: TrialSection, parts: Grid, width: int) -> RenderableType:
     """Return the program without its parts as a table, with the notes where no other table has them."""
     grid = _named(parts.columns, parts.rows, PART_COLUMNS, width)
     notes = () if trials.lines else trials.notes
-    return Group(Text(TITLE, style="bold"), grid, *(Text(shorten(one, 240)) for one in notes))
+    return Group(Text(PARTS_TITLE, style="bold"), grid, *(Text(shorten(one, 240)) for one in notes))
 
 
 def _named(columns: Sequence[str], rows: Iterable[Sequence[str]], shown: int, width: int) -> RenderableType:

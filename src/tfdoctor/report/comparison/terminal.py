@@ -10,6 +10,7 @@ from rich.text import Text
 from tfdoctor.diagnosis.comparison import FindingState, RunComparison
 from tfdoctor.report.comparison import words
 from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal import capture, grid_table
 from tfdoctor.terms.text import shorten
 
@@ -43,17 +44,17 @@ def _sections(comparison: RunComparison, width: int) -> Iterator[RenderableType]
         yield drawn
     for title, grid in words.tables(comparison):
         if title == words.FINDINGS:
-            yield _findings(comparison)
+            yield _findings(comparison, grid)
         else:
             yield grid_table(title, grid, len(grid.rows) if title == words.PHASES else ROWS, width)
     yield Text("\n".join(words.notes(comparison)))
 
 
-def _findings(comparison: RunComparison) -> RenderableType:
+def _findings(comparison: RunComparison, grid: Grid) -> RenderableType:
     """Return two lines for each finding: what became of it, then its sentence."""
     parts: list[RenderableType] = [Text(words.FINDINGS, style="bold")]
-    for change in words.shown(comparison)[:ROWS]:
-        state, rule, where, before, after, what = words.finding_cells(change, in_ms=comparison.in_ms)
+    for change, row in zip(words.shown(comparison), grid.rows[:ROWS], strict=False):
+        state, rule, where, before, after, what = row
         times = f"{before or 'none'} → {after or 'none'}" if before or after else ""
         facts = " · ".join(filter(None, (rule, shorten(where, 60), times)))
         parts.append(Text.assemble((state, STYLES.get(change.state, "not bold")), f": {facts}"))

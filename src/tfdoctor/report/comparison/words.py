@@ -15,7 +15,6 @@ from tfdoctor.diagnosis.comparison import (
     PartChange,
     RegressionGate,
     RunComparison,
-    RunSide,
     StepFigure,
     Undecided,
 )
@@ -132,17 +131,14 @@ def _amount(value: float | None, *, in_ms: bool) -> str:
     return milliseconds(value) if in_ms else percent(value)
 
 
-def sides(comparison: RunComparison) -> tuple[str, str]:
-    """Return one sentence for each side."""
-    return _side("Before", comparison.before), _side("After", comparison.after)
-
-
-def _side(which: str, side: RunSide) -> str:
-    runs = f" of {counted(side.recordings, 'recording')}" if side.recordings > 1 else ""
-    step = f"step {milliseconds(side.step_ms)}" if side.step_ms else "step unknown"
-    if side.untraced_ms:
-        step = f"{step} while it was traced ({milliseconds(side.untraced_ms)} without tracing)"
-    return f"{which}: {name(side.title)}, {step}, {counted(side.steps, 'traced step')}{runs}."
+def sides(comparison: RunComparison) -> Iterator[str]:
+    """Yield one sentence for each side."""
+    for which, side in {"Before": comparison.before, "After": comparison.after}.items():
+        runs = f" of {counted(side.recordings, 'recording')}" if side.recordings > 1 else ""
+        step = f"step {milliseconds(side.step_ms)}" if side.step_ms else "step unknown"
+        if side.untraced_ms:
+            step = f"{step} while it was traced ({milliseconds(side.untraced_ms)} without tracing)"
+        yield f"{which}: {name(side.title)}, {step}, {counted(side.steps, 'traced step')}{runs}."
 
 
 def mismatch(one: Mismatch) -> str:
@@ -150,12 +146,8 @@ def mismatch(one: Mismatch) -> str:
     return f"{one.what}: {name(one.before)} → {name(one.after)}"
 
 
-def notes(comparison: RunComparison) -> tuple[str, ...]:
-    """Return what the figure rests on: the interval, what widens it, and how the runs differ."""
-    return tuple(_notes(comparison))
-
-
-def _notes(comparison: RunComparison) -> Iterator[str]:
+def notes(comparison: RunComparison) -> Iterator[str]:
+    """Yield what the figure rests on: the interval, what widens it, and how the runs differ."""
     if comparison.gate:
         yield f"Regression gate: {_gate(comparison.gate, comparison.step)}"
     if comparison.step:
@@ -239,11 +231,6 @@ def bars(comparison: RunComparison) -> tuple[StepBar, ...]:
     )
 
 
-def legend(comparison: RunComparison) -> dict[str, str]:
-    """Return the parts that the bars have, with their labels."""
-    return {part.part: PART_LABELS[part.part] for part in comparison.parts}
-
-
 def tables(comparison: RunComparison) -> tuple[tuple[str, Grid], ...]:
     """Return the tables that have rows, with their titles; what was saved of the run is positive."""
     run, in_ms = comparison.run, comparison.in_ms
@@ -258,7 +245,11 @@ def tables(comparison: RunComparison) -> tuple[tuple[str, Grid], ...]:
         (KINDS[one.kind], name(one.name), *(_amount(ms, in_ms=in_ms) for ms in (one.before, one.after)))
         for one in comparison.movers
     ]
-    found = [finding_cells(change, in_ms=in_ms) for change in shown(comparison)]
+    found = []
+    for one in shown(comparison):
+        before = _finding_time(one.before_kind, one.before_ms, one.before_run_ms) if in_ms else ""
+        after = _finding_time(one.after_kind, one.after_ms, one.after_run_ms) if in_ms else ""
+        found.append((STATES[one.state], name(one.rule), place(one.at), before, after, prose(one.summary)))
     finding = {"": "text", "rule": "place", "where": "place", "before": "number", "after": "number", "what": "text"}
     titled = (
         (PHASES, {"phase": "text", "before": "number", "after": "number", "saved": "number"}, phases),
@@ -274,13 +265,6 @@ def tables(comparison: RunComparison) -> tuple[tuple[str, Grid], ...]:
 def shown(comparison: RunComparison) -> tuple[FindingChange, ...]:
     """Return the findings without those that another one shows."""
     return tuple(change for change in comparison.findings if not change.shown_by)
-
-
-def finding_cells(change: FindingChange, *, in_ms: bool) -> tuple[str, ...]:
-    """Return the row of a finding: its state, rule and place, its time before and after, and its sentence."""
-    before = _finding_time(change.before_kind, change.before_ms, change.before_run_ms) if in_ms else ""
-    after = _finding_time(change.after_kind, change.after_ms, change.after_run_ms) if in_ms else ""
-    return STATES[change.state], name(change.rule), place(change.at), before, after, prose(change.summary)
 
 
 def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | None) -> str:

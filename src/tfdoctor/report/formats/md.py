@@ -10,7 +10,7 @@ from tfdoctor.report.page import BarSegment, Page, page
 from tfdoctor.report.run.section import RunSection, where
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, MeasureRow, profile_grid
-from tfdoctor.report.trial_parts import TITLE
+from tfdoctor.report.trials import PARTS_TITLE
 from tfdoctor.terms.humanize import duration
 from tfdoctor.terms.record import Record
 
@@ -103,7 +103,7 @@ def _measured(shown: Page) -> Iterator[str]:
             yield "### Measured by running the changes"
             yield table(trials.grid.first(ROWS))
         if trials.parts:
-            yield f"### {TITLE}"
+            yield f"### {PARTS_TITLE}"
             yield table(trials.parts.first(ROWS))
         yield "\n".join(_items(trials.notes[:ROWS]))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.compare.made import report
-from tfdoctor.compare.loading import load
+from tfdoctor.compare.reports import load
 from tfdoctor.report.formats.json import contract
 from tfdoctor.stored.files import of_text
 from tfdoctor.terms.errors import InputError

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare.made import run
-from tfdoctor.compare.interval import Interval, step_interval
-from tfdoctor.compare.step_times import ComparedSteps, block_length, bootstrap_error
+from tfdoctor.compare.step_times import ComparedSteps, Interval, block_length, bootstrap_error, step_interval
 from tfdoctor.diagnosis.comparison import StepFigure
 
 GATE = math.log(1.05)
