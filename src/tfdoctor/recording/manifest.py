@@ -19,8 +19,7 @@ from tfdoctor.recording.agent import (
     WindowCost,
     WorkerRank,
 )
-from tfdoctor.recording.field_types import Amount, Count, Exact
-from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.recording.typed import Amount, Count, Misfit, read
 from tfdoctor.terms.record import Record, field
 
 SCHEMA = 1
@@ -75,7 +74,7 @@ class Ending(Record):
 
     exit_code: int | None = None
     signal: int | None = None
-    error: Exact | None = None  # the exception that ended a recording from Python
+    error: str | None = None  # the exception that ended a recording from Python
 
 
 class Sampling(Record):
@@ -152,8 +151,8 @@ class Manifest(Record):
     schema: Count = SCHEMA
     tfdoctor: str = ""
     finished: bool = False
-    command: tuple[Exact, ...] = ()
-    cwd: Exact = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
     python: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)

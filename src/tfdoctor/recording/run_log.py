@@ -10,7 +10,7 @@ around training that keeps what it is given, ``framework`` one that was imported
 
 from collections.abc import Mapping
 
-from tfdoctor.recording.field_types import Amount, Count
+from tfdoctor.recording.typed import Amount, Count
 from tfdoctor.terms.kinds import KeptValue, RunCall, RunWork
 from tfdoctor.terms.record import Record, field
 
