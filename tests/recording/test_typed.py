@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
-from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.files import Notes
 from tfdoctor.recording.program import DatasetParameters, ProgramRecord, RunSettings
 from tfdoctor.recording.typed import WHOLE, Amount, Count, Misfit, read
 from tfdoctor.terms.record import Record, field

@@ -12,7 +12,6 @@ from typing import Any, Self
 from tfdoctor.recording.agent import (
     AgentError,
     AgentState,
-    LoopPlace,
     Missing,
     StepsSeen,
     TracedWindow,
@@ -245,26 +244,3 @@ def fold(manifest: Manifest, agent: AgentState) -> Manifest:
         missing=(*manifest.missing, *agent.missing),
         agent_errors=(*manifest.agent_errors, *agent.errors),
     )
-
-
-__all__ = [
-    "SCHEMA",
-    "AgentError",
-    "CapturePlan",
-    "Clock",
-    "EndedProcess",
-    "Ending",
-    "HostMachine",
-    "LoopPlace",
-    "Manifest",
-    "Missing",
-    "MissingPart",
-    "Revision",
-    "Sampling",
-    "StepsSeen",
-    "TracedWindow",
-    "WindowCost",
-    "WorkerRank",
-    "WrittenFiles",
-    "fold",
-]
