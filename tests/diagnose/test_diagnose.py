@@ -15,7 +15,7 @@ from tfdoctor.diagnose.diagnose import chart_of, diagnose
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import Missing
+from tfdoctor.recording.agent import Missing
 from tfdoctor.recording.program import ProgramRecord, RecordedLayer
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import InputError

@@ -18,7 +18,7 @@ from tfdoctor import cli
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, Hosts
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import WorkerRank
+from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules

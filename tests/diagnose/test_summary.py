@@ -29,8 +29,8 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.recording.manifest import AgentError, Ending, Manifest, Missing, Sampling, StepsSeen
+from tfdoctor.recording.agent import AgentError, Missing, StepsSeen, UntracedSteps
+from tfdoctor.recording.manifest import Ending, Manifest, Sampling
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Trace

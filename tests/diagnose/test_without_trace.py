@@ -7,7 +7,8 @@ import pytest
 
 from tests.builders import manifest, recording
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, Missing, MissingPart, StepsSeen
+from tfdoctor.recording.agent import Missing, StepsSeen
+from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, MissingPart
 from tfdoctor.recording.run_log import Bucket, CallPlace, ProcessEnd, RunLog, RunProcess
 from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.rules import all_rules

@@ -13,8 +13,8 @@ from tfdoctor.facts.quality import Quality
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import FEWEST_STEPS, Steps
-from tfdoctor.recording.agent import UntracedSteps, WindowCost
-from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest, Missing, StepsSeen, TracedWindow
+from tfdoctor.recording.agent import Missing, StepsSeen, TracedWindow, UntracedSteps, WindowCost
+from tfdoctor.recording.manifest import CapturePlan, Ending, Manifest
 from tfdoctor.recording.run_log import ProcessEnd, RunFramework, RunLog, RunProcess
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.trace import Trace

@@ -2,9 +2,8 @@
 
 import pytest
 
+from tfdoctor.recording.files import Notes, possible
 from tfdoctor.recording.manifest import Manifest, RunTimes
-from tfdoctor.recording.notes import Notes
-from tfdoctor.recording.possible_times import possible
 from tfdoctor.recording.run_log import Bucket, RunLog, RunProcess
 
 S = 1_000_000_000

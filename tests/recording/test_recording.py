@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tfdoctor.recording import Recording
-from tfdoctor.recording.agent import AgentState
-from tfdoctor.recording.manifest import Manifest, Missing, StepsSeen, fold
+from tfdoctor.recording.agent import AgentState, Missing, StepsSeen
+from tfdoctor.recording.manifest import Manifest, fold
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.terms.errors import InputError
 

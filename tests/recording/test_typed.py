@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import pytest
 
 from tfdoctor.recording.agent import StepsSeen, UntracedSteps
-from tfdoctor.recording.field_types import WHOLE, Amount, Count, Exact
-from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.files import Notes
 from tfdoctor.recording.program import DatasetParameters, ProgramRecord, RunSettings
-from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.recording.typed import WHOLE, Amount, Count, Misfit, read
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.text import LONGEST
 
@@ -31,7 +30,7 @@ class Outer(Record):
 
 
 class Words(Record):
-    command: tuple[Exact, ...] = ()
+    command: tuple[str, ...] = ()
 
 
 class Strict(Record):

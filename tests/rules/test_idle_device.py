@@ -16,7 +16,8 @@ from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.run.device import NO_CUPTI
 from tfdoctor.facts.scale.replicas import Replicas
 from tfdoctor.recording import Recording
-from tfdoctor.recording.manifest import EndedProcess, WorkerRank
+from tfdoctor.recording.agent import WorkerRank
+from tfdoctor.recording.manifest import EndedProcess
 from tfdoctor.rules import idle_device
 from tfdoctor.rules.idle_device import Limits
 from tfdoctor.terms.kinds import DeviceKind

@@ -27,7 +27,8 @@ from tfdoctor.capture.plan import Plan
 from tfdoctor.capture.run_times import Moment
 from tfdoctor.capture.sampler_process import SamplerProcess
 from tfdoctor.recording import SAMPLES, Recording, processes
-from tfdoctor.recording.manifest import AgentError, Manifest, MissingPart
+from tfdoctor.recording.agent import AgentError
+from tfdoctor.recording.manifest import Manifest, MissingPart
 from tfdoctor.terms.errors import CaptureError
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ import signal
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.recording.manifest import CapturePlan, Manifest, Missing, MissingPart
+from tfdoctor.recording.agent import Missing
+from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
 from tfdoctor.recording.processes import Process
 
 NO_HOOK = {

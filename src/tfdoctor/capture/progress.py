@@ -11,8 +11,7 @@ from typing import Self, TextIO
 
 from tfdoctor.recording import AGENT
 from tfdoctor.recording.agent import AgentState
-from tfdoctor.recording.files import agent_state
-from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.files import Notes, agent_state
 from tfdoctor.terms.progress_line import UNSIZED
 from tfdoctor.terms.text import Drawn
 

@@ -1,7 +1,8 @@
 """The line that is printed when a recording has ended: what was traced or recorded."""
 
 from tfdoctor.capture.missing_data import failure
-from tfdoctor.recording.manifest import Manifest, TracedWindow
+from tfdoctor.recording.agent import TracedWindow
+from tfdoctor.recording.manifest import Manifest
 
 
 def sentence(done: Manifest, *, recorded: bool, what: str = "run") -> str:

@@ -9,14 +9,12 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Self
 
-from tfdoctor.recording import collection, files, workers
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
-from tfdoctor.recording.locate import RecordingFiles
+from tfdoctor.recording import files
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES, Notes
+from tfdoctor.recording.locate import RecordingFiles, newest
 from tfdoctor.recording.manifest import SCHEMA, HostMachine, Manifest, fold
-from tfdoctor.recording.notes import Notes
-from tfdoctor.recording.possible_times import possible
+from tfdoctor.recording.processes import workers, workers_note
 from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.recording.run_file import run_log
 from tfdoctor.recording.run_log import RunLog
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.terms.errors import InputError
@@ -51,8 +49,8 @@ class Recording(Record):
         """
         notes = Notes()
         try:
-            path = collection.newest(Path(path), notes)
-            folders = workers.of(path)
+            path = newest(Path(path), notes)
+            folders = workers(path)
             opened = cls._of_workers(path, folders) if folders else cls._open(path)
             return replace(opened, notes=(*notes.texts, *opened.notes))
         except OSError as error:
@@ -76,38 +74,39 @@ class Recording(Record):
     @classmethod
     def _of_workers(cls, path: Path, folders: tuple[Path, ...]) -> Self:
         """Open the chief's recording for all workers; if it cannot be read, the next worker's."""
-        chief = cls._first(folders)
-        notes = (*chief.notes, workers.note(path, folders)) if len(folders) > 1 else chief.notes
-        return replace(chief, root=path, notes=notes, workers=folders)
-
-    @classmethod
-    def _first(cls, folders: tuple[Path, ...]) -> Self:
-        for path in folders[:-1]:
+        for folder in folders:
             try:
-                return cls.open(path)
-            except InputError:
-                continue  # the report on all workers says what is wrong with this one
-        return cls.open(folders[-1])
+                chief = cls.open(folder)
+                break
+            except InputError:  # the report on all workers says what is wrong with this one
+                if folder == folders[-1]:
+                    raise
+        notes = (*chief.notes, workers_note(path, folders)) if len(folders) > 1 else chief.notes
+        return replace(chief, root=path, notes=notes, workers=folders)
 
     @classmethod
     def _open(cls, path: Path) -> Self:
         notes = Notes()
-        located = RecordingFiles.find(path, notes).below(path, notes)
-        manifest = _manifest(located, notes)
-        program = files.program(located.program, notes) if located.program else None
-        samples = files.samples(located.samples, notes) if located.samples else ()
-        run = run_log(located.process, notes) if located.process else None
-        run = possible(run, manifest, notes)
+        located = RecordingFiles.find(path, notes)
+        manifest = None
+        data = files.json_object(located.manifest, notes) if located.manifest else None
+        if data is not None:
+            faults: list[str] = []
+            manifest = Manifest.from_json(data, faults)
+            notes.left_out(MANIFEST, faults)
+            if located.agent is not None:  # tfdoctor was killed before it could do so
+                manifest = fold(manifest, located.agent)
+            files.check_schema(manifest.schema, SCHEMA, MANIFEST, notes)
+            if not manifest.finished:
+                notes.add(
+                    "The recording is unfinished: tfdoctor was killed, could not complete it, or is still running"
+                )
+        program, samples = files.program(located.program, notes), files.samples(located.samples, notes)
+        run = files.possible(files.run_log(located.process, notes), manifest, notes)
         opened = cls(
-            located.root,
-            manifest,
-            located.traces,
-            program,
-            samples,
-            tuple(notes.texts),
-            damage=tuple(notes.damage),
-            run=run,
-        )
+            located.root, manifest, located.traces, program, samples, tuple(notes.texts),
+            damage=tuple(notes.damage), run=run,
+        )  # fmt: skip
         try:
             files.refuse_foreign(located.traces)
         except InputError as fault:
@@ -123,20 +122,4 @@ class Recording(Record):
         if self.run is None or not self.traces:
             raise fault
         note = f"{self.traces[0].name} is damaged, so the report has no traced steps"
-        notes, damage = (*self.notes, note), (*self.damage, note)
-        return replace(self, traces=(), notes=notes, damage=damage)
-
-
-def _manifest(located: RecordingFiles, notes: Notes) -> Manifest | None:
-    data = files.json_object(located.manifest, notes) if located.manifest else None
-    if data is None:
-        return None
-    faults: list[str] = []
-    manifest = Manifest.from_json(data, faults)
-    notes.left_out(MANIFEST, faults)
-    if located.agent is not None:  # tfdoctor was killed before it could do so
-        manifest = fold(manifest, located.agent)
-    files.check_schema(manifest.schema, SCHEMA, MANIFEST, notes)
-    if not manifest.finished:
-        notes.add("The recording is unfinished: tfdoctor was killed, could not complete it, or is still running")
-    return manifest
+        return replace(self, traces=(), notes=(*self.notes, note), damage=(*self.damage, note))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tfdoctor.recording.field_types import Amount, Count, Exact, Positive
+from tfdoctor.recording.typed import Amount, Count, Positive
 from tfdoctor.terms.record import Record, field
 
 LoopPlace = tuple[str, int]  # A line of the user's source: its file and number
@@ -233,7 +233,7 @@ class AgentState(Record):
 
     pid: int | None = None
     host: str = ""
-    argv: tuple[Exact, ...] = ()
+    argv: tuple[str, ...] = ()
     rank: WorkerRank | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     backend: str = ""  # of Keras, where its steps are not recorded: "jax"

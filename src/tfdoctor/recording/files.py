@@ -3,19 +3,20 @@
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tfdoctor.recording.agent import AgentState
-from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.recording.run_log import KINDS, RUN_LOG, RUN_NOW, Bucket, RunLog, Span
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import Misfit, read
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import MOST_ROWS_BYTES, NotReadableError, content, opened, text, unpacked
-
-Json = dict[str, Any]  # A JSON object of a file, before it is read into a dataclass
+from tfdoctor.terms.text import legible
 
 T = TypeVar("T")
 
@@ -25,9 +26,38 @@ MOST_PROGRAM_BYTES = 256 * 2**20  # Of a program, unpacked: ResNet50's 37,789 op
 # The version of the format of `program.json.gz` that is read: see SCHEMA of the agent's program.py.
 PROGRAM_SCHEMA = 1
 RUNS = "plugins/profile/*"  # Where TensorBoard finds traces: one folder for each run, with one file for each host
+NAMED = 3  # How many damaged values a note names
+# Times may be so many times what they are a part of, and so much more: they are told when a sample is taken.
+SLACK, SLACK_MS = 1.5, 5000.0
 
 
-def json_object(path: Path, notes: Notes) -> Json | None:
+@dataclass(slots=True)
+class Notes:
+    """The notes from reading a recording, in order; `damage` contains those about lost data."""
+
+    texts: list[str] = field(default_factory=list)
+    damage: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Add a note for the reader of a report."""
+        self.texts.append(legible(text))
+
+    def damaged(self, text: str) -> None:
+        """Add a note about data that could not be read."""
+        self.add(text)
+        self.damage.append(self.texts[-1])
+
+    def left_out(self, file: str, faults: list[str]) -> None:
+        """Add a note about the values of a file that were left out, if any."""
+        if not faults:
+            return
+        places = ", ".join(fault.lstrip(".") or "the whole file" for fault in faults[:NAMED])
+        more = ", …" if len(faults) > NAMED else ""
+        values = "1 damaged value" if len(faults) == 1 else f"{len(faults)} damaged values"
+        self.damaged(f"{values} of {file} left out: {places}{more}")
+
+
+def json_object(path: Path, notes: Notes) -> dict[str, Any] | None:
     """Return the JSON object of a file; note any other content as damage."""
     try:
         data = json.loads(content(path))
@@ -42,15 +72,20 @@ def json_object(path: Path, notes: Notes) -> Json | None:
     return None
 
 
+def manifest_in(folder: Path) -> Manifest:
+    """Return the manifest in a folder, without what cannot be read of it."""
+    return Manifest.from_json(json_object(folder / MANIFEST, Notes()))
+
+
 def agent_state(path: Path, notes: Notes) -> AgentState | None:
     """Return the state that a process's agent wrote; None if it is damaged."""
     data = json_object(path, notes)
     return None if data is None else _typed(AgentState, data, path.name, notes)
 
 
-def program(path: Path, notes: Notes) -> ProgramRecord | None:
+def program(path: Path | None, notes: Notes) -> ProgramRecord | None:
     """Return the program of a run, or None if it was not recorded or is damaged."""
-    if not path.is_file():
+    if path is None or not path.is_file():
         return None
     try:
         data = json.loads(unpacked(path, MOST_PROGRAM_BYTES))
@@ -70,7 +105,6 @@ def check_schema(schema: object, known: int, file: str, notes: Notes) -> None:
 
 
 def _typed(kind: type[T], data: object, file: str, notes: Notes) -> T | None:
-    """Return a file's content as a dataclass, or None if all of it is damaged."""
     faults: list[str] = []
     try:
         typed = read(kind, data, faults)
@@ -81,20 +115,45 @@ def _typed(kind: type[T], data: object, file: str, notes: Notes) -> T | None:
     return typed
 
 
-def samples(path: Path, notes: Notes) -> tuple[MachineSample, ...]:
+def samples(path: Path | None, notes: Notes) -> tuple[MachineSample, ...]:
     """Return the samples of a file, which has one on each line."""
-    if not path.is_file():
+    if path is None or not path.is_file():
         return ()
-    lines = rows(path, notes)
-    faults: list[str] = []
-    readable = tuple(_samples(lines, faults))
-    if len(readable) < len(lines):
-        notes.damaged(f"{len(lines) - len(readable)} damaged line(s) of {SAMPLES} were left out")
-    notes.left_out(SAMPLES, faults)
-    return readable
+    return tuple(_lines(_rows(path, notes), SAMPLES, lambda _: MachineSample, notes))
 
 
-def rows(path: Path, notes: Notes) -> list[str]:
+def run_log(folder: Path | None, notes: Notes) -> RunLog | None:
+    """Return what the process of a folder did in its whole life; None if that was not recorded, or is damaged."""
+    if folder is None or not (path := folder / RUN_LOG).is_file():
+        return None
+    now = folder / RUN_NOW
+    rows = _rows(path, notes) + (_rows(now, notes) if now.is_file() else [])
+    if not rows:
+        return None
+    lines = _lines(rows, RUN_LOG, lambda data: KINDS.get(data["kind"]), notes)
+    of: dict[str, tuple[Any, ...]] = {
+        word: tuple(line for line in lines if type(line) is kind) for word, kind in KINDS.items()
+    }
+    if not of["process"]:
+        notes.damaged(f"{RUN_LOG} is damaged and was left out")
+        return None
+    return RunLog(
+        process=of["process"][0],
+        calls={call.id: call for call in of["call"]},
+        stacks={stack.id: stack for stack in of["stack"]},
+        buckets=tuple(_in_order(of["bucket"])),
+        spans=_latest(of["span"]),
+        traces=of["trace"],
+        long_steps=of["long"],
+        censuses=of["census"],
+        kept=of["kept"],
+        frameworks=of["framework"],
+        end=next(iter(of["end"]), None),
+        dropped=of["dropped"][-1].dropped if of["dropped"] else 0,
+    )
+
+
+def _rows(path: Path, notes: Notes) -> list[str]:
     """Return the lines of a file; none, and a note, of what is no file of a recording."""
     try:
         return text(path, MOST_ROWS_BYTES).splitlines()
@@ -103,17 +162,69 @@ def rows(path: Path, notes: Notes) -> list[str]:
         return []
 
 
-def _samples(lines: list[str], faults: list[str]) -> Iterator[MachineSample]:
-    for line in lines:
+def _lines(rows: list[str], file: str, kind_of: Callable[[Any], Any], notes: Notes) -> list[Any]:
+    """Return the lines that can be read, each as its kind; those without a kind are of a later tfdoctor."""
+    faults: list[str] = []
+    found, damaged = [], 0
+    for row in rows:
         try:
-            yield read(MachineSample, json.loads(line), faults)
-        except (ValueError, RecursionError, Misfit):
-            continue
+            data = json.loads(row)
+            if kind := kind_of(data):
+                found.append(read(kind, data, faults))
+        except (ValueError, TypeError, KeyError, RecursionError, Misfit):
+            damaged += 1
+    if damaged:
+        notes.damaged(f"{damaged} damaged line(s) of {file} were left out")
+    notes.left_out(file, faults)
+    return found
+
+
+def _in_order(buckets: Iterable[Bucket]) -> Iterator[Bucket]:
+    """Yield the buckets without those that an earlier one contains: the open one may have been written as both."""
+    end = 0.0
+    for bucket in sorted(buckets, key=lambda bucket: (bucket.start, -bucket.end)):
+        if bucket.start >= end - 1e-6 and bucket.end > bucket.start:
+            end = bucket.end
+            yield bucket
+
+
+def _latest(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return each span once: one that was open when the file was written may have ended since."""
+    by_start: dict[tuple[int, float], Span] = {}
+    for span in spans:
+        known = by_start.get((span.call, span.start))
+        if known is None or known.open:
+            by_start[span.call, span.start] = span
+    return tuple(by_start.values())
+
+
+def possible(log: RunLog | None, manifest: Manifest | None, notes: Notes) -> RunLog | None:
+    """Return a log, or None where it tells of more ms than passed: a clock was changed under the process."""
+    if log is None:
+        return None
+    parts = [(sum(bucket.calls.values()), (bucket.end - bucket.start) * 1e3) for bucket in log.buckets]
+    times = manifest.times if manifest else None
+    if times and times.ended_ns and times.pid == log.process.pid:  # no process that outlived tfdoctor
+        last_ms = max((bucket.end for bucket in log.buckets), default=0.0) * 1e3
+        parts.insert(0, (last_ms, max(0.0, (times.ended_ns - times.started_ns) / 1e6)))
+    for told_ms, passed_ms in parts:
+        if told_ms > SLACK * passed_ms + SLACK_MS:
+            notes.damaged(
+                f"{RUN_LOG} was left out: it tells of {told_ms / 1e3:,.0f} s in {passed_ms / 1e3:,.0f} s, "
+                "so the clock of the process was changed"
+            )
+            return None
+    return log
 
 
 def traces(folder: Path) -> tuple[Path, ...]:
     """Return the trace files of a folder, without pipes and folders."""
     return tuple(sorted(trace for trace in folder.glob(TRACES) if trace.is_file()))
+
+
+def own_traces(folder: Path) -> tuple[Path, ...]:
+    """Return the traces in all run folders of a log directory."""
+    return tuple(trace for run in sorted(folder.glob(RUNS)) for trace in traces(run))
 
 
 def refuse_foreign(traces: tuple[Path, ...]) -> None:
@@ -124,18 +235,14 @@ def refuse_foreign(traces: tuple[Path, ...]) -> None:
     Raises:
         InputError: no file is an XSpace.
     """
-    faults = [fault for trace in traces if (fault := _foreign(trace))]
+    faults = []
+    for trace in traces:
+        with opened(trace) as file:
+            size, head = os.fstat(file.fileno()).st_size, file.read(64)
+        if fault := _fault(head, size):
+            faults.append(InputError(f"{trace} is {fault}: expected a *.xplane.pb that a profiler wrote."))
     if faults and len(faults) == len(traces):
         raise faults[0]
-
-
-def _foreign(trace: Path) -> InputError | None:
-    with opened(trace) as file:
-        size, head = os.fstat(file.fileno()).st_size, file.read(64)
-    fault = _fault(head, size)
-    if fault:
-        return InputError(f"{trace} is {fault}: expected a *.xplane.pb that a profiler wrote.")
-    return None
 
 
 def _fault(head: bytes, size: int) -> str | None:
@@ -152,9 +259,6 @@ def _fault(head: bytes, size: int) -> str | None:
     # An XSpace is a list of planes (field 1), errors (2), warnings (3) and host names (4).
     if head[0] not in (0x0A, 0x12, 0x1A, 0x22):
         return "no XSpace"
-    return "text" if _is_text(head) else None
-
-
-def _is_text(head: bytes) -> bool:
-    """Return whether the head of a file is text; a protobuf has lengths and ids that are not printable."""
-    return head.isascii() and all(char.isprintable() or char in "\t\r\n" for char in head.decode())
+    # A protobuf has lengths and ids that are not printable.
+    is_text = head.isascii() and all(char.isprintable() or char in "\t\r\n" for char in head.decode())
+    return "text" if is_text else None

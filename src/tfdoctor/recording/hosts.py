@@ -30,10 +30,15 @@ def of(recording: Recording) -> tuple[HostRecording, ...]:
     """Return all hosts of a recording, the chief first; at least one."""
     if len(recording.workers) > 1:
         return tuple(map(_worker, recording.workers))
-    if len(recording.traces) > 1:
-        described = _described(recording)
-        return tuple(_of_trace(recording, trace, described=trace == described) for trace in recording.traces)
-    return (HostRecording("", recording),)
+    if len(recording.traces) <= 1:
+        return (HostRecording("", recording),)
+    names = [trace.name.removesuffix(TRACES.removeprefix("*")) for trace in recording.traces]
+    # The manifest, the program and the samples are of one host: the one of the manifest's name, else the first.
+    name = recording.manifest.host.name if recording.manifest else ""
+    described = names.index(name) if name in names else 0
+    alone = [Recording(None, None, (trace,), None, (), ()) for trace in recording.traces]
+    alone[described] = replace(recording, traces=(recording.traces[described],))
+    return tuple(map(HostRecording, names, alone))
 
 
 def _worker(folder: Path) -> HostRecording:
@@ -41,20 +46,3 @@ def _worker(folder: Path) -> HostRecording:
         return HostRecording(folder.name, Recording.open(folder))
     except InputError as fault:
         return HostRecording(folder.name, fault)
-
-
-def _described(recording: Recording) -> Path:
-    """Return the trace of the host that the manifest describes: the one with its name, else the first."""
-    name = recording.manifest.host.name if recording.manifest else ""
-    named = [trace for trace in recording.traces if _name(trace) == name]
-    return (named or list(recording.traces))[0]
-
-
-def _of_trace(recording: Recording, trace: Path, *, described: bool) -> HostRecording:
-    """Return the host of one trace among several; manifest, program and samples belong to one host."""
-    own = replace(recording, traces=(trace,))
-    return HostRecording(_name(trace), own if described else Recording(None, None, (trace,), None, (), ()))
-
-
-def _name(trace: Path) -> str:
-    return trace.name.removesuffix(TRACES.removeprefix("*"))

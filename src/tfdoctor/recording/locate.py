@@ -1,19 +1,106 @@
-"""Locates the files of a recording: in its folder, or in those of the processes that wrote them."""
+"""Locates a recording below a folder, and its files: in its folder, or in those of the processes that wrote them.
 
+Of a folder above recordings the newest one is opened, and a note says which, and how to open another.
+"""
+
+import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.recording import processes, workers
 from tfdoctor.recording.agent import AgentState
-from tfdoctor.recording.collection import runs
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, agent_state, json_object, traces
+from tfdoctor.recording.files import (
+    AGENT,
+    MANIFEST,
+    PROGRAM,
+    RUNS,
+    SAMPLES,
+    Notes,
+    agent_state,
+    json_object,
+    manifest_in,
+    own_traces,
+    traces,
+)
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.processes import PROCESSES, WORKERS, Process, read, reported, worker_traces
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.record import Record
+
+# Folders between a log directory and its runs: logs/fit/<time>/plugins/profile/<run>. Recordings lie as deep.
+DEPTH = 2
+# How profilers name a run folder, by the machine's own time.
+RUN = re.compile(r"(\d{4})_(\d\d)_(\d\d)_(\d\d)_(\d\d)_(\d\d)")
+# The manifest of a recording, and those of its workers where it has no other.
+MARKS = (MANIFEST, f"{WORKERS}/*/{MANIFEST}")
+
+
+def newest(path: Path, notes: Notes) -> Path:
+    """Return the newest recording below a folder; the path itself if it is a recording, or has none below it.
+
+    A recording precedes runs of TensorBoard, which hold only a part of what it holds.
+    """
+    found = [] if any(next(path.glob(mark), None) for mark in MARKS) else _recordings(path)
+    if not found:
+        return path
+    alone = [run for run in runs(path) if not set(found) & set(run.parents)]
+    if len(found) + len(alone) > 1:
+        notes.add(_several(path, found, alone))
+    return found[-1]
+
+
+def _recordings(path: Path) -> list[Path]:
+    """Return the recordings below a folder, the newest last; what lies in a recording is a part of it."""
+    patterns = [f"{'*/' * depth}{mark}" for depth in range(1, DEPTH + 1) for mark in MARKS]
+    # A damaged manifest hides no good run beside it.
+    marked = {file.parent for pattern in patterns for file in path.glob(pattern) if json_object(file, Notes())}
+    outer = sorted({one.parent.parent if one.parent.name == WORKERS else one for one in marked}, reverse=True)
+    folders = set({folder.resolve(): folder for folder in outer}.values())  # a link is no other
+    return sorted((one for one in folders if not folders & set(one.parents)), key=_time)
+
+
+def _time(folder: Path) -> tuple[int, str, str]:
+    """Return when a recording was made, by its manifest: the times of files do not survive copying."""
+    manifests = [manifest_in(file.parent) for mark in MARKS for file in folder.glob(mark)]
+    return max(manifest.recorded_unix_ns for manifest in manifests), folder.name, str(folder)
+
+
+def runs(path: Path) -> list[Path]:
+    """Return the run folders of TensorBoard below a folder, the newest last."""
+    patterns = [f"{'*/' * depth}{RUNS}" for depth in range(DEPTH + 1)]
+    for start, below in (("plugins", "profile/*"), ("profile", "*")):  # inside a log directory
+        if path.name == start:
+            patterns.append(below)
+    found = {run for pattern in patterns for run in path.glob(pattern) if traces(run)}
+    # Runs are named by date; unlike the times of files, names survive copying.
+    return sorted(found, key=lambda run: (run.name, str(run)))
+
+
+def _several(path: Path, found: list[Path], alone: list[Path]) -> str:
+    kinds = [_counted(found, "recording"), *([_counted(alone, "TensorBoard run")] if alone else [])]
+    shown, later = _last_date(found[-1].glob(RUNS)), _last_date(alone)
+    newer = f"; {_within(path, alone[-1])} is newer and is only a trace" if shown and later > shown else ""
+    other = (found[:-1] or alone)[-1]
+    return (
+        f"{' and '.join(kinds)} found: the newest recording, {_within(path, found[-1])}, is shown{newer}; "
+        f"to see another, name it: {shlex.quote(str(other))}"
+    )
+
+
+def _counted(folders: list[Path], noun: str) -> str:
+    return f"{len(folders)} {noun}{'' if len(folders) == 1 else 's'}"
+
+
+def _within(path: Path, folder: Path) -> str:
+    return folder.relative_to(path).as_posix() if folder.is_relative_to(path) else str(folder)
+
+
+def _last_date(folders: Iterable[Path]) -> str:
+    """Return the name of the newest run, of those that are named by date; "" without."""
+    return max((folder.name for folder in folders if RUN.fullmatch(folder.name)), default="")
 
 
 class RecordingFiles(Record):
@@ -31,6 +118,8 @@ class RecordingFiles(Record):
     def find(cls, path: Path, notes: Notes) -> Self:
         """Find the files at a path.
 
+        Links to traces that leave the recording are left out, and a note names them.
+
         Raises:
             InputError: the path does not exist, or has no trace.
         """
@@ -38,35 +127,45 @@ class RecordingFiles(Record):
             raise InputError(f"There is nothing at {path}: check the path.")
         if path.is_file():
             return cls((path.resolve(),))  # the user may name a link
-        run = _run_of(path)
-        if run is not None:
-            return cls._of_process(path, run, notes)
-        recorded = processes.read(path)
-        unfinished = processes.reported(recorded, _started(path)) if recorded else None
-        if unfinished and (unfinished.trained or unfinished.account_bytes):
-            _note_others(recorded, notes)
-            return cls._of_process(path, path, notes, unfinished)
-        return cls._of_folder(path, notes, unfinished.state if unfinished else None)
-
-    def below(self, path: Path, notes: Notes) -> Self:
-        """Return the files without traces to which links lead that leave the recording; a note names them."""
-        if path.is_file():  # the trace that the user has named
-            return self
-        folder = whole(path)
-        inside = tuple(trace for trace in self.traces if is_below(trace, folder))
-        for trace in self.traces:
+        found, folder = cls._in_folder(path, notes), whole(path)
+        inside = tuple(trace for trace in found.traces if is_below(trace, folder))
+        for trace in found.traces:
             if trace not in inside:
                 notes.damaged(
                     f"{trace} was left out: a link leads from there out of the recording; copy the trace there"
                 )
-        return replace(self, traces=inside)
+        return replace(found, traces=inside)
+
+    @classmethod
+    def _in_folder(cls, path: Path, notes: Notes) -> Self:
+        run = whole(path, (PROCESSES,))
+        if run != path.absolute() and (path / AGENT).is_file() and (run / MANIFEST).is_file():
+            agent = agent_state(path / AGENT, notes)
+            return cls._of_process(path, run, Process(path, agent or AgentState()), agent)
+        recorded = read(path)
+        manifest = manifest_in(path) if recorded else Manifest()
+        # What is in the background went on for the process that tfdoctor started.
+        started = manifest.times.pid if manifest.times and not manifest.background else None
+        unfinished = reported(recorded, started)
+        if unfinished and (unfinished.trained or unfinished.account_bytes):
+            trained = [process.folder for process in recorded if process.trained]
+            if len(trained) > 1:
+                notes.add(
+                    f"{len(trained)} processes trained and {trained[0].name} is shown; to report on another: "
+                    f"`tfdoctor report {shlex.quote(str(trained[1]))}`"
+                )
+            return cls._of_process(path, path, unfinished, unfinished.state)
+        return cls._of_folder(path, notes, unfinished.state if unfinished else None)
 
     @classmethod
     def _of_folder(cls, path: Path, notes: Notes, agent: AgentState | None) -> Self:
-        located = traces(path) or _newest_run(path, notes)
-        has_manifest = (path / MANIFEST).is_file()
-        if has_manifest and not located and workers.is_one(path):
-            located = workers.traces(path)
+        located, has_manifest = traces(path), (path / MANIFEST).is_file()
+        if not located and (ordered := runs(path)):
+            located = traces(ordered[-1])
+            if len(ordered) > 1:
+                notes.add(f"{len(ordered)} runs found: the newest, {ordered[-1].name}, is shown")
+        if has_manifest and not located and whole(path, (WORKERS,)) != path.absolute():
+            located = worker_traces(path)
         if not located and not has_manifest:
             raise InputError(
                 f"No trace under {path}: expected plugins/profile/<run>/<host>.xplane.pb; "
@@ -84,14 +183,12 @@ class RecordingFiles(Record):
         return cls(located, path, path / MANIFEST, path / PROGRAM, path / SAMPLES, agent, path)
 
     @classmethod
-    def _of_process(cls, path: Path, run: Path, notes: Notes, process: processes.Process | None = None) -> Self:
+    def _of_process(cls, path: Path, run: Path, process: Process, agent: AgentState | None) -> Self:
         """Find the files of a process in the unfinished recording of its run."""
-        agent = process.state if process else agent_state(path / AGENT, notes)
-        process = process or processes.Process(path, agent or AgentState())
-        manifest = _manifest(run)
+        manifest = manifest_in(run)
         assembled = path == run and manifest.finished and not manifest.background
         return cls(
-            process.traces or _traces(path),
+            process.traces or own_traces(path),
             path,
             run / MANIFEST,
             process.program if process.program.is_file() else path / PROGRAM,
@@ -101,51 +198,7 @@ class RecordingFiles(Record):
         )
 
 
-def whole(path: Path) -> Path:
+def whole(path: Path, parts: tuple[str, ...] = (PROCESSES, WORKERS)) -> Path:
     """Return the folder that everything of a recording lies in: of a process or a worker, that of the run."""
     path = path.absolute()
-    inner = path.parent.name in (processes.PROCESSES, workers.WORKERS)
-    return path.parent.parent if inner else path
-
-
-def _run_of(path: Path) -> Path | None:
-    """Return the recording that contains this process's folder; None if the path is another."""
-    path = path.absolute()
-    run = path.parent.parent
-    is_process = path.parent.name == processes.PROCESSES and (path / AGENT).is_file()
-    return run if is_process and (run / MANIFEST).is_file() else None
-
-
-def _started(path: Path) -> int | None:
-    """Return the number of the process that tfdoctor started; None is unknown, or another one went on for it."""
-    manifest = _manifest(path)
-    return manifest.times.pid if manifest.times and not manifest.background else None
-
-
-def _manifest(path: Path) -> Manifest:
-    """Return the manifest of a recording, without what could not be read of it."""
-    file = path / MANIFEST
-    return Manifest.from_json(json_object(file, Notes()) if file.is_file() else {})
-
-
-def _traces(path: Path) -> tuple[Path, ...]:
-    """Return the traces that lie in a recording's own folder."""
-    return tuple(trace for run in sorted(path.glob(RUNS)) for trace in traces(run))
-
-
-def _note_others(recorded: tuple[processes.Process, ...], notes: Notes) -> None:
-    trained = [process.folder for process in recorded if process.trained]
-    if len(trained) > 1:
-        notes.add(
-            f"{len(trained)} processes trained and {trained[0].name} is shown; to report on another: "
-            f"`tfdoctor report {shlex.quote(str(trained[1]))}`"
-        )
-
-
-def _newest_run(path: Path, notes: Notes) -> tuple[Path, ...]:
-    ordered = runs(path)
-    if not ordered:
-        return ()
-    if len(ordered) > 1:
-        notes.add(f"{len(ordered)} runs found: the newest, {ordered[-1].name}, is shown")
-    return traces(ordered[-1])
+    return path.parent.parent if path.parent.name in parts else path

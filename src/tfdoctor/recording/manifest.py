@@ -12,15 +12,13 @@ from typing import Any, Self
 from tfdoctor.recording.agent import (
     AgentError,
     AgentState,
-    LoopPlace,
     Missing,
     StepsSeen,
     TracedWindow,
     WindowCost,
     WorkerRank,
 )
-from tfdoctor.recording.field_types import Amount, Count, Exact
-from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.recording.typed import Amount, Count, Misfit, read
 from tfdoctor.terms.record import Record, field
 
 SCHEMA = 1
@@ -75,7 +73,7 @@ class Ending(Record):
 
     exit_code: int | None = None
     signal: int | None = None
-    error: Exact | None = None  # the exception that ended a recording from Python
+    error: str | None = None  # the exception that ended a recording from Python
 
 
 class Sampling(Record):
@@ -152,8 +150,8 @@ class Manifest(Record):
     schema: Count = SCHEMA
     tfdoctor: str = ""
     finished: bool = False
-    command: tuple[Exact, ...] = ()
-    cwd: Exact = ""
+    command: tuple[str, ...] = ()
+    cwd: str = ""
     python: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -246,26 +244,3 @@ def fold(manifest: Manifest, agent: AgentState) -> Manifest:
         missing=(*manifest.missing, *agent.missing),
         agent_errors=(*manifest.agent_errors, *agent.errors),
     )
-
-
-__all__ = [
-    "SCHEMA",
-    "AgentError",
-    "CapturePlan",
-    "Clock",
-    "EndedProcess",
-    "Ending",
-    "HostMachine",
-    "LoopPlace",
-    "Manifest",
-    "Missing",
-    "MissingPart",
-    "Revision",
-    "Sampling",
-    "StepsSeen",
-    "TracedWindow",
-    "WindowCost",
-    "WorkerRank",
-    "WrittenFiles",
-    "fold",
-]

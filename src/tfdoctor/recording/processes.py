@@ -1,23 +1,25 @@
-"""The Python processes of a run, each described by its agent in its own folder.
+"""The Python processes and the workers of a run, each with what it recorded in a folder of its own.
 
-The folders are part of the recording until tfdoctor assembles them at the end of the run. If tfdoctor was
-killed before, they are read in place of the assembled files.
+The folders of processes are part of the recording until tfdoctor assembles them at the end of the run. If it was
+killed before, they are read in place of the assembled files. Each of several workers has a recording below
+`workers`; their traces lie in one run folder.
 """
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 from tfdoctor.recording.agent import AgentState, WorkerRank
-from tfdoctor.recording.files import AGENT, PROGRAM, RUNS, agent_state, traces
-from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, Notes, agent_state, manifest_in, own_traces
 from tfdoctor.recording.run_log import RUN_LOG, RUN_NOW
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.record import Record
 
-PROCESSES = "processes"
-
+PROCESSES, WORKERS = "processes", "workers"
 RUN_FILES = (RUN_LOG, RUN_NOW)  # The account of a process, from its start on
+NAMED = 8  # How many workers a note names; the report lists all
 
 
 class Process(Record):
@@ -30,7 +32,7 @@ class Process(Record):
     @property
     def traces(self) -> tuple[Path, ...]:
         """The process's traces: of one window, so all in one folder."""
-        return tuple(trace for run in sorted(self.folder.glob(RUNS)) for trace in traces(run))
+        return own_traces(self.folder)
 
     @property
     def program(self) -> Path:
@@ -65,8 +67,17 @@ class Process(Record):
 def read(out: Path) -> tuple[Process, ...]:
     """Return a run's processes: those that trained first, by rank and number of steps."""
     files = (file for name in (AGENT, RUN_LOG) for file in out.glob(f"{PROCESSES}/*/{name}"))
-    folders = {file.parent for file in files if is_below(file, out)}
-    return tuple(sorted(map(_read, sorted(folders)), key=_order))
+    found = []
+    for folder in sorted({file.parent for file in files if is_below(file, out)}):
+        notes = Notes()
+        state = agent_state(folder / AGENT, notes)
+        found.append(Process(folder, state or AgentState(), notes.damage[0] if state is None else ""))
+    return tuple(sorted(found, key=_order))
+
+
+def _order(one: Process) -> tuple[bool, float, bool, int, str]:
+    rank = one.worker.rank
+    return not one.trained, inf if rank is None else rank, not one.traces, -one.seen, one.folder.name
 
 
 def reported(processes: Sequence[Process], pid: int | None = None) -> Process | None:
@@ -83,18 +94,31 @@ def reported(processes: Sequence[Process], pid: int | None = None) -> Process | 
     return max(other or started or processes, key=lambda one: one.account_bytes)
 
 
-def _read(folder: Path) -> Process:
-    notes = Notes()
-    state = agent_state(folder / AGENT, notes)
-    return Process(folder, state or AgentState(), notes.damage[0] if state is None else "")
+def workers(path: Path) -> tuple[Path, ...]:
+    """Return the recordings of all workers of a run, the chief first; none if it had one process."""
+
+    def order(folder: Path) -> tuple[float, int, str]:
+        worker = manifest_in(folder).worker or WorkerRank()
+        return inf if worker.rank is None else worker.rank, worker.place or 0, folder.name
+
+    manifests = path.glob(f"{WORKERS}/*/{MANIFEST}")
+    return tuple(sorted((one.parent for one in manifests if is_below(one, path)), key=order))
 
 
-def _order(process: Process) -> tuple[bool, float, bool, int, str]:
-    rank = process.worker.rank
+def worker_traces(path: Path) -> tuple[Path, ...]:
+    """Return a worker's trace, which lies in the newest run folder with those of the other workers."""
+    path = path.absolute()
+    files = path.parent.parent.glob(f"{RUNS}/{path.name}.*")
+    named = (one for one in files if one.name == f"{path.name}.xplane.pb" and one.is_file())
+    return tuple(sorted(named, reverse=True)[:1])
+
+
+def workers_note(path: Path, folders: tuple[Path, ...]) -> str:
+    """Return the note that there are several workers, and how to see one alone."""
+    names = [worker.name for worker in folders]
+    rest = ", …" if len(names) > NAMED else ""
+    example = shlex.quote(str(path / WORKERS / names[1]))
     return (
-        not process.trained,
-        float("inf") if rank is None else rank,
-        not process.traces,
-        -process.seen,
-        process.folder.name,
+        f"{len(folders)} workers were recorded and are compared; to report on one worker: "
+        f"`tfdoctor report {example}` ({', '.join(names[:NAMED])}{rest})"
     )

@@ -7,7 +7,9 @@ the machine that ran, in facts the one that reports show.
 from collections.abc import Mapping
 from typing import Annotated, Generic, TypeVar
 
-from tfdoctor.recording.field_types import LOOSE, WHOLE, Amount, Bounds, Constant, Count, Exact
+from msgspec import Meta
+
+from tfdoctor.recording.typed import LOOSE, MOST, WHOLE, Amount, Count
 from tfdoctor.terms.record import Record, field
 
 DIGITS = 8  # Of the hash of a line; the agent writes as many
@@ -17,8 +19,8 @@ At = TypeVar("At")
 # dtype and shape; None in a shape is an unknown dimension, None as the shape an unknown rank.
 TensorType = tuple[str, tuple[int | None, ...] | None]
 Setting = bool | int | float | str  # A value of an option of tf.data
-Number = Annotated[int, LOOSE, Bounds(least=0)]  # An integer that the user passed to fit, perhaps of numpy
-Size = Annotated[int, LOOSE, Bounds(least=1)]  # An integer that may not be zero, perhaps of numpy
+Number = Annotated[Count, LOOSE]  # An integer that the user passed to fit, perhaps of numpy
+Size = Annotated[int, LOOSE, Meta(ge=1, le=MOST)]  # An integer that may not be zero, perhaps of numpy
 
 
 class Attributes(Record):
@@ -30,7 +32,7 @@ class Attributes(Record):
     transpose_a: bool = False
     adj_x: bool = False
     ratio: int = 1  # of DecodeJpeg, which divides the size
-    scalar: Constant | None = None  # the value of a constant that is one number
+    scalar: float | None = None  # the value of a constant that is one number
 
 
 class AnyOperation(Record, Generic[At]):
@@ -141,7 +143,7 @@ class RecordedFunction(Record):
 class DatasetParameters(Record):
     """The arguments of a pipeline stage; None if not passed or not recorded."""
 
-    batch_size: Annotated[int, Bounds(least=1)] | None = None
+    batch_size: Annotated[int, Meta(ge=1)] | None = None
     buffer_size: int | None = None
     count: int | None = None
     drop_remainder: bool | None = None
@@ -366,7 +368,7 @@ class ProgramRecord(Record):
     sequences: tuple[RecordedSequences, ...] | None = None
     python: PythonRecord | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
-    lines: Mapping[str, Exact] = field(default_factory=dict)  # hashes of each file's lines, joined
+    lines: Mapping[str, str] = field(default_factory=dict)  # hashes of each file's lines, joined
 
     def line(self, path: str, number: int) -> str:
         """Return the hash of a line, without the spaces around it; "" where it is not known."""

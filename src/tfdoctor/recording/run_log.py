@@ -10,7 +10,7 @@ around training that keeps what it is given, ``framework`` one that was imported
 
 from collections.abc import Mapping
 
-from tfdoctor.recording.field_types import Amount, Count
+from tfdoctor.recording.typed import Amount, Count
 from tfdoctor.terms.kinds import KeptValue, RunCall, RunWork
 from tfdoctor.terms.record import Record, field
 
@@ -216,6 +216,20 @@ class ProcessEnd(Record):
     call: Count = 0  # the number of the CallPlace under way
 
 
+class DroppedCalls(Record):
+    """How many spans, traces and long steps there were beyond what the file holds one by one."""
+
+    dropped: Count
+
+
+# The record of each kind of line.
+KINDS: dict[str, type] = {
+    "process": RunProcess, "call": CallPlace, "stack": SeenStack, "bucket": Bucket, "span": Span,
+    "trace": FunctionTrace, "long": LongStep, "census": Census, "kept": KeptStatement, "framework": RunFramework,
+    "end": ProcessEnd, "dropped": DroppedCalls,
+}  # fmt: skip
+
+
 class RunLog(Record):
     """The file as a whole."""
 
@@ -230,7 +244,7 @@ class RunLog(Record):
     kept: tuple[KeptStatement, ...] = ()
     frameworks: tuple[RunFramework, ...] = ()
     end: ProcessEnd | None = None  # None: killed, or still running
-    dropped: Count = 0  # spans, traces and long steps beyond what the file holds one by one
+    dropped: Count = 0  # see DroppedCalls
 
     @property
     def other_framework(self) -> RunFramework | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tfdoctor.recording.field_types import Amount, Count
+from tfdoctor.recording.typed import Amount, Count
 from tfdoctor.terms.record import Record
 
 

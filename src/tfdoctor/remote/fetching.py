@@ -8,11 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from tfdoctor.recording import collection
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES
-from tfdoctor.recording.notes import Notes
-from tfdoctor.recording.processes import RUN_FILES
-from tfdoctor.recording.workers import WORKERS
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, Notes
+from tfdoctor.recording.locate import newest as newest_of
+from tfdoctor.recording.processes import RUN_FILES, WORKERS
 from tfdoctor.remote.filesystem import Action, Remote, opened
 from tfdoctor.terms.errors import InputError
 
@@ -96,7 +94,7 @@ def _of_newest(place: Remote, files: Mapping[str, str], copy: Path) -> list[str]
     """Return the files of the newest of several recordings; all files, if one was named."""
     for manifest in (file for file in files if PurePosixPath(file).name == MANIFEST):
         _copied(place, files[manifest], copy.parent, f"{copy.name}/{manifest}")
-    newest = collection.newest(copy, Notes()) if copy.exists() else copy
+    newest = newest_of(copy, Notes()) if copy.exists() else copy
     return [file for file in files if (copy / file).is_relative_to(newest)]
 
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.recording import MANIFEST, Recording
-from tfdoctor.recording.files import json_object
+from tfdoctor.recording import Recording
+from tfdoctor.recording.files import manifest_in
 from tfdoctor.recording.manifest import Manifest
-from tfdoctor.recording.notes import Notes
 from tfdoctor.scrub import paths
 from tfdoctor.scrub.texts import texts
 from tfdoctor.terms.record import Record
@@ -39,7 +38,7 @@ class Secrets(Record):
         """Collect the names; those of this machine only if the recording was made here."""
         manifests = [recording.manifest] if recording.manifest else []
         manifests += [  # of the other workers, whose names it mentions
-            Manifest.from_json(json_object(worker / MANIFEST, Notes())) for worker in recording.workers
+            manifest_in(worker) for worker in recording.workers
         ]
         hosts: list[str] = []
         for manifest in manifests:

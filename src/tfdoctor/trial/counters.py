@@ -9,8 +9,7 @@ from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.sampler.nvml import NvmlSampler
 from tfdoctor.capture.sampler.rapl import RaplSampler
 from tfdoctor.facts.savings.energy import LEAST_S, counters_of
-from tfdoctor.recording.files import samples
-from tfdoctor.recording.notes import Notes
+from tfdoctor.recording.files import Notes, samples
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.trial.times import TrialTimes
 

@@ -27,8 +27,7 @@ from tfdoctor.facts.machine.memory import Allocator, DeviceMemory
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
 from tfdoctor.facts.phases.run_growth import Grows, RunGrowth, Trend
-from tfdoctor.recording.notes import Notes
-from tfdoctor.recording.run_file import run_log
+from tfdoctor.recording.files import Notes, run_log
 from tfdoctor.recording.run_log import KeptStatement
 from tfdoctor.terms.kinds import KeptValue
 from tfdoctor.terms.verdict import Finding, Location, Remedy, Severity, Table

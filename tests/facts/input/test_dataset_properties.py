@@ -11,7 +11,8 @@ from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatabl
 from tfdoctor.facts.input.iterators import Iterators
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program, RunSettings, kind_of
 from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.recording.manifest import CapturePlan, StepsSeen
+from tfdoctor.recording.agent import StepsSeen
+from tfdoctor.recording.manifest import CapturePlan
 
 IMAGE = "TensorSpec(shape=(48, 48, 3), dtype=tf.float32, name=None)"
 LABEL = "TensorSpec(shape=(), dtype=tf.int64, name=None)"

@@ -14,7 +14,7 @@ from tests.builders import PS, Row, Thread, chart, executor, line, manifest, mar
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.search import search
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.recording.manifest import StepsSeen, TracedWindow
+from tfdoctor.recording.agent import StepsSeen, TracedWindow
 from tfdoctor.terms.kinds import StepSource
 from tfdoctor.trace import Trace, xplane
 

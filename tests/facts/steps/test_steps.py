@@ -8,8 +8,8 @@ import pytest
 from tests.builders import PS, Row, Thread, chart, device, line, manifest, marker, markers, recording, trace, v100
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.steps.steps import Step, Steps, StepSpans
-from tfdoctor.recording.agent import UntracedSteps
-from tfdoctor.recording.manifest import Manifest, Missing, StepsSeen, TracedWindow
+from tfdoctor.recording.agent import Missing, StepsSeen, TracedWindow, UntracedSteps
+from tfdoctor.recording.manifest import Manifest
 from tfdoctor.trace import Intervals, Trace
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.builders import line, manifest, recording, trace
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.recording.manifest import TracedWindow
+from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules.small_files.read_sizes import ReadSizes
 
 READS = line("worker", *(("f/ReadFile:ReadFile", at, at + 0.5) for at in range(8)))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import manifest, recording
 from tfdoctor.facts.chart import Unavailable
-from tfdoctor.recording.manifest import TracedWindow
+from tfdoctor.recording.agent import TracedWindow
 from tfdoctor.rules.starved_cpu.cpu_pressure import CpuPressure
 
 SECOND = 1_000_000_000

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdoctor.recording.files import AGENT, MANIFEST, RUNS, traces
-from tfdoctor.recording.processes import PROCESSES
-from tfdoctor.recording.workers import WORKERS
+from tfdoctor.recording.processes import PROCESSES, WORKERS
 from tfdoctor.rulebook.config.settings import Config
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.files import is_below
