@@ -163,7 +163,7 @@ def history(  # noqa: PLR0913 - its arguments are the command's options
     from tfdoctor.history.kept import read  # noqa: PLC0415 - same
     from tfdoctor.report.history import FORMATS  # noqa: PLC0415 - same
 
-    wanted = known_formats([*comma_separated(formats), *(["html"] if show else [])], FORMATS)
+    wanted = known_formats([*comma_separated(formats), *(["html"] if show else [])], [*FORMATS])
     kept.check()
     demand, chosen = gates.demand(), rules.settings(*where)
     file = kept.file(chosen)
