@@ -17,8 +17,7 @@ from tfdoctor.diagnosis.history_report import (
     RegressionCheck,
     RunMetric,
 )
-from tfdoctor.history.history import named
-from tfdoctor.history.kept import KeptHistory
+from tfdoctor.history.kept import KeptHistory, named
 from tfdoctor.report.history import page as history_page
 from tfdoctor.report.history import render, terminal, words
 from tfdoctor.report.tables import Grid
