@@ -11,10 +11,9 @@ from pathlib import Path
 from tfdoctor.cli.streams import Unread
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.history.history import history
 from tfdoctor.history.kept import KeptHistory
 from tfdoctor.history.runs import ReadRun
-from tfdoctor.history.series import Demand
+from tfdoctor.history.series import Demand, history
 from tfdoctor.report import comparison, formats, terminal
 from tfdoctor.report import history as history_report
 from tfdoctor.report.comparison import terminal as comparison_terminal

@@ -3,8 +3,7 @@
 from typing import Any
 
 from tfdoctor.diagnosis.fleet_report import FleetFinding, FleetReport, FleetRun
-from tfdoctor.fleet.prices import DevicePrices
-from tfdoctor.fleet.totals import report
+from tfdoctor.fleet.totals import DevicePrices, report
 
 TITLES = {"input-bound": "Training steps wait for input", "float32-matmul": "Matmuls run in float32"}
 
@@ -78,7 +77,7 @@ def several() -> list[FleetRun]:
             device_name="AMD EPYC",
             script="search/embed.py",
             step_ms=None,
-            parts_ms={},
+            parts_ms=None,
             saving_share=None,
             missing="the run trains nothing",
             run_hours=1.5,

@@ -23,9 +23,10 @@ from benchmarks.fleet import cluster, examine, rows, same, scheduler_alone, star
 from benchmarks.fleet_recordings import SAMPLES, recordings, slower
 from tests.command import tfdoctor
 from tests.remote import servers
-from tfdoctor.fleet import places, worker
-from tfdoctor.fleet.job import RecordingJob
+from tfdoctor.fleet import cluster as fleet_cluster
+from tfdoctor.fleet.job import FleetPlan, RecordingJob
 from tfdoctor.fleet.names import title
+from tfdoctor.fleet.places import FoundRecording
 from tfdoctor.fleet.table import FleetTable
 from tfdoctor.remote.uploads import Uploads
 from tfdoctor.rulebook.config import Config
@@ -285,17 +286,19 @@ def test_a_lost_scheduler_is_no_fault_of_recordings(source: Path, tmp_path: Path
 
 def test_nothing_goes_on_reading_after_the_command_was_killed() -> None:
     """A fork server ends when its worker does, also in the middle of a recording."""
-    server = worker.ForkServer.started()
-    found = places.FoundRecording("memory://nowhere", ("",), 0, "")
-    job = RecordingJob(found=found, config=Config(), settings="", timeout_s=600.0)
+    server = fleet_cluster.started()
+    found = FoundRecording("memory://nowhere", ("",), 0, "")
+    job = RecordingJob(found=found, plan=FleetPlan(config=Config(), settings="", timeout_s=600.0))
     slow = replace(job, found=replace(found, place=f"http://127.0.0.1:{never_answers()}/a"))
-    pickle.dump(slow, server.jobs)
-    server.jobs.flush()
+    assert server.stdin
+    assert server.stdout
+    pickle.dump(slow, server.stdin)
+    server.stdin.flush()
     time.sleep(2)
-    assert server.process.poll() is None
-    server.jobs.close()
-    assert server.process.wait(timeout=30) == 0
-    server.answers.close()
+    assert server.poll() is None
+    server.stdin.close()
+    assert server.wait(timeout=30) == 0
+    server.stdout.close()
 
 
 def never_answers() -> int:

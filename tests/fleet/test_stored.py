@@ -7,7 +7,7 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.fleet.examine import examine
-from tfdoctor.fleet.job import RecordingJob
+from tfdoctor.fleet.job import FleetPlan, RecordingJob
 from tfdoctor.fleet.places import found
 from tfdoctor.report.formats import json as report_json
 from tfdoctor.rulebook.config import Config
@@ -19,7 +19,7 @@ def job(tmp_path: Path) -> RecordingJob:
     path.parent.mkdir()
     path.write_text(report_json.render(diagnoses.full()), "utf-8")
     ((one,), _) = found([str(tmp_path)])
-    return RecordingJob(found=one, config=Config(), settings="", timeout_s=60.0)
+    return RecordingJob(found=one, plan=FleetPlan(config=Config(), settings="", timeout_s=60.0))
 
 
 def test_its_row_has_what_it_says(job: RecordingJob, tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_run_that_was_ended_early_counts_by_its_steps(job: RecordingJob, tmp_p
 
 
 def test_its_names_cannot_be_removed(job: RecordingJob, tmp_path: Path) -> None:
-    done = examine(replace(job, scrubbed=True), tmp_path)
+    done = examine(replace(job, plan=replace(job.plan, scrubbed=True)), tmp_path)
     assert (done.run.failure, done.page) == ("unreadable", "")
     assert "--scrub needs its recording" in done.run.error
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from tests.fleet.runs import failed, finding, reported, run
-from tfdoctor.fleet.prices import DevicePrices
+from tfdoctor.fleet.totals import DevicePrices
 from tfdoctor.terms.errors import ConfigError
 
 
 def test_runs_are_ranked_by_device_hours() -> None:
     rows = [run("/a", hours=1.0), run("/b", hours=3.0), run("/c", hours=1.0, devices=8)]
     made = reported(rows)
-    assert [one.run.place for one in made.runs] == ["/c", "/b", "/a"]
+    assert [one.place for one in made.runs] == ["/c", "/b", "/a"]
     assert made.by_hours
     assert (made.timed, made.devices, made.device_hours) == (3, 10, 12.0)
     assert made.waste.device_hours == pytest.approx(0.4 * 12)
@@ -22,27 +22,27 @@ def test_runs_are_ranked_by_device_hours() -> None:
 def test_few_runs_of_unknown_length_come_after_the_others() -> None:
     rows = [run("/a", hours=None, devices=8), *(run(f"/b{number}") for number in range(9))]
     assert reported(rows).by_hours
-    assert reported(rows).runs[-1].run.place == "/a"
+    assert reported(rows).runs[-1].place == "/a"
 
 
 def test_where_lengths_are_unknown_devices_count() -> None:
     rows = [run("/a"), run("/b", hours=None, devices=8), run("/c", devices=2)]
     made = reported(rows)
     assert not made.by_hours
-    assert [one.run.place for one in made.runs] == ["/b", "/c", "/a"]
+    assert [one.place for one in made.runs] == ["/b", "/c", "/a"]
 
 
 def test_a_run_whose_saving_is_unknown_is_not_called_healthy() -> None:
     made = reported([run("/a", saving_share=None), run("/b")])
-    assert [one.run.place for one in made.runs] == ["/b", "/a"]
+    assert [one.place for one in made.runs] == ["/b", "/a"]
     assert (made.waste.runs, made.devices) == (1, 1)
 
 
 def test_dollars_go_before_hours() -> None:
     rows = [run("/cheap", hours=5.0, device_name="Tesla T4"), run("/dear", hours=2.0)]
     made = reported(rows, ("0.40", "A100=3.00"))
-    assert [one.run.place for one in made.runs] == ["/dear", "/cheap"]
-    assert [one.usd for one in made.runs] == [pytest.approx(2.4), pytest.approx(0.8)]
+    assert [one.place for one in made.runs] == ["/dear", "/cheap"]
+    assert [one.wasted_usd for one in made.runs] == [pytest.approx(2.4), pytest.approx(0.8)]
     assert made.waste.usd == pytest.approx(3.2)
     assert made.waste.usd_per_hour == pytest.approx(0.4 * 3.4)
 
@@ -95,7 +95,7 @@ def test_a_fault_costs_no_more_than_all_changes_save() -> None:
 
 def test_the_same_files_at_two_places_count_once() -> None:
     made = reported([run("/b", digest="same"), run("/a", digest="same"), failed("/x"), failed("/y")])
-    assert [(one.run.place, tuple(copy.place for copy in one.run.copies)) for one in made.runs] == [("/a", ("/b",))]
+    assert [(one.place, tuple(copy.place for copy in one.copies)) for one in made.runs] == [("/a", ("/b",))]
     assert [one.place for one in made.failed] == ["/x", "/y"]
 
 
@@ -106,7 +106,7 @@ def test_a_job_is_a_program_on_a_device() -> None:
         run("/b", recorded="2026-11-02", step_ms=25.0, device_name="Tesla T4"),
     ]
     first, second = reported(rows).jobs
-    assert [point.step_ms for point in first.points] == [20.0, 30.0]
+    assert [one.step_ms for one in first.runs] == [20.0, 30.0]
     assert first.change == pytest.approx(0.5)
     assert second.change is None
 
@@ -140,7 +140,7 @@ def test_a_run_is_ranked_by_what_it_wastes_as_a_whole() -> None:
         findings=(replace(finding("slow-prediction", None), run_share=0.85),),
     )
     made = reported([run("/steps", hours=2.0, saving_share=0.4), whole])
-    assert [one.run.place for one in made.runs] == ["/whole", "/steps"]
+    assert [one.place for one in made.runs] == ["/whole", "/steps"]
     assert made.device_hours == pytest.approx(5.0)
     assert made.waste.device_hours == pytest.approx(0.9 * 3 + 0.4 * 2)
     assert made.waste.at_most

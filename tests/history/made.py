@@ -9,10 +9,9 @@ from typing import Any
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis, PhaseRow
 from tfdoctor.diagnosis.history_report import History
-from tfdoctor.history.history import history
 from tfdoctor.history.kept import KeptHistory
 from tfdoctor.history.runs import ReadRun
-from tfdoctor.history.series import Demand
+from tfdoctor.history.series import Demand, history
 from tfdoctor.terms.kinds import Phase
 
 FIRST = datetime(2026, 3, 1, 9, tzinfo=UTC)

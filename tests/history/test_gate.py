@@ -5,7 +5,7 @@ import pytest
 
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import Accepted, ChangePoint
-from tfdoctor.history.gate import FEWEST, UsualRuns, checked, reference
+from tfdoctor.history.gate import FEWEST, checked, reference
 
 NOISE = 0.02
 
@@ -116,7 +116,6 @@ WINDOW = (10, 30)
     ],
 )
 def test_the_runs_to_compare_with(changes: list[ChangePoint], starts: list[int], span: tuple[int, int]) -> None:
-    found = reference(changes, starts, WINDOW)
-    assert (found.start, found.end) == span
-    assert isinstance(found, UsualRuns)
-    assert bool(found.why) == (span != WINDOW)
+    start, end, why = reference(changes, starts, WINDOW)
+    assert (start, end) == span
+    assert bool(why) == (span != WINDOW)

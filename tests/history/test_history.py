@@ -10,10 +10,8 @@ from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import History, MetricHistory, RunMetric
-from tfdoctor.history.history import accepted, named, of_program
-from tfdoctor.history.kept import KeptHistory
+from tfdoctor.history.kept import SHOWN, UNTRACED, KeptHistory, accepted, named, of_program
 from tfdoctor.history.runs import ReadRun
-from tfdoctor.history.series import SHOWN, UNTRACED
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Healthy, Severity
 

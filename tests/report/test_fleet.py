@@ -12,8 +12,7 @@ from playwright.sync_api import Browser, Page
 from tests.fleet.runs import finding, reported, run
 from tfdoctor.diagnosis.fleet_report import FleetReport
 from tfdoctor.report import fleet
-from tfdoctor.report.fleet import html, terminal, words
-from tfdoctor.report.fleet.view import FleetView
+from tfdoctor.report.fleet import terminal, words
 from tfdoctor.terms.errors import OutputError
 
 Compare = Callable[[str, str], None]
@@ -22,7 +21,7 @@ MOST_BYTES = 3_000_000
 
 
 def test_page(golden: Compare) -> None:
-    golden("fleet.html", html.render(reported()))
+    golden("fleet.html", fleet.render(reported()))
 
 
 def test_terminal(golden: Compare) -> None:
@@ -30,7 +29,7 @@ def test_terminal(golden: Compare) -> None:
 
 
 def test_names_do_not_become_markup() -> None:
-    page = html.render(reported())
+    page = fleet.render(reported())
     assert "<img" not in page
     assert page.count("</script>") == 2
 
@@ -54,14 +53,14 @@ def many(count: int) -> FleetReport:
 
 
 def test_a_page_of_ten_thousand_runs_has_at_most_3_mb_and_all_of_them() -> None:
-    page = html.render(many(10_000))
+    page = fleet.render(many(10_000))
     assert len(page.encode()) <= MOST_BYTES
     assert "run-09999/" in page
     assert "runs that waste most; the other" not in page
 
 
 def test_runs_that_the_page_does_not_bear_are_counted() -> None:
-    page = html.render(many(15_000))
+    page = fleet.render(many(15_000))
     assert len(page.encode()) <= MOST_BYTES
     shown, omitted = (
         int(found.replace(",", ""))
@@ -88,8 +87,8 @@ def test_headline(report: FleetReport, headline: str) -> None:
 
 
 def test_a_run_without_a_known_change_is_not_called_healthy() -> None:
-    (line,) = FleetView.of(reported([run(saving_share=0.0, findings=())])).lines
-    assert (line.saved, line.share) == ("none known", "none known")
+    made = reported([run(saving_share=0.0, findings=())])
+    assert words.cells(made.runs[0], made)[:3] == ("none known", "", "none known")
 
 
 def test_an_unwritable_folder_is_named(tmp_path: Path) -> None:

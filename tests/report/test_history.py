@@ -1,6 +1,6 @@
 """The history in each format."""
 
-import json as standard_json
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +17,9 @@ from tfdoctor.diagnosis.history_report import (
     RegressionCheck,
     RunMetric,
 )
-from tfdoctor.history.history import named
-from tfdoctor.history.kept import KeptHistory
-from tfdoctor.report.history import html, json, md, render, terminal, words
+from tfdoctor.history.kept import KeptHistory, named
+from tfdoctor.report.history import page as history_page
+from tfdoctor.report.history import render, terminal, words
 from tfdoctor.report.tables import Grid
 
 Compare = Callable[[str, str], None]
@@ -46,9 +46,9 @@ KINDS = {"regressed": regressed, "few": few}
 @pytest.mark.parametrize("kind", KINDS)
 def test_files(kind: str, golden: Compare) -> None:
     made = KINDS[kind]()
-    golden(f"history-{kind}.html", html.render_without_plotly(made))
-    golden(f"history-{kind}.md", md.render(made))
-    golden(f"history-{kind}.json", json.render(made))
+    golden(f"history-{kind}.html", history_page(made, drawn=False))
+    golden(f"history-{kind}.md", render("md", made))
+    golden(f"history-{kind}.json", render("json", made))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -86,14 +86,14 @@ def test_runs_of_a_day_without_git_are_told_apart() -> None:
 
 def test_a_history_without_git_has_runs_and_no_commits() -> None:
     reports = [report(day, commit="", committed="") for day in (0, 1)]
-    written = md.render(followed(reports))
+    written = render("md", followed(reports))
     assert "The newest run, 2026-03-02 09:00, and the runs before it" in written
     assert "| recorded | day |" in written
     assert "commit" not in written
 
 
 def test_names_do_not_become_markup() -> None:
-    page = html.render_without_plotly(few())
+    page = history_page(few(), drawn=False)
     assert "<img" not in page
     assert "--flag=</script>" not in page
 
@@ -110,7 +110,7 @@ def test_every_field_of_the_json_is_documented() -> None:
             return own | inner
         return set().union(*map(names, value)) if isinstance(value, list) else set()
 
-    found = names(standard_json.loads(json.render(regressed())))
+    found = names(json.loads(render("json", regressed())))
     rules = {one.rule for series in regressed().series for one in series.findings}
     missing = {name for name in found - rules if not re.search(rf"[`.]{name}(\[\])?`", text)}
     assert not missing

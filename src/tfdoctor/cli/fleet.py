@@ -20,11 +20,10 @@ from tfdoctor.terms.humanize import counted
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis.fleet_report import FleetReport
-    from tfdoctor.fleet.fleet import FleetPlan
-    from tfdoctor.fleet.job import RecordingJob
+    from tfdoctor.fleet.job import FleetPlan, RecordingJob
     from tfdoctor.fleet.places import FoundRecording
-    from tfdoctor.fleet.prices import DevicePrices
     from tfdoctor.fleet.table import FleetTable
+    from tfdoctor.fleet.totals import DevicePrices
 
 SAVE_S = 60.0  # Rows and reports that belong at a URL are uploaded so often: a command that is killed loses no more
 TIMEOUT_S = 600.0  # For one recording: a gigabyte takes about a minute to read
@@ -98,9 +97,10 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
 ) -> None:
     """Diagnose many recordings, and rank the runs and the faults by what they waste."""
     _need_packages()
-    from tfdoctor.fleet.cluster import this_machine  # noqa: PLC0415 - an optional dependency
-    from tfdoctor.fleet.fleet import FleetPlan, settings_of  # noqa: PLC0415 - same
-    from tfdoctor.fleet.prices import DevicePrices  # noqa: PLC0415 - same
+    from tfdoctor.fleet.cluster import THIS_MACHINE  # noqa: PLC0415 - an optional dependency
+    from tfdoctor.fleet.job import FleetPlan  # noqa: PLC0415 - same
+    from tfdoctor.fleet.table import settings_of  # noqa: PLC0415 - same
+    from tfdoctor.fleet.totals import DevicePrices  # noqa: PLC0415 - same
 
     if work.on and work.workers:
         raise typer.BadParameter("--on uses the workers of its cluster: leave --workers out")
@@ -116,7 +116,7 @@ def fleet(  # noqa: PLR0913 - its arguments are the command's options
         scrubbed=scrub,
         pages=reports,
         scheduler=work.on,
-        workers=work.workers or this_machine(),
+        workers=work.workers or THIS_MACHINE,
         local=not UPLOADS.has(folder),
     )
     titles = {rule.name: rule.doc.title for rule in applied.known}
@@ -160,8 +160,7 @@ def _fleet(
     show: bool,
 ) -> int:
     """Examine the recordings, write the table and the page, and return the exit code."""
-    from tfdoctor.fleet.fleet import rows_of, to_examine  # noqa: PLC0415 - an optional dependency
-    from tfdoctor.fleet.table import ROWS, FleetTable  # noqa: PLC0415 - same
+    from tfdoctor.fleet.table import ROWS, FleetTable, rows_of, to_examine  # noqa: PLC0415 - an optional dependency
     from tfdoctor.fleet.totals import report  # noqa: PLC0415 - same
 
     with FleetTable(UPLOADS.with_former(out, [ROWS])) as table:
@@ -183,7 +182,7 @@ def _examined(
 ) -> TfdoctorError | typer.Exit | None:
     """Examine recordings, and return what ended that early: Ctrl-C, or a lost scheduler."""
     from tfdoctor.cli.counter import Counter  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.fleet.fleet import examine  # noqa: PLC0415 - an optional dependency
+    from tfdoctor.fleet.table import examine  # noqa: PLC0415 - an optional dependency
 
     try:
         saved = time.monotonic()
@@ -207,14 +206,14 @@ def _write(report: "FleetReport", table: "FleetTable", out: Path, *, show: bool)
     from tfdoctor.report import fleet as rendering  # noqa: PLC0415 - brings jinja2
     from tfdoctor.report.fleet import terminal  # noqa: PLC0415 - brings rich
 
-    table.finish(report.runs, report.failed)
+    table.finish([*report.runs, *report.failed])
     UPLOADS.remove_later(out, PAGES, table.is_old)
     page = rendering.write(report, out)
     draw(terminal.render(report).rstrip("\n"))
     typer.echo("")
     for path in (page, out / PARQUET, out / ROWS):
         typer.echo(UPLOADS.written(path))
-    if pages := sum(bool(one.run.report) for one in report.runs):
+    if pages := sum(bool(run.report) for run in report.runs):
         typer.echo(f"and {counted(pages, 'report')} in {UPLOADS.shown(out / PAGES)}")
     if show:
         open_page(page)

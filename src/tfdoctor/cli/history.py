@@ -158,12 +158,11 @@ def history(  # noqa: PLR0913 - its arguments are the command's options
     show: Show = False,
 ) -> None:
     """Follow the step, the run, the peak memory and the findings of programs over their commits."""
-    from tfdoctor.history.history import history as of_runs  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.history.history import of_program  # noqa: PLC0415 - same
-    from tfdoctor.history.kept import read  # noqa: PLC0415 - same
+    from tfdoctor.history.kept import of_program, read  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.history.series import history as of_runs  # noqa: PLC0415 - same
     from tfdoctor.report.history import FORMATS  # noqa: PLC0415 - same
 
-    wanted = known_formats([*comma_separated(formats), *(["html"] if show else [])], FORMATS)
+    wanted = known_formats([*comma_separated(formats), *(["html"] if show else [])], [*FORMATS])
     kept.check()
     demand, chosen = gates.demand(), rules.settings(*where)
     file = kept.file(chosen)
@@ -188,8 +187,7 @@ def _read(where: Sequence[str], applied: "Rulebook") -> tuple[list["ReadRun"], l
         InputError: there is nothing, or nothing of it can be read.
     """
     from tfdoctor.fleet.places import found  # noqa: PLC0415 - an optional dependency of others there
-    from tfdoctor.history.reading import read_all  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.history.runs import ReadRun  # noqa: PLC0415 - same
+    from tfdoctor.history.runs import ReadRun, read_all  # noqa: PLC0415 - keeps --help fast
     from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - keeps --help fast
 
     def examine(recording: "Recording", title: str) -> "Diagnosis":
@@ -218,7 +216,7 @@ def unread_error(unread: Sequence[tuple[str, str]]) -> InputError:
 
 
 def _with_baselines(known: "KeptHistory", kept: KeptOptions, applied: "Rulebook") -> "KeptHistory":
-    from tfdoctor.history.history import named  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.history.kept import named  # noqa: PLC0415 - keeps --help fast
 
     for text in kept.name_baseline or ():
         name, _, place = text.partition("=")
@@ -230,7 +228,7 @@ def _with_baselines(known: "KeptHistory", kept: KeptOptions, applied: "Rulebook"
 
 
 def _with_accepted(known: "KeptHistory", kept: KeptOptions, made: "History") -> "KeptHistory":
-    from tfdoctor.history.history import accepted  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.history.kept import accepted  # noqa: PLC0415 - keeps --help fast
 
     by = kept.by.strip() or _user()
     for text in kept.accept or ():

@@ -7,7 +7,7 @@ CPUs, a machine.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 
 
@@ -62,17 +62,20 @@ class FleetRun(Record, kw_only=True):
     steps: int = 0  # traced
     hours: float | None = None  # of training: all its steps, or from the traced ones to its end
     step_ms: float | None = None
-    parts_ms: Mapping[str, float] = field(default_factory=dict)  # keys of PARTS
+    parts_ms: Mapping[str, float] | None = None  # keys of PARTS
     trust: str = ""
     missing: str = ""  # why there is no step
     saving_share: float | None = None  # of the step, by all changes together; 0 where nothing is to change
     saving_bound: str = Bound.EXPECTED.value
     findings: tuple[FleetFinding, ...] = ()
     report: str = ""  # its page, beside this table
+    job: str = ""  # the name of its program, or of its place
     copies: tuple[FleetCopy, ...] = ()
     run_hours: float | None = None  # of the whole process, from its start to its end
     run_saving_share: float | None = None  # of the whole run, as `saving_share` is of the step
     run_saving_bound: str = Bound.EXPECTED.value
+    wasted_usd_per_hour: float | None = None  # None where no price was given for its devices
+    wasted_usd: float | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -92,34 +95,27 @@ class FleetRun(Record, kw_only=True):
     @property
     def wasted_devices(self) -> float | None:
         """Devices that do nothing useful while it runs: device-hours per hour."""
-        if self.lost_share is None or self.devices is None:
-            return None
-        return self.lost_share * self.devices
+        return product(self.lost_share, self.devices)
 
     @property
     def device_hours(self) -> float | None:
-        """Devices times its hours, of training or of the whole run; None where these are unknown."""
-        if self.lost_hours is None or self.devices is None:
-            return None
-        return self.devices * self.lost_hours
+        """Devices times its hours, of training or of the whole run."""
+        return product(self.devices, self.lost_hours)
 
     @property
     def wasted_device_hours(self) -> float | None:
         """The part of its device-hours that all changes together would save."""
-        hours = self.device_hours
-        if hours is None or self.lost_share is None:
-            return None
-        return hours * self.lost_share
+        return product(self.device_hours, self.lost_share)
 
     @property
     def at_most(self) -> bool:
         """Whether what it wastes is a ceiling."""
-        bound = self.run_saving_bound if self.is_whole else self.saving_bound
-        return bound == Bound.AT_MOST.value
+        return (self.run_saving_bound if self.is_whole else self.saving_bound) == Bound.AT_MOST.value
 
-    def share_of(self, finding: FleetFinding) -> float | None:
-        """Return what the change of a finding saves alone, of the same time as `lost_share`."""
-        return finding.run_share if self.is_whole else finding.share
+
+def product(one: float | None, other: float | None) -> float | None:
+    """Return a product; None where a factor is unknown."""
+    return None if one is None or other is None else one * other
 
 
 class Waste(Record, kw_only=True):
@@ -144,44 +140,30 @@ class FleetFault(Record, kw_only=True):
     worst: str = ""  # place of the run that loses most by it
 
 
-class TrendPoint(Record):
-    """A run of a job."""
-
-    recorded: str
-    step_ms: float
-    share: float | None
-    at_most: bool = False
-
-
 class FleetJob(Record, kw_only=True):
-    """The runs of one program on one kind of device, in the order of time."""
+    """The runs of one program on one kind of device whose step is known, in the order of time."""
 
     name: str
     device_name: str
-    points: tuple[TrendPoint, ...]
+    runs: tuple[FleetRun, ...]
+
+    @property
+    def steps_ms(self) -> tuple[float, ...]:
+        """The steps of the runs."""
+        return tuple(run.step_ms or 0.0 for run in self.runs)
 
     @property
     def change(self) -> float | None:
         """How much longer the last step is than the first, relative; None for one run."""
-        if len(self.points) < 2:  # noqa: PLR2004 - a change has two ends
-            return None
-        return self.points[-1].step_ms / self.points[0].step_ms - 1
-
-
-class PricedRun(Record, kw_only=True):
-    """A row of the table with what depends on the price of its devices."""
-
-    run: FleetRun
-    job: str
-    usd_per_hour: float | None = None  # that it wastes
-    usd: float | None = None
+        steps = self.steps_ms
+        return steps[-1] / steps[0] - 1 if len(steps) > 1 else None
 
 
 class FleetReport(Record, kw_only=True):
     """All recordings of a fleet; the only input of its renderings."""
 
     version: str  # of tfdoctor
-    runs: tuple[PricedRun, ...]  # diagnosed, those that waste most first
+    runs: tuple[FleetRun, ...]  # diagnosed, those that waste most first
     failed: tuple[FleetRun, ...]
     waste: Waste
     devices: int  # of the runs whose saving is known

@@ -4,8 +4,6 @@ Values are in the unit that their metric ends with. Runs are in the order of the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from enum import StrEnum
 
 from tfdoctor.diagnosis.gates import BudgetState
@@ -61,8 +59,7 @@ class Accepted(Record, order=True):
     why: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class NamedBaseline:
+class NamedBaseline(Record):
     """A run that a name was given to."""
 
     name: str
@@ -70,7 +67,7 @@ class NamedBaseline:
     commit: str
     recorded: str
     step: str  # what its step is, as in `MetricHistory.what`
-    values: Mapping[str, float] = dataclass_field(compare=False)  # by metric
+    values: Mapping[str, float]  # by metric
 
 
 class ChangePoint(Record):

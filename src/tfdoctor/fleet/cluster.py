@@ -1,25 +1,33 @@
-"""Runs the jobs on Dask: on workers of this machine, or on a cluster that exists."""
+"""Runs the jobs on Dask: on workers of this machine, or on a cluster that exists.
+
+A worker hands each recording to the fork server of its thread.
+"""
 
 import logging
+import os
+import pickle
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from dask.system import CPU_COUNT
-from distributed import Client, LocalCluster, as_completed
+from distributed import Client, LocalCluster, as_completed, get_worker
+from distributed.system import MEMORY_LIMIT
 
 import tfdoctor
+from tfdoctor import own_python
 from tfdoctor.diagnosis.fleet_report import Failure
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
-from tfdoctor.fleet.worker import FORK_SERVERS, task
 from tfdoctor.terms.errors import InputError
 
+THIS_MACHINE = int(CPU_COUNT)  # How many workers it bears: one for each CPU that this process may use
 CONNECT_S = 10  # A scheduler that does not answer for so long is not there
+# For one recording, on machines with more workers than memory for them: enough for a trace of 150 MB.
+LEAST_BYTES = 1_000_000_000
 Tell = Callable[[str], None]  # Shows a sentence to the user
-
-
-def this_machine() -> int:
-    """Return how many workers this machine bears: one for each CPU that this process may use."""
-    return int(CPU_COUNT)
 
 
 @contextmanager
@@ -109,3 +117,67 @@ def examined(client: Client, jobs: Sequence[RecordingJob]) -> Iterator[ExaminedR
             raise InputError(
                 "The Dask scheduler is gone: what was examined is in the table, and the same command continues."
             )
+
+
+class ForkServers:
+    """The fork servers of this process: one for each thread that asks."""
+
+    def __init__(self) -> None:
+        self._by_thread: dict[int, subprocess.Popen[bytes]] = {}
+        self._ended = False
+
+    def answer(self, job: RecordingJob) -> ExaminedRecording:
+        """Return the answer of this thread's server, started if there is none.
+
+        Raises:
+            EOFError: it ended, or all were ended.
+            OSError: it ended before it read the job.
+            pickle.UnpicklingError: it ended while it answered.
+        """
+        if self._ended:
+            raise EOFError
+        thread = threading.get_ident()
+        server = self._by_thread.get(thread)
+        if server is None or server.poll() is not None:
+            server = self._by_thread[thread] = started()
+        assert server.stdin  # noqa: S101 - for mypy: both are pipes
+        assert server.stdout  # noqa: S101 - same
+        pickle.dump(job, server.stdin)
+        server.stdin.flush()
+        answer: ExaminedRecording = pickle.load(server.stdout)  # noqa: S301 - from our own process
+        return answer
+
+    def end(self) -> None:
+        """End all of them, whatever they do, for good."""
+        self._ended = True
+        for server in self._by_thread.values():
+            server.kill()
+
+
+def started() -> "subprocess.Popen[bytes]":
+    """Start a fork server; it ends when its pipes are closed, so also when this process is killed."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tfdoctor.fleet.fork_server"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**own_python.own(os.environ), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        start_new_session=True,  # Ctrl-C is the command's business
+    )
+
+
+FORK_SERVERS = ForkServers()  # Those of this worker
+
+
+def task(job: RecordingJob) -> ExaminedRecording:
+    """Examine one recording, on a worker of Dask."""
+    if job.version != tfdoctor.__version__:
+        here = f"A worker has tfdoctor {tfdoctor.__version__}"
+        return job.failed(Failure.CRASH, f"{here}, and the command {job.version}: install the same version.")
+    if job.plan.memory_bytes is None:
+        share = MEMORY_LIMIT // get_worker().state.nthreads
+        job = replace(job, plan=replace(job.plan, memory_bytes=max(share, LEAST_BYTES)))
+    try:
+        return FORK_SERVERS.answer(job)
+    except (EOFError, OSError, pickle.UnpicklingError):
+        return job.failed(Failure.CRASH, "The process that was to read it ended: the machine may lack memory.")

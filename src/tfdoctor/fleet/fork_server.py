@@ -11,6 +11,7 @@ import resource
 import signal
 import sys
 import tempfile
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import BinaryIO
@@ -38,19 +39,11 @@ def main() -> None:
     all_rules()
     html.prepare()
     bundle.plotly()
-    serve(sys.stdin.buffer, answers)
-
-
-def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer each job with what was examined."""
-    while True:
-        try:
-            job: RecordingJob = pickle.load(jobs)  # noqa: S301 - from the worker that started this process
-            answer = examined(job, jobs)
-        except EOFError:
-            return
-        pickle.dump(answer, answers)
-        answers.flush()
+    with suppress(EOFError):
+        while True:
+            job: RecordingJob = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the worker that started this process
+            pickle.dump(examined(job, sys.stdin.buffer), answers)
+            answers.flush()
 
 
 def examined(job: RecordingJob, jobs: BinaryIO) -> ExaminedRecording:
@@ -65,40 +58,38 @@ def examined(job: RecordingJob, jobs: BinaryIO) -> ExaminedRecording:
         process.start()
         its.close()
         try:
-            return _answer(job, jobs, ours, process)
+            ready = wait([ours, jobs.fileno()], job.plan.timeout_s)
+            if not ready:
+                limit = milliseconds(1000 * job.plan.timeout_s)
+                return job.failed(Failure.TIMEOUT, f"It was not read within {limit}: raise --timeout.")
+            if ours not in ready:  # no job comes before the answer: the worker has ended
+                raise EOFError
+            answer: ExaminedRecording | None = None
+            with suppress(EOFError):
+                answer = ours.recv()
+            if answer is None:
+                process.join()
+                code = process.exitcode or 0
+                end = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+                answer = job.failed(Failure.CRASH, f"The process that read it {end}.")
+            return answer
         finally:
             process.kill()
             process.join()
             ours.close()
 
 
-def _answer(
-    job: RecordingJob, jobs: BinaryIO, pipe: Connection, process: "multiprocessing.context.ForkProcess"
-) -> ExaminedRecording:
-    ready = wait([pipe, jobs.fileno()], job.timeout_s)
-    if ready and pipe not in ready:  # no job comes before the answer: the worker has ended
-        raise EOFError
-    if not ready:
-        limit = milliseconds(1000 * job.timeout_s)
-        return job.failed(Failure.TIMEOUT, f"It was not read within {limit}: raise --timeout.")
-    try:
-        answer: ExaminedRecording = pipe.recv()
-    except EOFError:
-        process.join()
-        code = process.exitcode or 0
-        end = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        return job.failed(Failure.CRASH, f"The process that read it {end}.")
-    return answer
-
-
 def _examine(job: RecordingJob, scratch: Path, pipe: Connection) -> None:
     """Examine the recording, in the new process."""
-    if job.memory_bytes:
-        resource.setrlimit(resource.RLIMIT_DATA, (job.memory_bytes, job.memory_bytes))
-    most = quantity(nbytes(job.memory_bytes or 0))
+    memory = job.plan.memory_bytes
+    if memory:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    most = quantity(nbytes(memory or 0))
+    # Where memory may have run out, the parser says no more than that it failed.
+    tight = memory is not None and memory < BASE_BYTES + BYTES_PER_BYTE * job.found.nbytes
     try:
         answer = examine(job, scratch)
-        if answer.run.failure == Failure.UNREADABLE and _is_tight(job):
+        if answer.run.failure == Failure.UNREADABLE and tight:
             answer = job.failed(
                 Failure.MEMORY,
                 f"It could not be read within {most} of memory: raise --memory; if that does not help, the trace "
@@ -112,12 +103,6 @@ def _examine(job: RecordingJob, scratch: Path, pipe: Connection) -> None:
         answer = job.failed(Failure.CRASH, f"Reading it failed ({type(error).__name__}: {error}).")
     pipe.send(answer)
     pipe.close()
-
-
-def _is_tight(job: RecordingJob) -> bool:
-    """Say whether memory may have run out: the parser then says no more than that it failed."""
-    needed = BASE_BYTES + BYTES_PER_BYTE * job.found.nbytes
-    return job.memory_bytes is not None and job.memory_bytes < needed
 
 
 if __name__ == "__main__":

@@ -1,31 +1,46 @@
-"""The table of a fleet on disk: JSON lines, to which each row is added as it comes, and Parquet in the end."""
+"""The table of a fleet on disk, and what is examined to fill it.
+
+Each row is added to JSON lines as it comes; Parquet is written in the end.
+"""
 
 import fcntl
+import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Self, TextIO
 
+import msgspec
 import pyarrow as pa
 from pyarrow import parquet
 
+from tfdoctor import __version__
 from tfdoctor.diagnosis import PARTS
-from tfdoctor.diagnosis.fleet_report import FleetRun, PricedRun
-from tfdoctor.recording.typed import Misfit, read
+from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
+from tfdoctor.fleet import cluster
+from tfdoctor.fleet.job import ExaminedRecording, FleetPlan, RecordingJob
+from tfdoctor.fleet.places import FoundRecording
+from tfdoctor.remote.fetching import TRACE
 from tfdoctor.report.fleet import PAGE
+from tfdoctor.rulebook.book import Rulebook
+from tfdoctor.rulebook.config import Config
+from tfdoctor.scrub import Secrets, paths
+from tfdoctor.scrub.words import Words
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.replacement import replace_file, replaced, unwritten
 
 ROWS, PARQUET, PAGES = "runs.jsonl", "runs.parquet", "reports"
-
 NAME = 16  # Hexadecimal digits of a digest in the name of a page: two of a million recordings share none
+OWN_PAGE = re.compile(rf"[0-9a-f]{{{NAME}}}\.html")
+# Failures that another attempt does not change, as long as the files do not change.
+FINAL = ("", Failure.UNREADABLE.value)
 
 TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
-
 FINDING = pa.struct(
     {
         **dict.fromkeys(("rule", "severity"), TEXT),
@@ -34,9 +49,6 @@ FINDING = pa.struct(
         "run_share": REAL,
     }
 )
-
-OWN_PAGE = re.compile(rf"[0-9a-f]{{{NAME}}}\.html")
-
 # The columns of the Parquet file; docs/reference/fleet.md describes them.
 SCHEMA = pa.schema(
     {
@@ -44,20 +56,16 @@ SCHEMA = pa.schema(
         "nbytes": WHOLE,
         **dict.fromkeys(("digest", "settings", "failure", "error", "recorded", "job", "script"), TEXT),
         **dict.fromkeys(("user", "host", "device", "device_name"), TEXT),
-        "devices": WHOLE,
-        "steps": WHOLE,
-        "hours": REAL,
-        "step_ms": REAL,
+        **dict.fromkeys(("devices", "steps"), WHOLE),
+        **dict.fromkeys(("hours", "step_ms"), REAL),
         "parts_ms": pa.struct(dict.fromkeys(PARTS, REAL)),
-        "trust": TEXT,
-        "missing": TEXT,
+        **dict.fromkeys(("trust", "missing"), TEXT),
         "saving_share": REAL,
         "saving_bound": TEXT,
         "findings": pa.list_(FINDING),
         "report": TEXT,
         "copies": pa.list_(pa.struct(dict.fromkeys(("place", "key", "stamp"), TEXT))),
-        "run_hours": REAL,
-        "run_saving_share": REAL,
+        **dict.fromkeys(("run_hours", "run_saving_share"), REAL),
         "run_saving_bound": TEXT,
         **dict.fromkeys(("wasted_devices", "device_hours", "wasted_device_hours"), REAL),
         **dict.fromkeys(("wasted_usd_per_hour", "wasted_usd"), REAL),
@@ -75,7 +83,7 @@ class FleetTable:
         self._file: TextIO | None = None
 
     def __enter__(self) -> Self:
-        """Read the rows that are there, and lock the table.
+        """Read the rows that are there, cut off a line that was not finished, and lock the table.
 
         Raises:
             OutputError: the folder cannot be written, or another command writes there.
@@ -92,24 +100,24 @@ class FleetTable:
             ) from error
         except OSError as error:
             raise OutputError(unwritten(self.folder, error)) from error
-        self._read(self._file)
+        self._file.seek(0)
+        text = self._file.read()
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            os.truncate(self.path, len(whole.encode()))
+        for line in whole.splitlines():
+            try:
+                run = msgspec.json.decode(line, type=FleetRun)
+            except (msgspec.MsgspecError, RecursionError):  # a damaged row: the recording is examined again
+                continue
+            self.rows[run.key] = run
+            for copy in run.copies:
+                self.rows[copy.key] = replace(run, place=copy.place, key=copy.key, stamp=copy.stamp, copies=())
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._file:
             self._file.close()
-
-    def _read(self, file: TextIO) -> None:
-        """Read the rows, and cut off a line that was not finished."""
-        file.seek(0)
-        text = file.read()
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            os.truncate(self.path, len(whole.encode()))
-        for run in filter(None, map(_run, whole.splitlines())):
-            self.rows[run.key] = run
-            for copy in run.copies:
-                self.rows[copy.key] = replace(run, place=copy.place, key=copy.key, stamp=copy.stamp, copies=())
 
     def add(self, run: FleetRun) -> None:
         """Add a row; it is on disk when this returns."""
@@ -125,15 +133,17 @@ class FleetTable:
         replace_file(path, page)
         return f"{PAGES}/{path.name}"
 
-    def finish(self, runs: Sequence[PricedRun], failed: Sequence[FleetRun]) -> None:
+    def finish(self, runs: Sequence[FleetRun]) -> None:
         """Write these rows alone, in the order of their places, as JSON lines and as Parquet."""
-        rows = [_columns(run) for run in runs]
-        rows += [_columns(PricedRun(run=run, job="")) for run in failed]
-        rows.sort(key=lambda row: str(row["place"]))
+        rows = [
+            asdict(run)
+            | {name: getattr(run, name) for name in ("wasted_devices", "device_hours", "wasted_device_hours")}
+            for run in sorted(runs, key=lambda run: run.place)
+        ]
         with replaced(self.folder / PARQUET) as temporary:
             parquet.write_table(pa.Table.from_pylist(rows, SCHEMA), temporary)
         replace_file(self.path, "".join(map(_line, rows)))
-        self.reports = {str(row["report"]) for row in rows}
+        self.reports = {run.report for run in runs}
         for page in (self.folder / PAGES).glob("*.html"):
             if self.is_old(page.name):
                 page.unlink()
@@ -159,39 +169,92 @@ def _must_fit(folder: Path) -> None:
         raise OutputError(f"{folder / PAGES} is not a folder: remove it, or choose another folder.")
 
 
-def _run(line: str) -> FleetRun | None:
-    """Return the row of a line; None where it is damaged: the recording is examined again."""
-    faults: list[str] = []
-    try:
-        content = json.loads(line)
-        json.dumps(content, ensure_ascii=False).encode()  # Parquet has no halves of characters
-        run = read(FleetRun, content, faults)
-    except (ValueError, RecursionError, Misfit):
-        return None
-    return None if faults else run
-
-
-def _columns(priced: PricedRun) -> Mapping[str, Any]:
-    run = priced.run
-    return {
-        **asdict(run),
-        "parts_ms": dict(run.parts_ms) or None,
-        "job": priced.job,
-        "wasted_devices": run.wasted_devices,
-        "device_hours": run.device_hours,
-        "wasted_device_hours": run.wasted_device_hours,
-        "wasted_usd_per_hour": priced.usd_per_hour,
-        "wasted_usd": priced.usd,
-    }
-
-
 def _line(row: Mapping[str, Any]) -> str:
     return json.dumps(row, sort_keys=True, allow_nan=False) + "\n"
 
 
-def known_sizes(rows: Iterable[FleetRun]) -> Mapping[int, tuple[str, ...]]:
-    """Return the digests of rows by the size of their files."""
-    sizes: dict[int, list[str]] = {}
-    for run in rows:
-        sizes.setdefault(run.nbytes, []).append(run.digest)
-    return {size: tuple(dict.fromkeys(digests)) for size, digests in sizes.items()}
+def settings_of(config: Config, book: Rulebook, *, scrubbed: bool) -> str:
+    """Return the SHA-256 of what rows depend on besides their files: the version, the rules and their settings."""
+    own = [
+        (file.name, hashlib.sha256(file.read_bytes()).hexdigest())
+        for folder in config.rules
+        for file in sorted(Path(folder).glob("*.py"))
+    ]
+    whole = repr((__version__, [rule.name for rule in book.rules], book.settings, own, scrubbed))
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _true_rows(table: FleetTable, plan: FleetPlan) -> list[FleetRun]:
+    """Return the rows that need not be made again."""
+    settled = [run for run in table.rows.values() if run.settings == plan.settings and run.failure in FINAL]
+    if not plan.pages:
+        return settled
+    at = table.folder
+    return [
+        run for run in settled if run.failure or (run.report and (not plan.local or (at / run.report).is_file()))
+    ]
+
+
+def to_examine(found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan) -> tuple[RecordingJob, ...]:
+    """Return a job for each recording without a row that is still true."""
+    current = _true_rows(table, plan)
+    unchanged = {(run.key, run.stamp) for run in current if run.stamp}
+    sizes: dict[int, dict[str, None]] = defaultdict(dict)
+    for run in current:
+        sizes[run.nbytes][run.digest] = None
+    return tuple(
+        RecordingJob(found=one, plan=plan, known=tuple(sizes.get(one.nbytes, ())))
+        for one in found
+        if (one.key, one.stamp) not in unchanged
+    )
+
+
+def examine(
+    jobs: Sequence[RecordingJob], table: FleetTable, plan: FleetPlan, tell: cluster.Tell
+) -> Iterator[FleetRun]:
+    """Examine recordings; yield each row when it is in the table. ``tell`` shows what a cluster waits for.
+
+    Raises:
+        InputError: there is no scheduler, its workers lack tfdoctor, or it is gone.
+    """
+    if not jobs:
+        return
+    rows = {run.digest: run for run in _true_rows(table, plan)}
+    places = {job.found.key: job.found for job in jobs}
+    with cluster.connected(plan.scheduler, plan.workers, tell) as client:
+        for one in cluster.examined(client, jobs):
+            run = _row(one, rows, table)
+            run = _scrubbed(run, places[run.key]) if plan.scrubbed else run
+            table.add(run)
+            yield run
+
+
+def _row(one: ExaminedRecording, rows: Mapping[str, FleetRun], table: FleetTable) -> FleetRun:
+    """Return the row of what was examined: of files that are known, that of these, at their new place."""
+    run = one.run
+    if one.known:
+        same = rows[run.digest]
+        error = same.error.replace(same.place, run.place)
+        return replace(same, place=run.place, key=run.key, stamp=run.stamp, error=error, copies=())
+    return replace(run, report=table.add_page(run, one.page)) if one.page else run
+
+
+def _scrubbed(run: FleetRun, found: FoundRecording) -> FleetRun:
+    """Return a row whose place, error and script name nobody and no machine: a trace has the name of its host."""
+    files = [PurePosixPath(found.place, file).name for file in found.files]
+    hosts = [*(name.removesuffix(TRACE) for name in files if name.endswith(TRACE)), run.host]
+    users = [*paths.of_text(found.place), run.user]
+    secrets = Secrets(users=tuple(filter(None, users)), hosts=tuple(filter(None, hosts)))
+    words = Words(secrets.identifying(), frozenset())
+    script = "/".join(map(words.as_name, run.script.split("/")))
+    return replace(run, place=words(run.place), error=words(run.error), script=script, user="", host="")
+
+
+def rows_of(found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan) -> tuple[list[FleetRun], int]:
+    """Return the rows of the recordings that were found, and how many have none that is still true."""
+    rows = [
+        run
+        for one in found
+        if (run := table.rows.get(one.key)) and (run.stamp, run.settings) == (one.stamp, plan.settings)
+    ]
+    return rows, len(found) - len(rows)

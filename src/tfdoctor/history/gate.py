@@ -10,6 +10,7 @@ degrees of freedom 6 %.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,29 +19,29 @@ from tfdoctor.compare.step_times import LEAST_SPREAD
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import ChangePoint, RegressionCheck
 from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
 
 FEWEST = 5  # Runs below which nothing is decided: of 4, the spread is as good as unknown
 NORMAL = 1.4826  # Standard deviation of a normal distribution for its median absolute deviation
 EFFICIENCY = 0.37  # Of the median absolute deviation, relative to the standard deviation of normal noise
 OF_MEDIAN = 1.57  # Variance of the median of normal noise, relative to that of the mean: pi / 2
+# Relative difference up to which a level counts as the former one: medians of few runs of 2 % noise differ so.
+SAME_LEVEL = 0.02
+
+SINCE_CHANGE = "since the level changed"
+SINCE_ACCEPTED = "since the accepted change"
+BEFORE_REGRESSION = "before a regression that nobody accepted"
 
 
-class UsualRuns(Record):
-    """The runs from place ``start`` to before ``end``: what a program usually takes, and why no others are."""
+def reference(
+    changes: Sequence[ChangePoint], starts: Sequence[int], window: tuple[int, int]
+) -> tuple[int, int, str]:
+    """Return from and to before which place runs are compared with the newest commit, and why no others are.
 
-    start: int
-    end: int
-    why: str = ""
-
-
-def reference(changes: Sequence[ChangePoint], starts: Sequence[int], window: tuple[int, int]) -> UsualRuns:
-    """Return the runs of a window, up to before the newest commit, that this is compared with.
-
-    An improvement or an accepted change begins a new level. A regression that nobody accepted does not: the runs
-    after it are left out until a level as low as the former one, so that the gate fails until it is mended or
-    accepted, or lies before the window. ``starts`` are places of accepted commits.
+    They are those of a window, up to before the newest commit. An improvement or an accepted change begins a new
+    level. A regression that nobody accepted does not: the runs after it are left out until a level as low as the
+    former one, so that the gate fails until it is mended or accepted, or lies before the window. ``starts`` are
+    places of accepted commits.
     """
     begin, newest = window
     end, why = newest, ""
@@ -54,17 +55,8 @@ def reference(changes: Sequence[ChangePoint], starts: Sequence[int], window: tup
             end, why = min(end, change.at), BEFORE_REGRESSION
     accepted = max((one for one in starts if one <= newest), default=0)
     if accepted > begin:
-        begin, why = accepted, SINCE_ACCEPTED
-        end = newest if end <= begin else end
-    return UsualRuns(begin, end, why)
-
-
-# Relative difference up to which a level counts as the former one: medians of few runs of 2 % noise differ so.
-SAME_LEVEL = 0.02
-
-SINCE_CHANGE = "since the level changed"
-SINCE_ACCEPTED = "since the accepted change"
-BEFORE_REGRESSION = "before a regression that nobody accepted"
+        begin, end, why = accepted, newest if end <= accepted else end, SINCE_ACCEPTED
+    return begin, end, why
 
 
 def checked(
@@ -74,37 +66,29 @@ def checked(
 
     ``why`` says which runs these are, where some are left out.
     """
+    check = RegressionCheck(limit=limit, state=None, runs=len(before), why=why)
     if not newest:
-        unknown = "the newest run does not have it"
         found = None if limit is None else BudgetState.UNKNOWN
-        return RegressionCheck(limit=limit, state=found, runs=len(before), why=unknown)
+        return replace(check, state=found, why="the newest run does not have it")
     value = float(np.median(newest))
     if len(before) < FEWEST:
         few = f"there {'is' if len(before) == 1 else 'are'} {counted(len(before), 'run')} to compare with"
         told = f"{f'{few} {why}' if why else few}, and at least {FEWEST} are needed"
         found = None if limit is None else BudgetState.UNCLEAR
-        return RegressionCheck(limit=limit, state=found, runs=len(before), newest=value, why=told)
+        return replace(check, state=found, newest=value, why=told)
     logs = np.log(before)
     middle = float(np.median(logs))
     change = float(np.log(value)) - middle
-    half = _half(logs - middle)
+    spread = max(LEAST_SPREAD, NORMAL * float(np.median(np.abs(logs - middle))))
+    quantile = student(max(1.0, EFFICIENCY * (len(before) - 1)))
+    half = quantile * spread * float(np.sqrt(1 + OF_MEDIAN / len(before)))  # of the interval of a further run
     low, high = (float(np.expm1(change + side)) for side in (-half, half))
-    return RegressionCheck(
-        limit=limit,
+    return replace(
+        check,
         state=None if limit is None else state(limit, low, high, at_least=False),
-        runs=len(before),
         newest=value,
         usual=float(np.exp(middle)),
         change=float(np.expm1(change)),
         low=low,
         high=high,
-        why=why,
     )
-
-
-def _half(distances: np.typing.NDArray[np.float64]) -> float:
-    """Return half of the interval of a further run, by the distances of runs from their median; as a logarithm."""
-    count = len(distances)
-    spread = max(LEAST_SPREAD, NORMAL * float(np.median(np.abs(distances))))
-    quantile = student(max(1.0, EFFICIENCY * (count - 1)))
-    return quantile * spread * float(np.sqrt(1 + OF_MEDIAN / count))

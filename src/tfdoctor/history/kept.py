@@ -1,20 +1,24 @@
 """The file that a team commits: names of baselines, and the changes that it accepted, with who, when and why."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline
+from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline, Series
+from tfdoctor.history.runs import ReadRun
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
+from tfdoctor.rulebook.suggestions import hint
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.files import content
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.replacement import replace_file, unwritten
 
 SCHEMA = 1
-
 NAME = "tfdoctor-history.json"  # Of the file, in the current folder
+UNTRACED, SHOWN = "median step outside of the traced ones", "step of the report"  # What the step of a run is
 
 
 class KeptHistory(Record):
@@ -28,7 +32,7 @@ class KeptHistory(Record):
         """Return it with a baseline, in place of one of the same name and program."""
         key = (baseline.name, baseline.program)
         others = [one for one in self.baselines if (one.name, one.program) != key]
-        return replace(self, baselines=tuple(sorted((*others, baseline))))
+        return replace(self, baselines=tuple(sorted((*others, baseline), key=lambda one: (one.name, one.program))))
 
     def with_accepted(self, accepted: Accepted) -> "KeptHistory":
         """Return it with an accepted change, in place of the same one."""
@@ -61,8 +65,7 @@ def read(path: Path) -> KeptHistory:
     try:
         found = read_typed(KeptHistory, data, faults)
     except Misfit:
-        faults = faults or [""]
-        found = KeptHistory()
+        found, faults = KeptHistory(), faults or [""]
     if faults:
         where = f" ({faults[0].lstrip('.')})" if faults[0] else ""
         raise InputError(f"{path} is damaged{where}: repair it, or take it from an earlier commit.")
@@ -79,3 +82,53 @@ def write(kept: KeptHistory, path: Path) -> None:
         replace_file(path, json.dumps(asdict(kept), indent=2) + "\n", named=True)
     except OSError as error:
         raise OutputError(unwritten(path, error, "choose another file")) from error
+
+
+def of_program(read: Sequence[ReadRun], program: str) -> list[ReadRun]:
+    """Return the runs of a program.
+
+    Raises:
+        InputError: there is none.
+    """
+    chosen = [one for one in read if one.key.program == program]
+    if not chosen:
+        raise InputError(f"no run of {program!r}: {hint(program, sorted({one.key.program for one in read}))}")
+    return chosen
+
+
+def named(name: str, run: ReadRun) -> NamedBaseline:
+    """Return a run as a baseline of this name."""
+    found = run.with_step(run.untraced_ms or run.shown_ms)
+    return NamedBaseline(
+        name=name,
+        program=run.key.program,
+        commit=found.commit,
+        recorded=found.recorded,
+        step=UNTRACED if run.untraced_ms else SHOWN,
+        values={metric.value: value for metric, value in found.values.items()},
+    )
+
+
+def accepted(what: str, commit: str, shown: Sequence[Series], *, by: str, why: str) -> Accepted:
+    """Return an accepted change, by the whole hash of its commit, which is that of a run.
+
+    Raises:
+        InputError: no run or several commits begin so, or no run of the commit has the metric or the finding.
+    """
+    if not any(run.commit for one in shown for run in one.runs):
+        raise InputError(
+            "no run has a commit, at which a change could be accepted: record the program in its git repository."
+        )
+    runs = [(one.program, run) for one in shown for run in one.runs if run.commit.startswith(commit)]
+    commits = sorted({run.commit for _, run in runs if commit})
+    if not commits:
+        raise InputError(f"no run is of commit {commit!r}: `tfdoctor history` lists the commits.")
+    if len(commits) > 1:
+        raise InputError(f"{len(commits)} commits begin with {commit!r}: write more of it.")
+    programs = sorted({program for program, _ in runs})
+    if len(programs) > 1:
+        raise InputError(f"commit {commit!r} has runs of {' and '.join(programs)}: choose one with --program.")
+    known = {name for _, run in runs for name in (*(metric.value for metric in run.values), *run.findings)}
+    if what not in known:
+        raise InputError(f"no run of commit {commit!r} has {what!r}: {hint(what, sorted(known))}")
+    return Accepted(programs[0], what, commits[0], by, datetime.now(UTC).date().isoformat(), why)

@@ -1,21 +1,34 @@
-"""A run of a history: what its report says of it, and which runs can be compared with it."""
+"""The runs of a history: read from stored reports or recordings, what each says, and which can be compared."""
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Self
 
+from tfdoctor import __version__
 from tfdoctor.compare.baseline import program_of_report
 from tfdoctor.compare.budgets import FIGURES
-from tfdoctor.compare.reports import findings
+from tfdoctor.compare.reports import Examine, findings
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.history_report import HistoryFinding, HistoryRun, RunMetric
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.fleet.names import job
+from tfdoctor.fleet.places import FoundRecording
+from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import SCRIPT
+from tfdoctor.remote.fetching import fetched_files
+from tfdoctor.remote.filesystem import is_url
+from tfdoctor.stored.files import NAMES, is_report, open_report
+from tfdoctor.stored.report import settled
+from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.files import is_below
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Errored, NotApplicable
 
 
-class SeriesKey(Record, order=True):
+class SeriesKey(Record):
     """What runs must share to be one series: the program, its arguments, and the kind of machine."""
 
     program: str
@@ -31,18 +44,19 @@ class ReadRun(Record):
     ended_early: bool  # after its traced steps, as asked
     untraced_ms: float | None  # median step outside of the traced ones
     shown_ms: float | None  # the step that its report is about
-    traits: tuple[tuple[str, str], ...]
+    traits: tuple[tuple[str, str], ...]  # what may change with a commit, and is no change of the program
 
     @classmethod
     def of(cls, place: str, report: Diagnosis) -> Self:
         """Return the run of a report."""
-        subject, conditions = report.subject, report.conditions
-        key = SeriesKey(program_of_report(report) or job(place, ""), _arguments(report), _machine(report))
+        subject, size = report.subject, report.conditions.batch_size
+        early = bool(report.run and report.run.ended_early)
         values = {
             metric: value / metric.scale
             for metric in (RunMetric.RUN, RunMetric.MEMORY)
             if (value := FIGURES[metric.value][0](report).value)
         }
+        checked = [one for one in report.results if not isinstance(one.outcome, NotApplicable | Errored)]
         run = HistoryRun(
             place=place,
             commit=subject.commit,
@@ -50,16 +64,12 @@ class ReadRun(Record):
             recorded=subject.recorded,
             changed=subject.changed,
             values=values,
-            findings=_findings(report),
-            checked=frozenset(
-                result.rule.name
-                for result in report.results
-                if not isinstance(result.outcome, NotApplicable | Errored)
-            ),
+            findings=_findings(report, early=early),
+            checked=frozenset(one.rule.name for one in checked),
         )
-        early = bool(report.run and report.run.ended_early)
-        traits = tuple(_traits(report))
-        return cls(key, run, early, conditions.untraced_ms, report.steps.shown_ms, traits)
+        traits = (*sorted(subject.framework.items()), ("batch size", "" if size is None else str(size)))
+        key = _key(report, place)
+        return cls(key, run, early, report.conditions.untraced_ms, report.steps.shown_ms, traits)
 
     @property
     def order(self) -> tuple[str, str, str]:
@@ -67,24 +77,34 @@ class ReadRun(Record):
         run = self.run
         return run.committed or run.recorded, run.recorded, run.place
 
-    def without_time(self) -> Self:
-        """Return it without the time of the whole run."""
-        values = dict(self.run.values)
-        values.pop(RunMetric.RUN, None)
-        return replace(self, run=replace(self.run, values=values))
-
-    def with_step(self, step_ms: float | None) -> HistoryRun:
-        """Return the run with its step."""
+    def with_step(self, step_ms: float | None, *, timed: bool = True) -> HistoryRun:
+        """Return the run with its step; without the time of the whole run if it is not ``timed``."""
         step = {RunMetric.STEP: step_ms} if step_ms else {}
-        return replace(self.run, values={**step, **self.run.values})
+        own = {metric: value for metric, value in self.run.values.items() if timed or metric is not RunMetric.RUN}
+        return replace(self.run, values={**step, **own})
 
 
-def _findings(report: Diagnosis) -> dict[str, HistoryFinding]:
+def _key(report: Diagnosis, place: str) -> SeriesKey:
+    """Return the series of a run; host names differ between equal machines of a CI."""
+    subject, conditions, words = report.subject, report.conditions, report.subject.command
+    program = next((at for at, word in enumerate(words) if word.endswith(SCRIPT)), None)
+    if program is None and "-m" in words:
+        program = words.index("-m") + 1
+    arguments = words[program + 1 :] if program is not None else ()
+    name = subject.device_name or subject.device or "unknown device"
+    many = f"{subject.devices_used} \N{MULTIPLICATION SIGN} " if (subject.devices_used or 1) > 1 else ""
+    cpu = conditions.cpu_model if conditions.cpu_model != name else ""
+    cores = f"{conditions.cores_usable:g} cores" if conditions.cores_usable else ""
+    machine = ", ".join(filter(None, (f"{many}{name}", cpu, cores)))
+    return SeriesKey(program_of_report(report) or job(place, ""), " ".join(arguments), machine)
+
+
+def _findings(report: Diagnosis, *, early: bool) -> dict[str, HistoryFinding]:
     """Return the findings about the run by their rules, with the share that each saves.
 
     It is the share of the step where the run was ended after its traced steps, as asked.
     """
-    found, early = {}, report.run is not None and report.run.ended_early
+    found = {}
     for result, finding in findings(report):
         of_run, of_step = result.run, result.saving
         saving = (of_step or of_run) if early else (of_run or of_step)
@@ -95,27 +115,36 @@ def _findings(report: Diagnosis) -> dict[str, HistoryFinding]:
     return found
 
 
-def _arguments(report: Diagnosis) -> str:
-    """Return the words of the command after the program."""
-    words = report.subject.command
-    script = next((at for at, word in enumerate(words) if word.endswith(SCRIPT)), None)
-    if script is None and "-m" in words:
-        script = words.index("-m") + 1
-    return " ".join(words[script + 1 :]) if script is not None else ""
+def read_all(
+    places: Sequence[FoundRecording], examine: Examine, rules: Sequence[Rule]
+) -> Iterator[tuple[str, Diagnosis | InputError]]:
+    """Yield each place with its report, or with why it cannot be read."""
+    with tempfile.TemporaryDirectory(prefix="tfdoctor-") as scratch:
+        for number, place in enumerate(places):
+            try:
+                yield place.shown, _read(place, Path(scratch, str(number)), examine, rules)
+            except (InputError, OSError) as error:
+                yield (place.shown, error if isinstance(error, InputError) else InputError(str(error)))
 
 
-def _machine(report: Diagnosis) -> str:
-    """Return the devices and the CPU of a run; host names differ between equal machines of a CI."""
-    subject, conditions = report.subject, report.conditions
-    name = subject.device_name or subject.device or "unknown device"
-    many = f"{subject.devices_used} \N{MULTIPLICATION SIGN} " if (subject.devices_used or 1) > 1 else ""
-    cpu = conditions.cpu_model if conditions.cpu_model != name else ""
-    cores = f"{conditions.cores_usable:g} cores" if conditions.cores_usable else ""
-    return ", ".join(filter(None, (f"{many}{name}", cpu, cores)))
+def _read(one: FoundRecording, scratch: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
+    """Return the report of a place; that beside a recording counts where this version wrote it.
 
-
-def _traits(report: Diagnosis) -> Iterator[tuple[str, str]]:
-    """Yield what may change with a commit, and is no change of the program."""
-    yield from sorted(report.subject.framework.items())
-    size = report.conditions.batch_size
-    yield "batch size", "" if size is None else str(size)
+    Raises:
+        InputError: it cannot be read.
+        OSError: it cannot be fetched.
+    """
+    at = Path(one.place)
+    if is_url(one.place):
+        scratch.mkdir()
+        at = fetched_files(one.place, one.files, scratch)
+    if is_report(at):
+        return open_report(at, rules)
+    for stored in (at / name for name in NAMES):
+        with suppress(InputError):  # a damaged one: the recording is there
+            if stored.is_file() and is_below(stored, at):
+                report = open_report(stored, rules)
+                if report.version == __version__ and report.subject.recorded:
+                    return report
+    recording = Recording.open(at)
+    return settled(examine(recording, recording.title(at)))

@@ -1,12 +1,18 @@
-"""What many runs waste, in sentences."""
+"""What many runs waste, in sentences and as cells of tables."""
 
-from tfdoctor.diagnosis.fleet_report import FleetReport, FleetRun, PricedRun, Waste
-from tfdoctor.terms.humanize import amount, counted, dollars, duration, share
-from tfdoctor.terms.text import capitalized
+from tfdoctor.diagnosis.fleet_report import FleetJob, FleetReport, FleetRun
+from tfdoctor.report.tables import Grid
+from tfdoctor.terms.humanize import amount, counted, dollars, duration, milliseconds, share
+from tfdoctor.terms.text import capitalized, name
 from tfdoctor.terms.verdict import Bound
 
 # What rules save of a run for which they found no change: other changes may help, so it is not called healthy.
 NOTHING = "none known"
+RULES = 3  # Findings that a row names; all are searched, and the report of the run has them
+MS_PER_HOUR = 3_600_000.0
+
+# Of the cells of a run.
+COLUMNS = ("could be saved", "of the whole run", "of the step", "step", "findings", "device", "recorded")
 
 
 def headline(report: FleetReport) -> str:
@@ -33,7 +39,7 @@ def headline(report: FleetReport) -> str:
 def notes(report: FleetReport) -> tuple[str, ...]:
     """Return what a reader needs to know of the figures."""
     told = [_money(report), _lengths(report)]
-    if without := sum(one.run.lost_share is None for one in report.runs):
+    if without := sum(run.lost_share is None for run in report.runs):
         runs = counted(without, "run")
         told.append(f"For {runs} the saving is unknown: the report of the run says why.")
     if report.failed:
@@ -54,89 +60,115 @@ def _money(report: FleetReport) -> str:
         return ""
     if waste.usd_per_hour is None:
         return "No price was given for any of these devices."
-    known = f"{_at_most(waste.hours_at_most)}{dollars(waste.usd)} over the runs whose length is known, and "
-    rate = f"{_at_most(waste.at_most)}{dollars(waste.usd_per_hour)} per hour while all of them train"
+    most, hours = ("at most " if ceiling else "" for ceiling in (waste.at_most, waste.hours_at_most))
+    known = f"{hours}{dollars(waste.usd)} over the runs whose length is known, and " if waste.usd else ""
     unpriced = counted(report.unpriced, "run")
     missing = f" without {unpriced} whose device has no price" if report.unpriced else ""
-    return f"At the given prices that is {known if waste.usd else ''}{rate}{missing}."
-
-
-def _at_most(ceiling: bool) -> str:  # noqa: FBT001 - one private flag
-    return "at most " if ceiling else ""
+    rate = f"{most}{dollars(waste.usd_per_hour)} per hour while all of them train"
+    return f"At the given prices that is {known}{rate}{missing}."
 
 
 def _lengths(report: FleetReport) -> str:
-    unknown = len(report.runs) - sum(1 for one in report.runs if one.run.lost_hours is not None)
+    unknown = sum(run.lost_hours is None for run in report.runs)
     if not unknown or not report.waste.runs:
         return ""
     do, are = ("does", "it is") if unknown == 1 else ("do", "they are")
-    ranked = (
-        f"{are} ranked after the others"
-        if report.by_hours
-        else "so runs are ranked by the devices that could be saved while they train"
-    )
+    ranked = "so runs are ranked by the devices that could be saved while they train"
     return (
         f"{capitalized(counted(unknown, 'recording'))} {do} not say how long the run lasted, as traces of other "
-        f"profilers do not; {ranked}."
+        f"profilers do not; {f'{are} ranked after the others' if report.by_hours else ranked}."
     )
 
 
-def saved_devices(waste: Waste) -> str:
-    """Return the devices that could be saved, with ≤ where that is a ceiling."""
-    return f"{_ceiling(waste.at_most)}{amount(waste.devices)}"
+def faults(report: FleetReport) -> Grid:
+    """Return the faults; dollars are in the unit that they are ranked by."""
+    rows: list[tuple[str, ...]] = []
+    for fault in report.faults:
+        waste = fault.waste
+        unknown = f" + {fault.unknown:,} unknown" if fault.unknown else ""
+        devices = f"{_limit(waste.at_most)}{amount(waste.devices)}{unknown}" if waste.runs else "unknown"
+        hours = f"{_limit(waste.hours_at_most)}{amount(waste.device_hours)}" if waste.device_hours else ""
+        usd = waste.usd if report.by_hours else waste.usd_per_hour
+        money = ["" if usd is None else dollars(usd)] if report.priced else []
+        runs = f"{waste.runs + fault.unknown:,}"
+        rows.append((name(fault.title), fault.rule, runs, hours, devices, *money, name(fault.worst)))
+    money = [f"US dollars{'' if report.by_hours else ' per hour'}"] if report.priced else []
+    columns = ("fault", "rule", "runs", "device-hours", "devices", *money, "worst run")
+    return Grid(columns, ("text", "text", *("number" for _ in columns[2:-1]), "text"), tuple(rows))
 
 
-def part(share_of_step: float | None, *, at_most: bool) -> str:
-    """Return a share of the step that could be saved, with ≤ where that is a ceiling."""
-    if share_of_step is None:
-        return "unknown"
-    if not share_of_step:
-        return NOTHING
-    if not at_most:
-        return share(share_of_step)
-    return f"≤ {share(share_of_step).replace('>99', '100')}"
+def failures(report: FleetReport) -> Grid:
+    """Return the recordings that could not be diagnosed."""
+    rows = [(name(run.place), run.failure, name(run.error, 400)) for run in report.failed]
+    return Grid(("recording", "kind", "error"), ("text",) * 3, tuple(rows))
 
 
-def saved_hours(waste: Waste) -> str:
-    """Return the device-hours that could be saved; "" where no length is known."""
-    return f"{_ceiling(waste.hours_at_most)}{amount(waste.device_hours)}" if waste.device_hours else ""
+def cells(run: FleetRun, report: FleetReport) -> tuple[str, ...]:
+    """Return a run as a row, in the order of COLUMNS."""
+    rules = [finding.rule for finding in run.findings]
+    others = f" and {len(rules) - RULES} more" if len(rules) > RULES else ""
+    of_run = ""
+    if run.is_whole and run.run_hours is not None:
+        long = duration(run.run_hours * MS_PER_HOUR)
+        of_run = f"{_part(run.run_saving_share, at_most=run.at_most)} of {long}"
+    return (
+        _saved(run, by_hours=report.by_hours),
+        of_run,
+        _part(run.saving_share, at_most=run.saving_bound == Bound.AT_MOST.value),
+        milliseconds(run.step_ms),
+        f"{', '.join(rules[:RULES])}{others}",
+        devices(run),
+        run.recorded.removesuffix("Z").replace("T", " "),
+    )
 
 
-def saved_share(run: FleetRun) -> str:
-    """Return the share of the step that could be saved."""
-    return part(run.saving_share, at_most=run.saving_bound == Bound.AT_MOST.value)
-
-
-def saved_of_run(run: FleetRun) -> str:
-    """Return the share of the whole run that could be saved, and its length; "" where that is unknown."""
-    if not run.is_whole or run.run_hours is None:
-        return ""
-    long = duration(run.run_hours * MS_PER_HOUR)
-    return f"{part(run.run_saving_share, at_most=run.at_most)} of {long}"
-
-
-MS_PER_HOUR = 3_600_000.0
-
-
-def saved_by(one: PricedRun, *, by_hours: bool) -> str:
+def _saved(run: FleetRun, *, by_hours: bool) -> str:
     """Return what a run wastes: device-hours, or devices where runs are ranked by these."""
-    run = one.run
-    most = _ceiling(run.at_most)
     if run.lost_share == 0:
         return NOTHING
     if by_hours and run.wasted_device_hours is not None:
-        return f"{most}{amount(run.wasted_device_hours)} device-h"
-    if run.wasted_devices is not None:
-        devices = amount(run.wasted_devices)
-        return f"{most}{devices} {'device' if devices == '1' else 'devices'}"
-    return "unknown"
+        return f"{_limit(run.at_most)}{amount(run.wasted_device_hours)} device-h"
+    if run.wasted_devices is None:
+        return "unknown"
+    number = amount(run.wasted_devices)
+    return f"{_limit(run.at_most)}{number} {'device' if number == '1' else 'devices'}"
 
 
 def devices(run: FleetRun) -> str:
     """Return the devices of a run, with their number if there are several."""
-    name = run.device_name or run.device or "unknown device"
-    return f"{run.devices:,} \N{MULTIPLICATION SIGN} {name}" if run.devices and run.devices > 1 else name
+    many = f"{run.devices:,} \N{MULTIPLICATION SIGN} " if run.devices and run.devices > 1 else ""
+    return name(f"{many}{run.device_name or run.device or 'unknown device'}")
 
 
-def _ceiling(at_most: bool) -> str:  # noqa: FBT001 - one private flag
+def job_cells(job: FleetJob) -> tuple[str, ...]:
+    """Return a job as a row; its last saving is that of the step."""
+    last, changed = job.runs[-1], ""
+    if job.change is not None:
+        changed = f"{share(abs(job.change))} {'longer' if job.change >= 0 else 'shorter'}"
+    dates = [run.recorded[:10] for run in job.runs]
+    recorded = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+    return (
+        name(job.name),
+        name(job.device_name),
+        f"{len(job.runs):,}",
+        span(job),
+        changed,
+        _part(last.saving_share, at_most=last.at_most),
+        recorded if all(dates) else "dates unknown: by place",
+    )
+
+
+def span(job: FleetJob) -> str:
+    """Return the first and the last step of a job."""
+    return " → ".join(map(milliseconds, job.steps_ms[:: max(1, len(job.runs) - 1)]))
+
+
+def _part(share_of_step: float | None, *, at_most: bool) -> str:
+    """Return a share of the step that could be saved, with ≤ where that is a ceiling."""
+    if not share_of_step:
+        return "unknown" if share_of_step is None else NOTHING
+    return f"≤ {share(share_of_step).replace('>99', '100')}" if at_most else share(share_of_step)
+
+
+def _limit(at_most: bool) -> str:  # noqa: FBT001 - one private flag
     return "≤ " if at_most else ""

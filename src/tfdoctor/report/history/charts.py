@@ -12,11 +12,8 @@ from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, quantity
 
 FEWEST = 2  # Runs below which there is no line to draw
-
 HEIGHT = 260
-
 LETTERS = 36  # Characters of the labels below a chart that fit beside each other on a phone: four hashes of commits
-
 UNITS = {RunMetric.STEP: "ms", RunMetric.RUN: "s", RunMetric.MEMORY: "GB"}
 
 
@@ -34,10 +31,8 @@ def _figure(series: Series, metric: MetricHistory, number: int) -> Figure:
     known = [at for at, value in enumerate(metric.values) if value is not None]
     changes = counted(len(metric.changes), "change")
     why = f" ({metric.why_no_changes})" if metric.why_no_changes else ""
-    notes = [
-        mark(point.at, f"{'▲' if point.share > 0 else '▼'} {words.relative(point.share, metric.metric)}")
-        for point in metric.changes
-    ]
+    changed = {point.at: words.relative(point.share, metric.metric) for point in metric.changes}
+    notes = [mark(point.at, f"{'▲' if point.share > 0 else '▼'} {changed[point.at]}") for point in metric.changes]
     labels = [as_text(words.commit(series.runs[at])) for at in known]
     every = -(-len(known) // max(1, LETTERS // max(map(len, labels))))
     most = max(value for value in metric.values if value is not None)
@@ -53,7 +48,13 @@ def _figure(series: Series, metric: MetricHistory, number: int) -> Figure:
         title=name.capitalize(),
         description=f"{name.capitalize()} of {counted(len(known), 'run')}, by commit: {changes} of the level{why}.",
         figure=figure_json(_lines(series, metric, known), layout, height=HEIGHT, left=56),
-        table=_table(series, metric, known),
+        table=Grid(
+            ("commit", "day", name, "change of the level"),
+            ("text", "text", "number", "number"),
+            tuple(
+                (*told, changed.get(at, "")) for at, told in zip(known, _told(series, metric, known), strict=True)
+            ),
+        ),
     )
 
 
@@ -86,24 +87,13 @@ def _lines(series: Series, metric: MetricHistory, known: list[int]) -> Iterator[
         "y": [metric.values[at] for at in known],
         "line": {"color": PART_COLOURS["device"], "width": 1},
         "marker": {"color": PART_COLOURS["device"], "size": 7},
-        "customdata": [as_text(_hover(series, metric, at)) for at in known],
+        "customdata": [as_text(f"{where}, {day}: {value}") for where, day, value in _told(series, metric, known)],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
 
 
-def _hover(series: Series, metric: MetricHistory, at: int) -> str:
-    run, value = series.runs[at], metric.values[at] or 0.0
-    return f"{words.commit(run)}, {words.when(run)}: {quantity(metric.metric.quantity(value))}"
-
-
-def _table(series: Series, metric: MetricHistory, known: list[int]) -> Grid:
-    rows = []
+def _told(series: Series, metric: MetricHistory, known: list[int]) -> Iterator[tuple[str, str, str]]:
+    """Yield the commit, the day and the value of runs."""
     for at in known:
         run, value = series.runs[at], metric.values[at] or 0.0
-        point = next((one for one in metric.changes if one.at == at), None)
-        shown = quantity(metric.metric.quantity(value))
-        rows.append(
-            (words.commit(run), words.when(run), shown, words.relative(point.share, metric.metric) if point else "")
-        )
-    columns = ("commit", "day", words.LABELS[metric.metric], "change of the level")
-    return Grid(columns, ("text", "text", "number", "number"), tuple(rows))
+        yield words.commit(run), words.when(run), quantity(metric.metric.quantity(value))

@@ -1,11 +1,11 @@
-"""The history in words: its headline, what became of each metric, and who accepted what."""
+"""The history in words and tables: its headline, what became of each metric, and who accepted what."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import (
     Accepted,
-    ChangePoint,
+    FindingHistory,
     History,
     HistoryRun,
     MetricHistory,
@@ -14,16 +14,20 @@ from tfdoctor.diagnosis.history_report import (
     RunMetric,
     Series,
 )
+from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, percent, quantity, quantity_span
 from tfdoctor.terms.units import ratio
 
 LABELS = {RunMetric.STEP: "step", RunMetric.RUN: "whole run", RunMetric.MEMORY: "peak memory"}
+RUNS = "Runs, the newest first"  # The title of their table
 
 _TIMES = ("longer", "shorter")
 # What a value is that is above or below another one.
 _DIRECTIONS = {RunMetric.STEP: _TIMES, RunMetric.RUN: _TIMES, RunMetric.MEMORY: ("higher", "lower")}
 SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository
+# Characters of a moment in ISO 8601 up to its day, and up to its minute.
+DAY, MINUTE = len("2026-11-28"), len("2026-11-28T12:50")
 
 
 def headline(history: History) -> str:
@@ -31,12 +35,14 @@ def headline(history: History) -> str:
     runs = sum(len(one.runs) for one in history.series)
     programs = len({one.program for one in history.series})
     what = f"{counted(runs, 'run')} of {counted(programs, 'program')}"
-    checks = [(one, metric, check) for one in history.series for metric, check in _checks(one)]
-    failed = [
-        f"{LABELS[metric]} of {text.name(one.program)}{_by(check, metric)}"
-        for one, metric, check in checks
-        if check.failed
-    ]
+    failed, states = [], []
+    for series in history.series:
+        for metric in series.metrics:
+            check, label = metric.check, f"{LABELS[metric.metric]} of {text.name(series.program)}"
+            if check and check.failed:
+                change = None if check.change is None else relative(check.change, metric.metric)
+                failed.append(f"{label} {change or 'not measured'}")
+            states += [check.state] if check and check.state is not None else []
     failed += [
         f"{finding.rule} of {text.name(one.program)}"
         for one in history.series
@@ -45,7 +51,6 @@ def headline(history: History) -> str:
     ]
     if failed:
         return f"{what}: {counted(len(failed), 'regression')} ({', '.join(failed)})"
-    states = [check.state for _, _, check in checks if check.state is not None]
     if not states:
         return what
     undecided = states.count(BudgetState.UNCLEAR)
@@ -54,26 +59,55 @@ def headline(history: History) -> str:
     return f"{what}: {', '.join(filter(None, (told, others if undecided < len(states) else '')))}"
 
 
-def _by(check: RegressionCheck, metric: RunMetric) -> str:
-    return " not measured" if check.change is None else f" {relative(check.change, metric)}"
+def notes(history: History) -> tuple[str, ...]:
+    """Return which runs could not be read."""
+    return tuple(f"Not read: {text.name(place, 160)}: {why}" for place, why in history.unread)
 
 
-def _checks(series: Series) -> list[tuple[RunMetric, RegressionCheck]]:
-    return [(one.metric, one.check) for one in series.metrics if one.check]
+def title(series: Series) -> str:
+    """Return the program with its arguments."""
+    return text.name(f"{series.program} {series.arguments}".strip(), 120)
+
+
+def about(series: Series) -> str:
+    """Return the machine, and which runs they are."""
+    days = list(dict.fromkeys(filter(None, (when(series.runs[at]) for at in (0, -1)))))
+    runs = f"{text.name(series.machine, 120)}; {counted(len(series.runs), 'run')}"
+    return f"{runs}, {' to '.join(days)}" if days else runs
+
+
+def sentences(series: Series) -> Iterator[str]:
+    """Yield why metrics are not compared or which runs are left out, what figures are, and what else changed."""
+    reasons: dict[str, list[str]] = {}
+    for metric in series.metrics:
+        if metric.check is not None and metric.check.why:
+            reasons.setdefault(_reason(metric.check), []).append(LABELS[metric.metric])
+    for reason, names in reasons.items():
+        yield f"{', '.join(names).capitalize()}: {reason}."
+    if few := [one for one in series.metrics if one.why_no_changes]:
+        labels = ", ".join(LABELS[one.metric] for one in few)
+        yield f"Too few runs to tell a change of the level from chance: {labels} ({few[0].why_no_changes})."
+    for metric in series.metrics:
+        if metric.metric is RunMetric.STEP:
+            yield f"The step is the {metric.what}."
+        if metric.metric is RunMetric.RUN:
+            yield "The time of the whole run is without tfdoctor's own work."
+    yield from (f"{text.capitalized(note)}." for note in series.notes)
+
+
+def _reason(check: RegressionCheck) -> str:
+    """Return why a metric is not compared, or which runs are left out, as a clause."""
+    if check.usual is not None:
+        return f"compared with the {check.runs} runs {check.why}"
+    if check.newest is None:
+        return check.why
+    return f"{'not compared' if check.state is None else state(check)}, because {check.why}"
 
 
 def relative(change: float, metric: RunMetric) -> str:
     """Return a relative change of a metric in words: "5 % longer"; a sign could be read as that of a saving."""
     above, below = _DIRECTIONS[metric]
     return f"{percent(abs(change))} {above if change >= 0 else below}"
-
-
-def _interval(check: RegressionCheck) -> str:
-    """Return the interval of a change, positive in the direction that the change has: "19 to 36 %" longer."""
-    if check.change is None or check.low is None or check.high is None:
-        return ""
-    ends = (check.low, check.high) if check.change >= 0 else (-check.high, -check.low)
-    return quantity_span(*map(ratio, ends))
 
 
 def commit(run: HistoryRun) -> str:
@@ -85,15 +119,7 @@ def commit(run: HistoryRun) -> str:
 
 def when(run: HistoryRun) -> str:
     """Return the day of the commit, or of the run where that is unknown."""
-    return _day(run.committed or run.recorded)
-
-
-def _day(moment: str) -> str:
-    return moment[:DAY]
-
-
-# Characters of a moment in ISO 8601 up to its day, and up to its minute.
-DAY, MINUTE = len("2026-11-28"), len("2026-11-28T12:50")
+    return (run.committed or run.recorded)[:DAY]
 
 
 def state(check: RegressionCheck) -> str:
@@ -107,47 +133,93 @@ def state(check: RegressionCheck) -> str:
     return names[check.state] if check.state is not None else ""
 
 
+def against(baseline: NamedBaseline, metric: MetricHistory) -> str:
+    """Return how the newest known value compares with a baseline; "" where they are not the same figure."""
+    value = baseline.values.get(metric.metric.value)
+    newest = next((one for one in reversed(metric.values) if one), None)
+    same = metric.metric is not RunMetric.STEP or baseline.step == metric.what
+    return relative(newest / value - 1, metric.metric) if value and value > 0 and newest and same else ""
+
+
+def tables(series: Series) -> dict[str, Grid]:
+    """Return the tables by their titles: the newest commit beside the runs before it, and the others with rows."""
+    last = series.runs[-1]
+    newest = f"The newest {'commit' if last.commit else 'run'}, {commit(last)}, and the runs before it"
+    columns = ("newest", "before", "change", "interval", "of runs")
+    compared_rows = [row for row in map(compared, series.metrics) if row]
+    findings = {"finding": "text", "saves": "number", "runs with it": "number", "in the newest run": "text"}
+    baselines = {"baseline": "text", "commit": "text", **{LABELS[one.metric]: "number" for one in series.metrics}}
+    others = {
+        "Changes of the level": _changes(series),
+        "Findings": _grid(findings, (_finding(one, series.runs) for one in series.findings)),
+        "Baselines": _grid(
+            baselines,
+            (
+                (text.name(one.name), one.commit[:SHORT], *(against(one, metric) for metric in series.metrics))
+                for one in series.baselines
+            ),
+        ),
+        "Accepted": _grid(
+            dict.fromkeys(("what", "commit", "by", "on", "why"), "text"),
+            (
+                (one.what, one.commit[:SHORT], text.name(one.by), one.on, text.name(one.why, 160))
+                for one in series.accepted
+            ),
+        ),
+        RUNS: _runs(series),
+    }
+    compare = _grid({"metric": "text", **dict.fromkeys(columns, "number"), "result": "text"}, compared_rows)
+    return {newest: compare.told(), **{name: grid.told() for name, grid in others.items() if grid.rows}}
+
+
+def _grid(columns: Mapping[str, str], rows: Iterable[tuple[str, ...]]) -> Grid:
+    """Return a table of columns with their kinds."""
+    return Grid(tuple(columns), tuple(columns.values()), tuple(rows))
+
+
 def compared(metric: MetricHistory) -> tuple[str, ...]:
-    """Return the newest commit beside the runs before it, as a row; () where there is nothing to compare."""
+    """Return the newest commit beside the runs before it, as a row; () where there is nothing to compare.
+
+    The interval of a change is positive in the direction that the change has: "19 to 36 %" longer.
+    """
     check, what = metric.check, metric.metric
     if check is None:
         return ()
+    change = interval = ""
+    if check.change is not None:
+        change = relative(check.change, what)
+        if check.low is not None and check.high is not None:
+            ends = (check.low, check.high) if check.change >= 0 else (-check.high, -check.low)
+            interval = quantity_span(*map(ratio, ends))
     values = [quantity(what.quantity(one)) if one else "" for one in (check.newest, check.usual)]
-    change = "" if check.change is None else relative(check.change, what)
-    return (LABELS[what], *values, change, _interval(check), f"{check.runs:,}", state(check))
+    return (LABELS[what], *values, change, interval, f"{check.runs:,}", state(check))
 
 
-def remarks(metrics: Sequence[MetricHistory]) -> Iterator[str]:
-    """Yield why metrics are not compared, or which runs are left out, as sentences: one for each reason."""
-    reasons: dict[str, list[str]] = {}
-    for metric in metrics:
-        if metric.check is not None and metric.check.why:
-            reasons.setdefault(_reason(metric.check), []).append(LABELS[metric.metric])
-    for reason, names in reasons.items():
-        yield f"{', '.join(names).capitalize()}: {reason}."
+def _changes(series: Series) -> Grid:
+    rows: list[tuple[str, ...]] = []
+    for metric in series.metrics:
+        for point in metric.changes:
+            levels = [quantity(metric.metric.quantity(one)) for one in (point.before, point.after)]
+            of_level = (LABELS[metric.metric], " → ".join(levels), relative(point.share, metric.metric))
+            run, refused = series.runs[point.at], "not accepted" if point.share > 0 else ""
+            rows.append((*of_level, commit(run), when(run), by(point.accepted) if point.accepted else refused))
+    kinds = {"metric": "text", "level": "text", "change": "number"}
+    return _grid({**kinds, **dict.fromkeys(("since", "day", "accepted"), "text")}, rows)
 
 
-def _reason(check: RegressionCheck) -> str:
-    """Return why a metric is not compared, or which runs are left out, as a clause."""
-    if check.usual is not None:
-        return f"compared with the {check.runs} runs {check.why}"
-    if check.newest is None:
-        return check.why
-    verdict = "not compared" if check.state is None else state(check)
-    return f"{verdict}, because {check.why}"
-
-
-def changed(point: ChangePoint, metric: MetricHistory, run: HistoryRun) -> tuple[str, ...]:
-    """Return a change point as a row: the metric, the change, its share, the run, and who accepted it."""
-    levels = [quantity(metric.metric.quantity(one)) for one in (point.before, point.after)]
-    return (
-        LABELS[metric.metric],
-        f"{levels[0]} \N{RIGHTWARDS ARROW} {levels[1]}",
-        relative(point.share, metric.metric),
-        commit(run),
-        when(run),
-        by(point.accepted) if point.accepted else "not accepted" if point.share > 0 else "",
-    )
+def _finding(one: FindingHistory, runs: tuple[HistoryRun, ...]) -> tuple[str, ...]:
+    """Return a finding as a row, with what became of it."""
+    saving = one.last.saving if one.last else None
+    known = [found for found in one.found if found is not None]
+    if one.found[-1] is None:
+        became = "not checked"
+    elif one.gone is not None:
+        became = f"gone since {commit(runs[one.gone])}"
+    else:
+        since = "" if one.appeared is None else f" since {commit(runs[one.appeared])}"
+        new, accepted = ": new, which fails" if one.new else "", f", {by(one.accepted)}" if one.accepted else ""
+        became = f"present{since}{new}{accepted}"
+    return one.rule, "" if saving is None else percent(saving), f"{known.count(True)} of {len(known)}", became
 
 
 def by(accepted: Accepted) -> str:
@@ -155,11 +227,14 @@ def by(accepted: Accepted) -> str:
     return f"accepted by {text.name(accepted.by)}, {accepted.on}: {text.name(accepted.why, 160)}"
 
 
-def against(baseline: NamedBaseline, metric: MetricHistory) -> str:
-    """Return how the newest known value compares with a baseline; "" where they are not the same figure."""
-    value = baseline.values.get(metric.metric.value)
-    newest = next((one for one in reversed(metric.values) if one), None)
-    same = metric.metric is not RunMetric.STEP or baseline.step == metric.what
-    if not (value and value > 0 and newest and same):
-        return ""
-    return relative(newest / value - 1, metric.metric)
+def _runs(series: Series) -> Grid:
+    known = {metric for run in series.runs for metric, value in run.values.items() if value}
+    metrics = [one.metric for one in series.metrics if one.metric in known]
+    rows: list[tuple[str, ...]] = []
+    for run in reversed(series.runs):
+        values = [(metric, run.values.get(metric)) for metric in metrics]
+        shown = [quantity(metric.quantity(value)) if value else "unknown" for metric, value in values]
+        rows.append((commit(run), when(run), *shown, f"{len(run.findings):,}", text.name(run.place)))
+    first = "commit" if any(run.commit for run in series.runs) else "recorded"
+    numbers = dict.fromkeys((*(LABELS[one] for one in metrics), "findings"), "number")
+    return _grid({first: "text", "day": "text", **numbers, "run": "text"}, rows)
