@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,19 @@ from tfdoctor.terms.verdict import Severity
 
 ALL = "ALL"  # Selects or ignores every rule, as in ruff
 
-NEVER = "never"
 
-FAIL_ON = (*(severity.name.lower() for severity in Severity), NEVER)
+class FailOn(StrEnum):
+    """The lowest severity of a finding that makes a command fail."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    CRITICAL = "critical"
+    NEVER = "never"
+
+    @property
+    def severity(self) -> Severity | None:
+        """The severity; None where nothing fails."""
+        return None if self is FailOn.NEVER else Severity[self.name]
 
 
 class RuleNames(Record):
@@ -38,7 +49,7 @@ class Config(Record, kw_only=True):
     by: str = ""  # the file's name; "" without one
     select: RuleNames = field(default_factory=lambda: RuleNames((ALL,)))
     ignore: RuleNames = field(default_factory=lambda: RuleNames(()))
-    fail_on: str = ""  # one of FAIL_ON; "" when not set
+    fail_on: FailOn | None = None
     rules: tuple[Path, ...] = ()  # folders of the user's own rules
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
@@ -61,7 +72,7 @@ class Config(Record, kw_only=True):
         return cls(
             by=path.name,
             **chosen,
-            fail_on=values.get("fail-on", ""),
+            fail_on=values.get("fail-on"),
             rules=tuple(path.parent / folder for folder in values.get("rules", ())),
             limits=values.get("limits", {}),
             budget=replace(values.get("budget", Budget()), file=path),
@@ -92,11 +103,11 @@ def _file(value: object, where: str) -> str:
     return value
 
 
-def _fail_on(value: object, where: str) -> str:
-    if not isinstance(value, str) or value not in FAIL_ON:
-        known = ", ".join(f'"{severity}"' for severity in FAIL_ON)
+def _fail_on(value: object, where: str) -> FailOn:
+    if not isinstance(value, str) or value not in set(FailOn):
+        known = ", ".join(f'"{severity}"' for severity in FailOn)
         raise ConfigError(f"{where} must be one of {known}, not {shown(value)}.")
-    return value
+    return FailOn(value)
 
 
 def _limits(value: object, where: str) -> Mapping[str, Mapping[str, float]]:
