@@ -5,34 +5,11 @@ from pathlib import Path
 
 import typer
 
-from tfdoctor.cli.options import (
-    BASELINE,
-    CONFIG,
-    FAIL_ON,
-    FILES,
-    FILES_FOLDER,
-    MODULE,
-    NO_REPORT,
-    OWN_RULES,
-    REPORTS,
-    SCRUB,
-    SHOW,
-    GateOptions,
-    Group,
-    RuleOptions,
-    SavingOptions,
-    argument,
-    command,
-    number,
-    one_rule,
-    option,
-    rule_names,
-)
+from tfdoctor.cli.options import *
 from tfdoctor.cli.profile_parser import ProfileCommand, TryCommand
-from tfdoctor.cli.values import at_least, finite, parse_bytes, parse_out, parse_own, parse_path, parse_seconds
+from tfdoctor.cli.values import finite, parse_bytes, parse_own, parse_path
 from tfdoctor.rulebook.config.settings import FailOn
 
-OURS_FIRST = {"allow_interspersed_args": False}  # What follows a script belongs to it
 LAST = 20  # Runs before the newest commit it is compared with: more narrow the interval by less than a tenth
 TRIAL_MINUTES = 10.0  # For all runs of a trial, unless --minutes says otherwise
 
@@ -42,36 +19,24 @@ class RecordingOptions(Group):
 
     module: str | None = MODULE
     out: Path | None = option(
-        "Folder for the recording [default: runs/SCRIPT-TIME]; the workers of a job can share one.",
-        metavar="PATH",
-        parser=parse_out,
+        "Folder for the recording [default: runs/SCRIPT-TIME]; the workers of a job can share one.", **OUT
     )
     python: str | None = option("Python interpreter for the script.")
     steps: int = number("steps")
     warmup: int = number("warmup")
     seconds: float | None = option(
-        "Trace for this long (2s, 500ms, 1m) instead of --steps, for jobs without visible steps.",
-        "--for",
-        metavar="TIME",
-        parser=parse_seconds,
+        "Trace for this long (2s, 500ms, 1m) instead of --steps, for jobs without visible steps.", "--for", **TIME
     )
-    stop_after: bool = option("End the run after tracing.", "--stop-after", default=False)
-    no_trace: bool = option(
+    stop_after: bool = switch("End the run after tracing.", "--stop-after")
+    no_trace: bool = switch(
         "Record only the account of the whole run, without a trace of its steps: for production, and for programs "
         "that never train.",
         "--no-trace",
-        default=False,
     )
     sample_every: int = number("sample_every")
 
 
-@command(
-    "profile",
-    "Run a script, and report what slows it.",
-    "profile.profile",
-    cls=ProfileCommand,
-    context_settings=OURS_FIRST,
-)
+@command("profile", "Run a script, and report what slows it.", "profile.profile", cls=ProfileCommand)
 class Profile(Group):
     """Run an unmodified script, trace some of its training steps, and report what slows them and the run.
 
@@ -87,7 +52,7 @@ class Profile(Group):
     )
     recording: RecordingOptions
     no_report: bool = NO_REPORT
-    quiet: bool = option("Print errors only.", "--quiet", "-q", default=False)
+    quiet: bool = switch("Print errors only.", "--quiet", "-q")
     formats: str = REPORTS
     demands: GateOptions
     rules: RuleOptions
@@ -99,59 +64,42 @@ class Profile(Group):
 class TrialOptions(Group):
     """What to try, for how long, and what to keep of it."""
 
-    only: str | None = option(
-        "Try only the edits of these rules, comma-separated.", metavar="LIST", among=rule_names
-    )
+    only: str | None = option("Try only the edits of these rules, comma-separated.", **list_of(rule_names))
     patch: list[Path] | None = option(
         "Also try this patch, as `git apply` would; can be repeated. With the name of a rule, the patch makes the "
         "change that this rule advises, and is compared with its promise.",
         metavar="[RULE=]DIFF",
     )
     env: list[str] | None = option("Also try this environment variable; can be repeated.", metavar="NAME=VALUE")
-    usual_settings: bool = option(
-        "Also try XLA, oneDNN, tcmalloc and numbers of threads, as far as they can matter here.",
-        "--settings",
-        default=False,
+    usual_settings: bool = switch(
+        "Also try XLA, oneDNN, tcmalloc and numbers of threads, as far as they can matter here.", "--settings"
     )
-    without_parts: bool = option(
+    without_parts: bool = switch(
         "Try the program without each of its parts instead of the edits: input always ready, callbacks silent, and "
         "metrics, summaries, saving or evaluation off. This shows the most that a change can save.",
         "--parts",
-        default=False,
     )
     minutes: float = option(
         "Time for all runs together.", default=TRIAL_MINUTES, min=0.5, max=1440, callback=finite
     )
-    keep: Path | None = option(
-        "Write the edits that proved to help as a diff for git apply.", metavar="FILE", parser=parse_own
-    )
-    keep_model_changes: bool = option(
+    keep: Path | None = option("Write the edits that proved to help as a diff for git apply.", **OWN_FILE)
+    keep_model_changes: bool = switch(
         "With --keep, also write the changes that alter what is trained: the batch size and the widths of layers. "
         "They are tried only if --only names them.",
         "--keep-model-changes",
-        default=False,
     )
     layer: bool = option(
         "Throw away what the runs write, where the kernel allows it.", "--layer/--no-layer", default=True
     )
-    yes: bool = option(
-        "Do not ask before running the program where the files that it writes cannot be discarded.",
-        "--yes",
-        "-y",
-        default=False,
+    yes: bool = switch(
+        "Do not ask before running the program where the files that it writes cannot be discarded.", "--yes", "-y"
     )
     fail_on_promise: str | None = option(
         "Exit with 3 if a promised saving is off by more than this share of the step.", metavar="PERCENT"
     )
 
 
-@command(
-    "try",
-    "Measure what the advised changes save, by running them.",
-    "trying.try_",
-    cls=TryCommand,
-    context_settings=OURS_FIRST,
-)
+@command("try", "Measure what the advised changes save, by running them.", "trying.try_", cls=TryCommand)
 class Try(Group):
     """Run the program with the advised changes and without, by turns, and report what each saves.
 
@@ -189,12 +137,8 @@ class Attach(Group):
         "Addresses of the profiler servers of the job's workers, each started with "
         "tf.profiler.experimental.server.start(PORT).",
     )
-    seconds: float = option(
-        "Trace for this long: 2s, 500ms, 1m.", "--for", default="2s", metavar="TIME", parser=parse_seconds
-    )
-    out: Path | None = option(
-        "Folder for the recording [default: runs/attach-TIME].", metavar="PATH", parser=parse_out
-    )
+    seconds: float = option("Trace for this long: 2s, 500ms, 1m.", "--for", default="2s", **TIME)
+    out: Path | None = option("Folder for the recording [default: runs/attach-TIME].", **OUT)
     no_report: bool = NO_REPORT
     formats: str = REPORTS
     fail_on: FailOn | None = FAIL_ON
@@ -218,8 +162,7 @@ class Report(Group):
     out: Path | None = option(
         "Folder for the reports [default: the recording; otherwise the current folder, as tfdoctor-report.html and "
         "so on].",
-        metavar="PATH",
-        parser=parse_out,
+        **OUT,
     )
     formats: str = REPORTS
     demands: GateOptions
@@ -230,7 +173,7 @@ class Report(Group):
         metavar="FILE",
     )
     link: str = option(
-        "Where the HTML report will be found: the Markdown report links to it.", "--link", default="", metavar="URL"
+        "Where the HTML report will be found: the Markdown report links to it.", default="", metavar="URL"
     )
     show: bool = SHOW
     scrub: bool = SCRUB
@@ -244,21 +187,15 @@ class Diff(Group):
         "BEFORE", "The run before the change: a recording, a trace or its report.json.", parser=parse_path
     )
     after: Path = argument("AFTER", "The run after the change.", parser=parse_path)
-    also_before: list[Path] | None = option(
-        "A further run before the change; can be repeated.", "--before", metavar="PATH", parser=parse_path
-    )
-    also_after: list[Path] | None = option(
-        "A further run after the change; can be repeated.", "--after", metavar="PATH", parser=parse_path
-    )
+    also_before: list[Path] | None = option("A further run before the change; can be repeated.", "--before", **PATH)
+    also_after: list[Path] | None = option("A further run after the change; can be repeated.", "--after", **PATH)
     max_regression: str | None = option(
         "Exit with 3 if the step is slower by more than this, such as 5%, at the lower end of the interval, and "
         "with 4 if the interval contains it.",
         metavar="PERCENT",
     )
-    anyway: bool = option(
-        "Compare the times of runs that are not alike in machine or program.", "--anyway", default=False
-    )
-    shares: bool = option("Compare shares of the step only, as for unlike machines.", "--shares", default=False)
+    anyway: bool = switch("Compare the times of runs that are not alike in machine or program.", "--anyway")
+    shares: bool = switch("Compare shares of the step only, as for unlike machines.", "--shares")
     formats: str = FILES
     out: Path | None = FILES_FOLDER
     rules: RuleOptions
@@ -276,9 +213,7 @@ class HistoryGates(Group):
     fail_on: FailOn | None = option(
         "Exit with 3 on a finding of this severity or above that the newest run has and none of the last runs had."
     )
-    last: int = option(
-        "Runs that the newest commit is compared with.", default=LAST, metavar="N", parser=at_least(1)
-    )
+    last: int = option("Runs that the newest commit is compared with.", default=LAST, **count(1))
 
 
 class KeptOptions(Group):
@@ -287,8 +222,7 @@ class KeptOptions(Group):
     history: Path | None = option(
         "File of named baselines and accepted changes, to be committed [default: `history` of the settings, else "
         "tfdoctor-history.json].",
-        metavar="FILE",
-        parser=parse_own,
+        **OWN_FILE,
     )
     name_baseline: list[str] | None = option(
         "Write the figures of a run under a name, such as release-1=report.json; can be repeated.",
@@ -327,12 +261,8 @@ class WorkOptions(Group):
         default="",
         metavar="ADDRESS",
     )
-    workers: int | None = option(
-        "Recordings examined at once on this machine [default: its CPUs].", metavar="N", parser=at_least(1)
-    )
-    timeout: float | None = option(
-        "Longest time for one recording [default: 10m].", metavar="TIME", parser=parse_seconds
-    )
+    workers: int | None = option("Recordings examined at once on this machine [default: its CPUs].", **count(1))
+    timeout: float | None = option("Longest time for one recording [default: 10m].", **TIME)
     memory: int | None = option(
         "Most memory for one recording, such as 4GB [default: the machine's, shared by its workers].",
         metavar="SIZE",
@@ -352,8 +282,7 @@ class Fleet(Group):
     out: Path | None = option(
         "Folder for the page, the table and the reports; recordings in its table are not examined again [default: "
         "fleet].",
-        metavar="PATH",
-        parser=parse_out,
+        **OUT,
     )
     work: WorkOptions
     reports: bool = option("Write the HTML report of each recording too (about 1 MB each).", default=True)
@@ -410,6 +339,4 @@ class Mcp(Group):
         "Folders whose recordings are served; nothing else is read [default: the current folder].",
         default=None,
     )
-    allow_run: bool = option(
-        "Also let clients run scripts of these folders, by profile and try.", "--allow-run", default=False
-    )
+    allow_run: bool = switch("Also let clients run scripts of these folders, by profile and try.", "--allow-run")

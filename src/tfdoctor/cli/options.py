@@ -13,7 +13,17 @@ from typing import Any, TypeVar, dataclass_transform, get_type_hints
 import typer
 from typer.models import ParameterInfo
 
-from tfdoctor.cli.values import BESIDE, at_least, of_a_kwh, parse_file, parse_out, parse_own, price
+from tfdoctor.cli.values import (
+    BESIDE,
+    at_least,
+    of_a_kwh,
+    parse_file,
+    parse_out,
+    parse_own,
+    parse_path,
+    parse_seconds,
+    price,
+)
 from tfdoctor.report.formats import FORMATS
 from tfdoctor.rulebook.config.settings import FailOn
 from tfdoctor.terms.options import NUMBERS
@@ -39,15 +49,14 @@ class Group:
 Kind = TypeVar("Kind", bound=type[Group])
 
 
-def option(
-    says: str,
-    *flags: str,
-    default: object = None,
-    among: Callable[[], Iterable[str]] | None = None,
-    **more: Any,  # noqa: ANN401 - as Typer's
-) -> Any:  # noqa: ANN401 - the value of a field of any type
-    """Declare an option; ``among`` are the names that a comma-separated list of it may have."""
-    return typer.Option(default, *flags, help=says, autocompletion=_list_of(among) if among else None, **more)
+def option(says: str, *flags: str, default: object = None, **more: Any) -> Any:  # noqa: ANN401 - of a field's type
+    """Declare an option."""
+    return typer.Option(default, *flags, help=says, **more)
+
+
+def switch(says: str, *flags: str) -> Any:  # noqa: ANN401 - same
+    """Declare an option without a value."""
+    return typer.Option(False, *flags, help=says)  # noqa: FBT003 - its default
 
 
 def argument(metavar: str, says: str, *, default: object = ..., **more: Any) -> Any:  # noqa: ANN401 - same
@@ -115,15 +124,29 @@ def one_rule(incomplete: str) -> Iterator[str]:
     return (name for name in rule_names() if name.startswith(incomplete))
 
 
-def _list_of(known: Callable[[], Iterable[str]]) -> Callable[[str], Iterator[str]]:
-    """Return what completes the last name of a comma-separated list, with names that it lacks."""
+def list_of(known: Callable[[], Iterable[str]]) -> dict[str, Any]:
+    """Return what an option takes: a comma-separated list, completed with names that it lacks."""
 
     def complete(incomplete: str) -> Iterator[str]:
         before, comma, last = incomplete.rpartition(",")
         there = before.split(",")
         return (f"{before}{comma}{name}" for name in known() if name.startswith(last) and name not in there)
 
-    return complete
+    return {"metavar": "LIST", "autocompletion": complete}
+
+
+def count(least: int) -> dict[str, Any]:
+    """Return what an option takes: a whole number."""
+    return {"metavar": "N", "parser": at_least(least)}
+
+
+# What options take.
+RULES = list_of(rules_and_topics)
+TIME: dict[str, Any] = {"metavar": "TIME", "parser": parse_seconds}
+FILE: dict[str, Any] = {"metavar": "FILE", "parser": parse_file}
+OWN_FILE: dict[str, Any] = {"metavar": "FILE", "parser": parse_own}
+OUT: dict[str, Any] = {"metavar": "PATH", "parser": parse_out}
+PATH: dict[str, Any] = {"metavar": "PATH", "parser": parse_path}
 
 
 def number(name: str) -> Any:  # noqa: ANN401 - same
@@ -137,62 +160,40 @@ REPORTS = option(
     f"Report formats, comma-separated: {', '.join(FORMATS)}.",
     "--format",
     default="html,json",
-    metavar="LIST",
-    among=lambda: FORMATS,
+    **list_of(lambda: FORMATS),
 )
 FILES = option(
     f"Also write these files, comma-separated: {', '.join(BESIDE)}.",
     "--format",
     default="",
-    metavar="LIST",
-    among=lambda: BESIDE,
+    **list_of(lambda: BESIDE),
 )
-FILES_FOLDER = option("Folder for the files [default: the current folder].", metavar="PATH", parser=parse_out)
-NO_REPORT = option("Record without a report.", "--no-report", default=False)
-SHOW = option("Open the HTML report in the browser.", "--open", default=False)
-SCRUB = option(
+FILES_FOLDER = option("Folder for the files [default: the current folder].", **OUT)
+NO_REPORT = switch("Record without a report.", "--no-report")
+SHOW = switch("Open the HTML report in the browser.", "--open")
+SCRUB = switch(
     "Remove host names, user names, home folders and source lines from the report, so that it can be published.",
     "--scrub",
-    default=False,
 )
 MODULE = option("Run a module instead of a script.", "-m", metavar="MODULE")
-FAIL_ON = option(
-    "Exit with 3 on a finding of this severity or above (recording-quality findings excluded).", "--fail-on"
-)
+FAIL_ON = option("Exit with 3 on a finding of this severity or above (recording-quality findings excluded).")
 BASELINE = option(
-    "File of known findings, or the report.json of an earlier run: its findings do not count for --fail-on.",
-    "--baseline",
-    metavar="FILE",
-    parser=parse_file,
+    "File of known findings, or the report.json of an earlier run: its findings do not count for --fail-on.", **FILE
 )
 CONFIG = option(
     "Configuration file [default: the nearest tfdoctor.toml, or pyproject.toml with a table [tool.tfdoctor], from "
     "the current folder upward].",
-    "--config",
-    metavar="FILE",
-    parser=parse_file,
+    **FILE,
 )
-OWN_RULES = option(
-    "Also apply your own rules in this folder; can be repeated.", "--rules", metavar="DIR", parser=parse_own
-)
+OWN_RULES = option("Also apply your own rules in this folder; can be repeated.", metavar="DIR", parser=parse_own)
 
 
 class RuleOptions(Group):
     """Which rules a command applies."""
 
     config: Path | None = CONFIG
-    select: str | None = option(
-        "Apply only these rules: comma-separated names and topics, or ALL.",
-        "--select",
-        metavar="LIST",
-        among=rules_and_topics,
-    )
-    ignore: str | None = option(
-        "Do not apply these rules: comma-separated names and topics.",
-        "--ignore",
-        metavar="LIST",
-        among=rules_and_topics,
-    )
+    select: str | None = option("Apply only these rules: comma-separated names and topics, or ALL.", **RULES)
+    ignore: str | None = option("Do not apply these rules: comma-separated names and topics.", **RULES)
     rules: list[Path] | None = OWN_RULES
 
 
@@ -207,10 +208,7 @@ class GateOptions(Group):
     )
     baseline: Path | None = BASELINE
     write_baseline: Path | None = option(
-        "Write the findings of this run as known ones, for --baseline; they do not count for --fail-on.",
-        "--write-baseline",
-        metavar="FILE",
-        parser=parse_own,
+        "Write the findings of this run as known ones, for --baseline; they do not count for --fail-on.", **OWN_FILE
     )
 
 
@@ -231,7 +229,6 @@ class SavingOptions(Group):
     gco2_per_kwh: float | None = option(
         "CO2 of a kWh in grams, from the supplier of the electricity; energy that a counter measured is then shown "
         "as CO2 too.",
-        "--gco2-per-kwh",
         metavar="GRAMS",
         callback=of_a_kwh,
     )
