@@ -41,7 +41,7 @@ def _page(applied: "Rulebook", name: str) -> str:
     from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - a built-in page needs none of this
     from tfdoctor.report.rule_page import rule_page  # noqa: PLC0415 - same
     from tfdoctor.rulebook.config import ALL  # noqa: PLC0415 - same
-    from tfdoctor.rulebook.suggestions import nearest  # noqa: PLC0415 - same
+    from tfdoctor.rulebook.values import nearest  # noqa: PLC0415 - same
     from tfdoctor.terms.errors import ConfigError  # noqa: PLC0415 - same
 
     known = {rule.name: rule for rule in (*applied.known, *applied.rules)}

@@ -9,7 +9,7 @@ from tfdoctor.diagnosis.history_report import Accepted, History, NamedBaseline, 
 from tfdoctor.history.kept import KeptHistory
 from tfdoctor.history.runs import ReadRun, SeriesKey
 from tfdoctor.history.series import SHOWN, UNTRACED, Demand, series
-from tfdoctor.rulebook.suggestions import hint
+from tfdoctor.rulebook.values import hint
 from tfdoctor.terms.errors import InputError
 
 

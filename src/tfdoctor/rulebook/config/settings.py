@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdoctor.rulebook.config.budget import Budget
-from tfdoctor.rulebook.config.values import LONGEST, key_name, number, shown
-from tfdoctor.rulebook.suggestions import hint
+from tfdoctor.rulebook.values import LONGEST, hint, key_name, number, shown
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Severity
@@ -81,18 +80,17 @@ class Config(Record, kw_only=True):
         )
 
 
-def _names(value: object, where: str) -> tuple[str, ...]:
+def _names(value: object, where: str, what: str = 'names, such as ["input-bound"]') -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(f'{where} must be a list of names, such as ["input-bound"], not {shown(value)}.')
+        raise ConfigError(f"{where} must be a list of {what}, not {shown(value)}.")
     return tuple(value)
 
 
 def _folders(value: object, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(f'{where} must be a list of folders, such as ["lint"], not {shown(value)}.')
-    if any("\0" in folder for folder in value):
+    folders = _names(value, where, 'folders, such as ["lint"]')
+    if any("\0" in folder for folder in folders):
         raise ConfigError(f"{where} contains an invalid folder name.")
-    return tuple(value)
+    return folders
 
 
 def _file(value: object, where: str) -> str:
@@ -113,13 +111,13 @@ def _fail_on(value: object, where: str) -> FailOn:
 def _limits(value: object, where: str) -> Mapping[str, Mapping[str, float]]:
     if not isinstance(value, dict):
         raise ConfigError(f"{where} must be a table of rules, not {shown(value)}.")
-    return {rule: _of_rule(table, f"{where}.{key_name(rule)}") for rule, table in value.items()}
-
-
-def _of_rule(value: object, where: str) -> Mapping[str, float]:
-    if not isinstance(value, dict):
-        raise ConfigError(f"{where} must be a table of limits, such as {{ share = 0.1 }}, not {shown(value)}.")
-    return {name: number(limit, f"{where}.{key_name(name)}") for name, limit in value.items()}
+    limits: dict[str, dict[str, float]] = {}
+    for rule, table in value.items():
+        at = f"{where}.{key_name(rule)}"
+        if not isinstance(table, dict):
+            raise ConfigError(f"{at} must be a table of limits, such as {{ share = 0.1 }}, not {shown(table)}.")
+        limits[rule] = {name: number(limit, f"{at}.{key_name(name)}") for name, limit in table.items()}
+    return limits
 
 
 class Key(Record):
