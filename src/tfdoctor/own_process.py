@@ -41,7 +41,7 @@ def _end_as(child: int) -> NoReturn:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     if code < 0:
-        from tfdoctor.cli.messages import say  # noqa: PLC0415 - the parent loads next to nothing, so that it forks fast
+        from tfdoctor.cli.streams import say  # noqa: PLC0415 - the parent loads next to nothing, so that it forks fast
 
         say(why(code))
     sys.exit(TfdoctorError.exit_code if code < 0 else code)

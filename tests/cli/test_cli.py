@@ -14,12 +14,14 @@ from typer.testing import CliRunner
 
 import tfdoctor
 from tfdoctor import cli
+from tfdoctor.cli.gates import exit_code
 from tfdoctor.compare import baseline, reports
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
 from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import render
+from tfdoctor.rulebook.config import FailOn
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.report import read, write
 from tfdoctor.terms.verdict import Finding, Location, Remedy, Severity
@@ -345,7 +347,7 @@ def test_a_remark_on_the_recording_is_no_finding(topic: Topic, code: int, tmp_pa
     recording = Recording.open(SAMPLES / "cpu-input-bound")
     diagnosis = diagnose(recording, [replace(rule, preconditions=())], "x", ask_xprof=False)
     found = bool(code)
-    assert cli.exit_code(diagnosis, cli.FailOn.NOTE) == code
+    assert exit_code(diagnosis, FailOn.NOTE) == code
     for name in ("sarif", "gitlab"):
         assert (rule.name in render(name, diagnosis)) is found
     assert bool(entries(diagnosis)) is found
@@ -355,7 +357,7 @@ def test_a_remark_on_the_recording_is_no_finding(topic: Topic, code: int, tmp_pa
     assert (rule.name in (tmp_path / "b.json").read_text()) is found
     earlier = json.loads(json.dumps(write(diagnosis)))
     earlier["results"][0] |= {"outcome": "finding", "severity": "critical"}
-    assert cli.exit_code(read(earlier, [rule]), cli.FailOn.NOTE) == code
+    assert exit_code(read(earlier, [rule]), FailOn.NOTE) == code
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import tfdoctor
-from tfdoctor.cli.completion import rule_names
+from tfdoctor.cli.options import rule_names
 from tfdoctor.rules import all_rules
 
 

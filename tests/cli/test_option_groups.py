@@ -1,39 +1,53 @@
-"""Options in dataclasses are options of the command, whatever their group is called."""
+"""Fields of a group are options of the command, whatever their group is called, and arrive as the group."""
 
-from dataclasses import dataclass
-from typing import Annotated
+import sys
+from types import SimpleNamespace
 
+import pytest
 import typer
 from typer.testing import CliRunner
 
-from tfdoctor.cli.option_groups import grouped
+from tfdoctor.cli import options
+from tfdoctor.cli.options import Group, argument, command, option
 
 
-@dataclass(frozen=True)
-class Size:
-    width: Annotated[int, typer.Option(help="How wide.")]
-    height: Annotated[int, typer.Option("--tall", help="How high.")] = 3
+class Size(Group):
+    width: int = option("How wide.", default=...)
+    height: int = option("How high.", "--tall", default=3)
 
 
-seen: list[object] = []
-
-
-def draw(ctx: typer.Context, *, name: str, height: Size, bold: bool = False) -> None:
+class Draw(Group):
     """Draw it."""
-    seen.append((ctx.info_name, name, height, bold))
+
+    ctx: typer.Context
+    name: str = argument("NAME", "What.")
+    height: Size
+    bold: bool = option("In bold.", "--bold", default=False)
 
 
-def test_the_fields_of_a_group_are_options_and_arrive_as_the_group() -> None:
+def draw(given: Draw) -> int:
+    typer.echo(f"{given.name} {vars(given.height)} {given.bold}")
+    return 3
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     app = typer.Typer()
-    app.command()(grouped(draw))
-    seen.clear()
+    monkeypatch.setattr(options, "app", app)
+    monkeypatch.setitem(sys.modules, "tfdoctor.cli.drawing", SimpleNamespace(draw=draw))
+    command("draw", "Draw.", "drawing.draw")(Draw)
+    return app
+
+
+def test_the_fields_of_a_group_are_options_and_arrive_as_the_group(app: typer.Typer) -> None:
     done = CliRunner().invoke(app, ["box", "--width", "4", "--tall", "9", "--bold"])
-    assert done.exit_code == 0, done.output
-    assert [one[1:] for one in seen if isinstance(one, tuple)] == [("box", Size(4, 9), True)]
+    assert (done.exit_code, done.output) == (3, "box {'width': 4, 'height': 9} True\n")
     assert "How high." in CliRunner().invoke(app, ["--help"]).output
 
 
-def test_a_field_without_a_default_is_required() -> None:
-    app = typer.Typer()
-    app.command()(grouped(draw))
+def test_a_field_without_a_default_is_required(app: typer.Typer) -> None:
     assert CliRunner().invoke(app, ["box"]).exit_code == 2
+
+
+def test_a_group_that_is_made_elsewhere_has_the_defaults() -> None:
+    assert vars(Size(width=1)) == {"width": 1, "height": 3}

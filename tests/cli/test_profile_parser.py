@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from tests.capture.running import SOURCES, environment
-from tfdoctor.cli.amounts import parse_seconds
+from tfdoctor.cli.values import parse_seconds
 
 SHOW = "import sys\nprint(sys.argv[1:], __name__, sys.flags.optimize)\n"
 

@@ -9,8 +9,7 @@ from typing import TextIO, cast
 import pytest
 
 from tests.capture.running import SOURCES, environment
-from tfdoctor.cli.messages import draw
-from tfdoctor.cli.streams import Unread
+from tfdoctor.cli.streams import Unread, draw
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
 

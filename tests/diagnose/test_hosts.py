@@ -15,12 +15,14 @@ from scripts.synthetic.run import Run
 from tests.builders import manifest
 from tests.report.diagnoses import WHOLE
 from tfdoctor import cli
+from tfdoctor.cli.gates import exit_code
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, Hosts
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import render
+from tfdoctor.rulebook.config import FailOn
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Bound
@@ -179,8 +181,8 @@ def test_a_fault_of_any_host_counts_for_the_exit_code(tmp_path: Path) -> None:
     assert other.severity is not None
     level = other.severity.name.lower()
     alone = replace(found, hosts=replace(found.hosts, findings=(other,)), results=())
-    assert cli.exit_code(alone, cli.FailOn(level)) == 3
-    assert cli.exit_code(replace(found, hosts=None, results=()), cli.FailOn(level)) == 0
+    assert exit_code(alone, FailOn(level)) == 3
+    assert exit_code(replace(found, hosts=None, results=()), FailOn(level)) == 0
 
 
 def test_reports_of_64_hosts_stay_readable(tmp_path: Path) -> None:

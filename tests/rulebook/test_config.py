@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from scripts import document
 from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.rulebook.config import ALL, Config, RuleNames, applied, find, load
+from tfdoctor.rulebook.book import applied
+from tfdoctor.rulebook.config import ALL, Config, RuleNames, find, load
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
-from tfdoctor.rulebook.config.settings import FAIL_ON, KEYS
+from tfdoctor.rulebook.config.settings import KEYS, FailOn
 from tfdoctor.rules import all_rules, input_bound
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.kinds import DeviceKind
@@ -218,7 +219,7 @@ def test_every_rule_is_applied_or_told_to_be_off(select: list[str], ignore: list
 
 @given(
     limits=st.fixed_dictionaries({}, optional={"share": SHARES, "ready_ms": NUMBERS}),
-    fail_on=st.sampled_from(FAIL_ON),
+    fail_on=st.sampled_from(FailOn),
 )
 def test_what_is_written_is_what_is_read(limits: dict[str, float], fail_on: str) -> None:
     table = {"limits": {"input-bound": limits}, "fail-on": fail_on}

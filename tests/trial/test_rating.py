@@ -8,13 +8,13 @@ import pytest
 from tests.report import diagnoses
 from tests.report.diagnoses import HELPS, NOISY, NOTHING, SLOW
 from tests.rules.verdicts import as_finding
-from tfdoctor.cli.options import FailOn
-from tfdoctor.cli.outcome import FOUND, exit_code
+from tfdoctor.cli.gates import FOUND, exit_code
 from tfdoctor.diagnosis import Diagnosis, Measured, RunSaving, Saving, TrainingMatch, Trials
 from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.report import terminal
 from tfdoctor.report.findings import BY_TRIAL
 from tfdoctor.report.formats import render
+from tfdoctor.rulebook.config import FailOn
 from tfdoctor.stored import report as stored
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Recurrence, Severity

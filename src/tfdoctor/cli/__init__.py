@@ -1,6 +1,6 @@
 """The command line: parse, call, print; no logic. One module per command.
 
-Heavy imports stay inside the commands, so that ``--help`` answers at once.
+`commands` declares them; what does the work is imported when it is called, so that ``--help`` answers at once.
 """
 
 import sys
@@ -9,36 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from tfdoctor import __version__
-from tfdoctor.cli.attach import attach
-from tfdoctor.cli.checking import check
-from tfdoctor.cli.diffing import diff
-from tfdoctor.cli.fleet import fleet
-from tfdoctor.cli.history import history
-from tfdoctor.cli.mcp import mcp
-from tfdoctor.cli.messages import say
-from tfdoctor.cli.option_groups import grouped
-from tfdoctor.cli.options import FailOn
-from tfdoctor.cli.outcome import FOUND, INTERRUPTED, UNDECIDED, exit_code
-from tfdoctor.cli.profile import profile
-from tfdoctor.cli.profile_parser import ProfileCommand, TryCommand
-from tfdoctor.cli.report import report
-from tfdoctor.cli.rules import explain, rules
-from tfdoctor.cli.streams import prepare
-from tfdoctor.cli.trying import try_
+from tfdoctor.cli import commands
+from tfdoctor.cli.gates import FOUND, INTERRUPTED, UNDECIDED
+from tfdoctor.cli.options import app
+from tfdoctor.cli.streams import prepare, say
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.limits import TOO_MUCH_MEMORY
 
-__all__ = ["FOUND", "UNDECIDED", "FailOn", "app", "exit_code", "main"]
-
-app = typer.Typer(
-    name="tfdoctor",
-    help="Find what slows a TensorFlow training run, on which line, and what a fix saves.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
+__all__ = ["FOUND", "UNDECIDED", "app", "commands", "main"]
 
 # The error typer raises for an invalid command line; its module differs between versions.
 USAGE: type[Exception] = typer.BadParameter.__bases__[0]
@@ -102,25 +81,3 @@ def _options(
     ] = False,
 ) -> None:
     """Handle options without a command."""
-
-
-app.command(
-    cls=ProfileCommand,
-    short_help="Run a script, and report what slows it.",
-    context_settings={"allow_interspersed_args": False},
-)(grouped(profile))
-app.command(
-    "try",
-    cls=TryCommand,
-    short_help="Measure what the advised changes save, by running them.",
-    context_settings={"allow_interspersed_args": False},
-)(grouped(try_))
-app.command(short_help="Trace jobs that are running.")(grouped(attach))
-app.command(short_help="Report what slows a recorded run.")(grouped(report))
-app.command(short_help="Compare two runs of a program.")(grouped(diff))
-app.command(short_help="Follow the runs of a program over its commits.")(grouped(history))
-app.command(short_help="Rank many runs by the time that they waste.")(grouped(fleet))
-app.command(short_help="Say what a recording on this machine would contain.")(check)
-app.command(short_help="List the rules, with the facts that they need.")(grouped(rules))
-app.command(short_help="Show the page of a rule.")(explain)
-app.command(short_help="Serve recordings to an assistant (MCP).")(mcp)

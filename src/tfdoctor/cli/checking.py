@@ -1,50 +1,43 @@
-"""``tfdoctor check``: what can be recorded here, and what is missing."""
+"""``tfdoctor check``: what can be recorded here; ``tfdoctor mcp``: recordings for assistants."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfdoctor.terms.errors import TfdoctorError
-
-if TYPE_CHECKING:
-    from tfdoctor.capture.readiness import Ability
+from tfdoctor.cli.commands import Check, Mcp
+from tfdoctor.terms.errors import InputError, TfdoctorError
 
 
-def check(
-    python: Annotated[
-        str | None, typer.Option(help="Python interpreter of the script [default: that of `tfdoctor profile`].")
-    ] = None,
-) -> None:
-    """Say what a recording on this machine would contain, and what would be missing.
+def check(given: Check) -> int:
+    """Say what a recording on this machine would contain, and return the exit code."""
+    from tfdoctor.capture.readiness import Ability, abilities  # noqa: PLC0415 - not for `mcp`
+    from tfdoctor.trial.running import layer_possible  # noqa: PLC0415 - same
 
-    Nothing is run and nothing is written. The exit code is 2 if nothing could be recorded.
-    """
-    found = list(_all(python))
-    width = max(len(ability.name) for ability in found)
-    for ability in found:
+    stays, git = layer_possible(Path.cwd()), shutil.which("git")
+    asks = "`tfdoctor try` asks before it runs the program, whose files stay written" if stays else ""
+    thrown = stays or "writes of its runs are thrown away"
+    missing = "git was not found, so `tfdoctor try --patch` has nothing to apply a patch with"
+    everything = [
+        *abilities(given.python),
+        Ability("tfdoctor try", works=not stays, what=thrown, remedy=asks),
+        Ability("git", works=git is not None, what=git or missing),
+    ]
+    width = max(len(ability.name) for ability in everything)
+    for ability in everything:
         remedy = f": {ability.remedy}" if ability.remedy else ""
         state = {None: "none", True: "ok", False: "missing"}[ability.works]
         typer.echo(f"{state:<8}{ability.name:<{width}}  {ability.what}{remedy}")
-    if any(ability.needed and not ability.works for ability in found):
-        raise typer.Exit(TfdoctorError.exit_code)
+    fails = any(ability.needed and not ability.works for ability in everything)
+    return TfdoctorError.exit_code if fails else 0
 
 
-def _all(python: str | None) -> Iterator["Ability"]:
-    from tfdoctor.capture.readiness import Ability, abilities  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.trial.running import layer_possible  # noqa: PLC0415 - same
-
-    yield from abilities(python)
-    why = layer_possible(Path.cwd())
-    remedy = "`tfdoctor try` asks before it runs the program, whose files stay written"
-    yield Ability(
-        "tfdoctor try",
-        works=not why,
-        what=why or "writes of its runs are thrown away",
-        remedy=remedy if why else "",
-    )
-    git = shutil.which("git")
-    missing = "git was not found, so `tfdoctor try --patch` has nothing to apply a patch with"
-    yield Ability("git", works=git is not None, what=git or missing)
+def mcp(given: Mcp) -> None:
+    """Serve recordings until the client leaves."""
+    try:
+        from tfdoctor.mcp.server import serve  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("mcp"):
+            raise
+        raise InputError("`tfdoctor mcp` needs the package mcp: pip install 'tfdoctor[mcp]'.") from error
+    serve(tuple(given.folders or [Path()]), allow_run=given.allow_run)

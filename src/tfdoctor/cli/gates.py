@@ -1,73 +1,54 @@
-"""What makes a command fail: the severity of findings, budgets, and a baseline of known findings."""
+"""The rules a command applies, and what makes it fail: severities, budgets and a baseline of known findings.
+
+Settings of the command line come before those of the configuration file.
+"""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING
 
 import typer
 
-from tfdoctor.cli.messages import say
-from tfdoctor.cli.options import Fail, FailOn, SavingOptions, parse_file, parse_own, parse_percent
-from tfdoctor.cli.rule_selection import failing
-from tfdoctor.rulebook.config.budget import BudgetLimit
+from tfdoctor.cli.options import GateOptions, RuleOptions
+from tfdoctor.cli.streams import say
+from tfdoctor.cli.values import comma_separated, parse_percent
+from tfdoctor.rulebook.config import Budget, BudgetLimit, Config, FailOn, RuleNames, find, load
 from tfdoctor.terms.units import ratio
 
 if TYPE_CHECKING:
     from tfdoctor.compare.baseline import Baseline
     from tfdoctor.diagnosis import Diagnosis
-    from tfdoctor.examination import Question
-    from tfdoctor.rulebook.config import Budget, Config
+    from tfdoctor.rulebook.book import Rulebook
 
-KnownFindings = Annotated[
-    Path | None,
-    typer.Option(
-        "--baseline",
-        parser=parse_file,
-        metavar="FILE",
-        help="File of known findings, or the report.json of an earlier run: its findings do not count for "
-        "--fail-on.",
-    ),
-]
-WriteBaseline = Annotated[
-    Path | None,
-    typer.Option(
-        "--write-baseline",
-        parser=parse_own,
-        metavar="FILE",
-        help="Write the findings of this run as known ones, for --baseline; they do not count for --fail-on.",
-    ),
-]
-FailOnRoofline = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PERCENT",
-        help="Exit with 3 if the operations of the step would need less than this share of it, such as 40%, at the "
-        "peak rates of the hardware.",
-    ),
-]
+FOUND = 3  # Exit code when a budget, ``--fail-on`` or ``--fail-on-promise`` fails and nothing else went wrong
+# Exit code when nothing fails, but a budget or ``--max-regression`` lies within the interval that was measured.
+UNDECIDED = 4
+INTERRUPTED = 130  # Exit code of Ctrl-C, as a shell shows it
 
 
-@dataclass(frozen=True, slots=True)
-class GateOptions:
-    """What makes a command fail."""
+def settings(options: RuleOptions, *reads: str | Path) -> Config:
+    """Return the settings of the file, replaced by those of the command line, which reads these paths.
 
-    fail_on: Fail = None
-    fail_on_roofline: FailOnRoofline = None
-    baseline: KnownFindings = None
-    write_baseline: WriteBaseline = None
+    Raises:
+        ConfigError: the file cannot be read, or a setting is invalid.
+    """
+    config = load(options.config) if options.config else find(Path(), lambda text: say(f"note: {text}"), reads)
+    if options.select is not None:
+        config = replace(config, select=RuleNames(tuple(comma_separated(options.select)), "--select"))
+    if options.ignore is not None:
+        config = replace(config, ignore=RuleNames(tuple(comma_separated(options.ignore)), "--ignore"))
+    return replace(config, rules=(*config.rules, *(options.rules or ())))
 
-    def gates(self, config: "Config") -> "Gates":
-        """Return them with those of the settings.
 
-        Raises:
-            InputError: the baseline cannot be read.
-            typer.BadParameter: the share is no percentage.
-        """
-        share = parse_percent(self.fail_on_roofline, "--fail-on-roofline")
-        if share is not None:
-            budget = config.budget.with_limit(BudgetLimit("roofline", ratio(share)))
-            config = replace(config, budget=budget)
-        return Gates.of(config, self.fail_on, self.baseline, self.write_baseline)
+def book(config: Config) -> "Rulebook":
+    """Return the rules of these settings.
+
+    Raises:
+        ConfigError: a name does not exist, or one of the user's own rules is invalid.
+    """
+    from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - no rule is loaded before it is needed
+
+    return rulebook(config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,34 +56,10 @@ class Gates:
     """What the user demands of a run."""
 
     fail_on: FailOn | None
-    budget: "Budget"
-    file: Path | None = None  # the baseline's
-    baseline: "Baseline | None" = None
-    target: Path | None = None  # where the findings are written as known ones
-
-    @classmethod
-    def of(
-        cls,
-        config: "Config",
-        fail_on: FailOn | None = None,
-        baseline: Path | None = None,
-        target: Path | None = None,
-    ) -> Self:
-        """Gather the settings of the command line, then of the file.
-
-        Raises:
-            InputError: the baseline cannot be read.
-        """
-        from tfdoctor.compare.baseline import read  # noqa: PLC0415 - keeps --help fast
-
-        file = baseline or config.baseline
-        if file and not baseline and file.is_relative_to(Path.cwd()):
-            file = file.relative_to(Path.cwd())  # as messages show it
-        if file is not None and target is not None and file.resolve() == target.resolve():
-            file = None  # it is written anew, and may not exist yet
-        known = read(file) if file is not None else None
-        severity = FailOn.NEVER if target is not None else failing(fail_on, config)
-        return cls(severity, config.budget, file, known, target)
+    budget: Budget
+    file: Path | None  # the baseline's
+    baseline: "Baseline | None"
+    target: Path | None  # where the findings are written as known ones
 
     @property
     def set(self) -> bool:
@@ -131,22 +88,7 @@ class Gates:
         if self.budget.limits:  # a stored report may have others
             diagnosis = checked(diagnosis, self.budget)
         self.say_what_is_unchecked(diagnosis)
-        if self.baseline is None:
-            return diagnosis
-        return compared(diagnosis, self.baseline, str(self.file))
-
-    def question(self, savings: SavingOptions) -> "Question":
-        """Return what a recording is examined for."""
-        from tfdoctor.examination import Question  # noqa: PLC0415 - keeps --help fast
-        from tfdoctor.facts.savings.price import EnergyPrices  # noqa: PLC0415 - same
-
-        return Question(
-            budget=self.budget,
-            baseline=None if self.baseline is None else (self.baseline, str(self.file)),
-            usd_per_hour=savings.usd_per_hour,
-            energy_prices=EnergyPrices(savings.usd_per_kwh, savings.gco2_per_kwh),
-            for_epochs=savings.for_epochs,
-        )
+        return diagnosis if self.baseline is None else compared(diagnosis, self.baseline, str(self.file))
 
     def say_what_is_unchecked(self, diagnosis: "Diagnosis") -> None:
         """Say that no budget was checked, where all that are set are those of other devices."""
@@ -166,3 +108,40 @@ class Gates:
         write(diagnosis, program, self.target)
         if not quiet:
             typer.echo(f"wrote {self.target}", err=True)
+
+
+def gates(options: GateOptions, config: Config) -> Gates:
+    """Return the demands of the command line, with those of the settings.
+
+    Raises:
+        InputError: the baseline cannot be read.
+        typer.BadParameter: the share of the hardware is no percentage.
+    """
+    from tfdoctor.compare.baseline import read  # noqa: PLC0415 - keeps --help fast
+
+    share, budget = parse_percent(options.fail_on_roofline, "--fail-on-roofline"), config.budget
+    if share is not None:
+        budget = budget.with_limit(BudgetLimit("roofline", ratio(share)))
+    file, target = options.baseline or config.baseline, options.write_baseline
+    if file and not options.baseline and file.is_relative_to(Path.cwd()):
+        file = file.relative_to(Path.cwd())  # as messages show it
+    if file is not None and target is not None and file.resolve() == target.resolve():
+        file = None  # it is written anew, and may not exist yet
+    known = read(file) if file is not None else None
+    fail_on = FailOn.NEVER if target is not None else options.fail_on or config.fail_on
+    return Gates(fail_on, budget, file, known, target)
+
+
+def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
+    """Return 3 on a failed budget, or on a finding of this severity or above that the baseline does not know.
+
+    Otherwise it is 4 where a budget is undecided, and 0.
+    """
+    found = [(one.severity, one.known) for one in diagnosis.results]
+    if diagnosis.hosts:
+        found += [(one.severity, one.known) for one in diagnosis.hosts.findings]
+    least = fail_on.severity if fail_on else None
+    fails = least is not None and any(severity and severity >= least and not known for severity, known in found)
+    if fails or any(check.failed for check in diagnosis.budgets):
+        return FOUND
+    return UNDECIDED if any(check.undecided for check in diagnosis.budgets) else 0

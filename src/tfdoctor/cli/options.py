@@ -1,290 +1,235 @@
-"""Options and argument types that several commands share."""
+"""How a command declares its options, once: help, completion, the reference and its values are made of that.
 
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+A command is a `Group`: each field is an option, an argument, or a group of options that several commands share.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
-from urllib.parse import quote, urlsplit
+from pkgutil import iter_modules
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import typer
+from typer.models import ParameterInfo
 
-from tfdoctor.cli.completion import list_of
-from tfdoctor.cli.messages import say
-from tfdoctor.remote.filesystem import is_url
-from tfdoctor.remote.uploads import UPLOADS
-from tfdoctor.report.formats import FORMATS, is_streamed
+from tfdoctor.cli.values import (
+    BESIDE,
+    at_least,
+    of_a_kwh,
+    parse_file,
+    parse_out,
+    parse_own,
+    parse_path,
+    parse_seconds,
+    price,
+)
+from tfdoctor.report.formats import FORMATS
+from tfdoctor.rulebook.config.settings import FailOn
+from tfdoctor.terms.options import NUMBERS
 
-
-class FailOn(StrEnum):
-    """The lowest severity of a finding that makes the command fail."""
-
-    NOTE = "note"
-    WARNING = "warning"
-    CRITICAL = "critical"
-    NEVER = "never"
-
-
-Formats = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        metavar="LIST",
-        help=f"Report formats, comma-separated: {', '.join(FORMATS)}.",
-        autocompletion=list_of(lambda: FORMATS),
-    ),
-]
-Link = Annotated[
-    str,
-    typer.Option(
-        "--link", metavar="URL", help="Where the HTML report will be found: the Markdown report links to it."
-    ),
-]
-Show = Annotated[bool, typer.Option("--open", help="Open the HTML report in the browser.")]
-Fail = Annotated[
-    FailOn | None,
-    typer.Option(
-        "--fail-on",
-        help="Exit with 3 on a finding of this severity or above (recording-quality findings excluded).",
-    ),
-]
-Scrub = Annotated[
-    bool,
-    typer.Option(
-        "--scrub",
-        help="Remove host names, user names, home folders and source lines from the report, so that it can be "
-        "published.",
-    ),
-]
-
-# US dollars per hour: cheaper than any machine, more than the largest clusters cost.
-LOWEST_PRICE, HIGHEST_PRICE = 0.01, 10_000_000.0
+app = typer.Typer(
+    name="tfdoctor",
+    help="Find what slows a TensorFlow training run, on which line, and what a fix saves.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
 
 
-def _price(value: float | None) -> float | None:
-    if value is not None and not LOWEST_PRICE <= value <= HIGHEST_PRICE:  # nan is neither
-        raise typer.BadParameter(
-            f"{value:g} is not a price per hour: write US dollars, at least {LOWEST_PRICE}, such as 3.20"
-        )
-    return value
+@dataclass_transform(kw_only_default=True)
+class Group:
+    """Options that belong together; what is not given has its default."""
+
+    def __init__(self, **given: object) -> None:
+        declared = {name: one for name, one in vars(type(self)).items() if isinstance(one, ParameterInfo)}
+        self.__dict__.update({name: one.default for name, one in declared.items()} | given)
 
 
-UsdPerHour = Annotated[
-    float | None,
-    typer.Option(
-        callback=_price,
-        metavar="PRICE",
-        help="Price per hour of all machines of the job, in US dollars; the report then shows the cost of a step "
-        "and of its waste.",
-    ),
-]
+Kind = TypeVar("Kind", bound=type[Group])
 
 
-def at_least(least: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers from ``least`` on; anything else is a usage error."""
-
-    def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = least - 1
-        if number < least:
-            raise typer.BadParameter(f"{text!r} is not a whole number of at least {least}")
-        return number
-
-    return parse
+def option(says: str, *flags: str, default: object = None, **more: Any) -> Any:  # noqa: ANN401 - of a field's type
+    """Declare an option."""
+    return typer.Option(default, *flags, help=says, **more)
 
 
-ForEpochs = Annotated[
-    int | None,
-    typer.Option(
-        "--for-epochs",
-        parser=at_least(1),
-        metavar="N",
-        help="Also say what the findings save of a run of N epochs; what happens once counts once.",
-    ),
-]
+def switch(says: str, *flags: str) -> Any:  # noqa: ANN401 - same
+    """Declare an option without a value."""
+    return typer.Option(False, *flags, help=says)  # noqa: FBT003 - its default
 
 
-def _of_a_kwh(value: float | None) -> float | None:
-    if value is not None and not 0 <= value <= HIGHEST_OF_A_KWH:  # nan is neither
-        raise typer.BadParameter(f"{value:g} is no amount for a kWh: write a number from 0 to {HIGHEST_OF_A_KWH:g}")
-    return None if value is None else abs(value)  # -0.0 is 0, and "$-0.00" no price
+def argument(metavar: str, says: str, *, default: object = ..., **more: Any) -> Any:  # noqa: ANN401 - same
+    """Declare an argument."""
+    return typer.Argument(default, metavar=metavar, help=says, **more)
 
 
-# Beyond any price in US dollars, and ten times the CO2 of a kWh from coal, which is about 1,000 g.
-HIGHEST_OF_A_KWH = 10_000.0
+def command(name: str, short: str, work: str, **more: Any) -> Callable[[Kind], Kind]:  # noqa: ANN401 - Typer's
+    """Make a group a command; ``work`` is the function that does it, as ``module.function`` of this package.
 
-UsdPerKwh = Annotated[
-    float | None,
-    typer.Option(
-        callback=_of_a_kwh,
-        metavar="PRICE",
-        help="Price of a kWh in US dollars; energy that a counter measured is then shown as money too.",
-    ),
-]
-GramsPerKwh = Annotated[
-    float | None,
-    typer.Option(
-        "--gco2-per-kwh",
-        callback=_of_a_kwh,
-        metavar="GRAMS",
-        help="CO2 of a kWh in grams, from the supplier of the electricity; energy that a counter measured is then "
-        "shown as CO2 too.",
-    ),
-]
+    It is imported when the command is called, so that ``--help`` answers at once. It returns the exit code.
+    """
+    module, _, function = f"{__package__}.{work}".rpartition(".")
+
+    def add(kind: Kind) -> Kind:
+        def called(**given: object) -> None:
+            made = _made(kind, given)
+            raise typer.Exit(getattr(import_module(module), function)(made) or 0)
+
+        called.__doc__, parameters = kind.__doc__, list(_parameters(kind))
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        called.__dict__["__signature__"] = inspect.Signature(parameters)  # what `inspect` returns of it
+        app.command(name, short_help=short, **more)(called)
+        return kind
+
+    return add
 
 
-@dataclass(frozen=True, slots=True)
-class SavingOptions:
+def _parameters(kind: type[Group]) -> Iterator[inspect.Parameter]:
+    for name, hint in get_type_hints(kind).items():
+        if _is_group(hint):
+            yield from _parameters(hint)
+        else:
+            default = getattr(kind, name, inspect.Parameter.empty)
+            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _made(kind: type[Group], given: dict[str, object]) -> Group:
+    """Return a group with what Typer gives."""
+    hints = get_type_hints(kind)
+    return kind(**{name: _made(hint, given) if _is_group(hint) else given[name] for name, hint in hints.items()})
+
+
+def _is_group(hint: object) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Group)
+
+
+def rule_names() -> list[str]:
+    """Return the names of the built-in rules, without importing them: a shell waits for the answer."""
+    import tfdoctor.rules  # noqa: PLC0415 - keeps --help fast
+
+    return sorted(module.name.replace("_", "-") for module in iter_modules(tfdoctor.rules.__path__))
+
+
+def rules_and_topics() -> list[str]:
+    """Return what a list of rules may contain: names, topics and ALL."""
+    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.rulebook.config import ALL  # noqa: PLC0415 - same
+
+    return [*rule_names(), *Topic, ALL]
+
+
+def one_rule(incomplete: str) -> Iterator[str]:
+    """Yield the rules whose names begin so."""
+    return (name for name in rule_names() if name.startswith(incomplete))
+
+
+def list_of(known: Callable[[], Iterable[str]]) -> dict[str, Any]:
+    """Return what an option takes: a comma-separated list, completed with names that it lacks."""
+
+    def complete(incomplete: str) -> Iterator[str]:
+        before, comma, last = incomplete.rpartition(",")
+        there = before.split(",")
+        return (f"{before}{comma}{name}" for name in known() if name.startswith(last) and name not in there)
+
+    return {"metavar": "LIST", "autocompletion": complete}
+
+
+def count(least: int) -> dict[str, Any]:
+    """Return what an option takes: a whole number."""
+    return {"metavar": "N", "parser": at_least(least)}
+
+
+# What options take.
+RULES = list_of(rules_and_topics)
+TIME: dict[str, Any] = {"metavar": "TIME", "parser": parse_seconds}
+FILE: dict[str, Any] = {"metavar": "FILE", "parser": parse_file}
+OWN_FILE: dict[str, Any] = {"metavar": "FILE", "parser": parse_own}
+OUT: dict[str, Any] = {"metavar": "PATH", "parser": parse_out}
+PATH: dict[str, Any] = {"metavar": "PATH", "parser": parse_path}
+
+
+def number(name: str) -> Any:  # noqa: ANN401 - same
+    """Declare an option that Python and notebooks have as well."""
+    one = NUMBERS[name]
+    return option(one.says, default=one.default, metavar=one.metavar, parser=at_least(one.least))
+
+
+# Options of several commands.
+REPORTS = option(
+    f"Report formats, comma-separated: {', '.join(FORMATS)}.",
+    "--format",
+    default="html,json",
+    **list_of(lambda: FORMATS),
+)
+FILES = option(
+    f"Also write these files, comma-separated: {', '.join(BESIDE)}.",
+    "--format",
+    default="",
+    **list_of(lambda: BESIDE),
+)
+FILES_FOLDER = option("Folder for the files [default: the current folder].", **OUT)
+NO_REPORT = switch("Record without a report.", "--no-report")
+SHOW = switch("Open the HTML report in the browser.", "--open")
+SCRUB = switch(
+    "Remove host names, user names, home folders and source lines from the report, so that it can be published.",
+    "--scrub",
+)
+MODULE = option("Run a module instead of a script.", "-m", metavar="MODULE")
+FAIL_ON = option("Exit with 3 on a finding of this severity or above (recording-quality findings excluded).")
+BASELINE = option(
+    "File of known findings, or the report.json of an earlier run: its findings do not count for --fail-on.", **FILE
+)
+CONFIG = option(
+    "Configuration file [default: the nearest tfdoctor.toml, or pyproject.toml with a table [tool.tfdoctor], from "
+    "the current folder upward].",
+    **FILE,
+)
+OWN_RULES = option("Also apply your own rules in this folder; can be repeated.", metavar="DIR", parser=parse_own)
+
+
+class RuleOptions(Group):
+    """Which rules a command applies."""
+
+    config: Path | None = CONFIG
+    select: str | None = option("Apply only these rules: comma-separated names and topics, or ALL.", **RULES)
+    ignore: str | None = option("Do not apply these rules: comma-separated names and topics.", **RULES)
+    rules: list[Path] | None = OWN_RULES
+
+
+class GateOptions(Group):
+    """What makes a command fail."""
+
+    fail_on: FailOn | None = FAIL_ON
+    fail_on_roofline: str | None = option(
+        "Exit with 3 if the operations of the step would need less than this share of it, such as 40%, at the peak "
+        "rates of the hardware.",
+        metavar="PERCENT",
+    )
+    baseline: Path | None = BASELINE
+    write_baseline: Path | None = option(
+        "Write the findings of this run as known ones, for --baseline; they do not count for --fail-on.", **OWN_FILE
+    )
+
+
+class SavingOptions(Group):
     """What savings are told of besides time, and of which run."""
 
-    usd_per_hour: UsdPerHour = None
-    usd_per_kwh: UsdPerKwh = None
-    gco2_per_kwh: GramsPerKwh = None
-    for_epochs: ForEpochs = None
-
-    @property
-    def prices_energy(self) -> bool:
-        """Whether a kWh was given a price, or its CO2."""
-        return self.usd_per_kwh is not None or self.gco2_per_kwh is not None
-
-
-def parse_link(url: str, formats: Sequence[str]) -> str:
-    """Return an address that can stand in Markdown; any other is a usage error. Say where no format has it."""
-    if url and not {"md", "json"} & set(formats):
-        say("note: --link is shown by md and stored by json, and neither is written")
-    parts = urlsplit(url)
-    if url and (parts.scheme not in {"http", "https"} or not parts.netloc):
-        raise typer.BadParameter(f"{url!r} is not a web address: write https://...", param_hint="--link")
-    return quote(url, safe="%/:=&?~#+!,;@")
-
-
-def parse_formats(text: str, *, show: bool = False) -> list[str]:
-    """Return the formats of a comma-separated list; an unknown name is a usage error.
-
-    To `show` a report needs the page, so HTML must be among them.
-    """
-    names = known_formats(comma_separated(text) or [text], FORMATS)
-    if show and "html" not in names:
-        raise typer.BadParameter("--open opens the HTML report: add html", param_hint="--format")
-    return names
-
-
-TRIAL_MINUTES = 10.0  # For all runs of a trial, unless --minutes says otherwise
-
-
-def must_be_files(formats: Sequence[str], out: Path | None) -> None:
-    """Refuse a folder for reports that are all printed; a usage error says how to keep them."""
-    if out and all(map(is_streamed, formats)):
-        raise typer.BadParameter(
-            f"{' and '.join(formats)} {'is' if len(formats) == 1 else 'are'} printed, so there is no file for a "
-            "folder: leave --out out, and write > FILE",
-            param_hint="--out",
-        )
-
-
-def known_formats(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the names of formats, each once; one that is not known is a usage error."""
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise typer.BadParameter(f"{unknown[0]!r} is not one of {', '.join(known)}", param_hint="--format")
-    return list(dict.fromkeys(names))
-
-
-def comma_separated(text: str) -> list[str]:
-    """Return the names of a list."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-ONE_PERCENT = 0.01
-
-
-def parse_path(text: str) -> Path:
-    """Return a path to read; of a URL, that of a copy.
-
-    An empty path is a usage error, because it would be the current folder.
-
-    Raises:
-        InputError: what is at the URL cannot be read.
-    """
-    _must_name(text)
-    if not is_url(text):
-        return Path(text)
-    from tfdoctor.remote.fetching import fetched  # noqa: PLC0415 - same
-    from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - keeps --help fast
-
-    with line(f"fetching {text} …", sys.stderr):
-        return fetched(text)
-
-
-def parse_file(text: str) -> Path:
-    """Return the path of a file to read; of a URL, that of a copy.
-
-    Raises:
-        InputError: what is at the URL cannot be read.
-    """
-    _must_name(text)
-    if not is_url(text):
-        return Path(text)
-    from tfdoctor.remote.fetching import fetched_file  # noqa: PLC0415 - keeps --help fast
-
-    return fetched_file(text)
-
-
-def parse_out(text: str) -> Path:
-    """Return a folder to write to; of a URL, one whose files are uploaded in the end.
-
-    Raises:
-        InputError: the scheme of the URL is unknown, or needs a package that is not installed.
-    """
-    _must_name(text)
-    return UPLOADS.folder(text) if is_url(text) else Path(text)
-
-
-FilesBeside = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        metavar="LIST",
-        help="Also write these files, comma-separated: html, json, md.",
-        autocompletion=list_of(lambda: ("html", "json", "md")),
-    ),
-]
-FilesFolder = Annotated[
-    Path | None,
-    typer.Option(parser=parse_out, metavar="PATH", help="Folder for the files [default: the current folder]."),
-]
-
-
-def parse_own(text: str) -> Path:
-    """Return a path on this machine; a URL is a usage error."""
-    _must_name(text)
-    if is_url(text):
-        raise typer.BadParameter(f"{text} is a URL: name a path on this machine")
-    return Path(text)
-
-
-def _must_name(text: str) -> None:
-    if not text:
-        raise typer.BadParameter("the path is empty: name one, or check the variable it is from")
-
-
-def parse_percent(text: str | None, option: str) -> float | None:
-    """Return the share of a percentage; anything else is a usage error, and so is 0.1, which may mean 10%."""
-    if text is None:
-        return None
-    try:
-        share = float(text.rstrip("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise typer.BadParameter(
-            f"{text!r} is not a percentage above 0% and below 100%: write 10%", param_hint=option
-        )
-    if share < ONE_PERCENT and not text.endswith("%"):
-        raise typer.BadParameter(
-            f"{text!r} may mean {text}% or {1e4 * share:g}%: write it with %", param_hint=option
-        )
-    return share
+    usd_per_hour: float | None = option(
+        "Price per hour of all machines of the job, in US dollars; the report then shows the cost of a step and of "
+        "its waste.",
+        metavar="PRICE",
+        callback=price,
+    )
+    usd_per_kwh: float | None = option(
+        "Price of a kWh in US dollars; energy that a counter measured is then shown as money too.",
+        metavar="PRICE",
+        callback=of_a_kwh,
+    )
+    gco2_per_kwh: float | None = option(
+        "CO2 of a kWh in grams, from the supplier of the electricity; energy that a counter measured is then shown "
+        "as CO2 too.",
+        metavar="GRAMS",
+        callback=of_a_kwh,
+    )
+    for_epochs: int | None = number("for_epochs")

@@ -1,6 +1,6 @@
-"""From a recording to report files, a terminal summary and an exit code.
+"""From a recording to report files and a terminal summary.
 
-Heavy imports stay inside the functions, so that ``--help`` answers at once.
+What only a report needs is imported in the functions: a script that is profiled does not wait for it.
 """
 
 import shlex
@@ -14,22 +14,21 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tfdoctor.cli.gates import Gates
-from tfdoctor.cli.messages import draw, say
-from tfdoctor.cli.options import TRIAL_MINUTES, FailOn, SavingOptions
+from tfdoctor.cli.commands import TRIAL_MINUTES
+from tfdoctor.cli.gates import INTERRUPTED, Gates, exit_code
+from tfdoctor.cli.options import SavingOptions
+from tfdoctor.cli.streams import draw, say
+from tfdoctor.recording import Recording
+from tfdoctor.remote.fetching import shown
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import OutputError, TfdoctorError
+from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.progress_line import late_line, line
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
-    from tfdoctor.recording import Recording
     from tfdoctor.rulebook.book import Rulebook
     from tfdoctor.trace.xprof import Asked
-
-FOUND = 3  # Exit code when a budget, ``--fail-on`` or ``--fail-on-promise`` fails and nothing else went wrong
-# Exit code when nothing fails, but a budget or ``--max-regression`` lies within the interval that was measured.
-UNDECIDED = 4
-INTERRUPTED = 130  # Exit code of Ctrl-C, as a shell shows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +44,23 @@ class Output:
 
 
 def report_after(
-    recording: "Recording", title: str, rules: "Rulebook", gates: Gates, output: Output, savings: SavingOptions
+    recording: Recording, title: str, rules: "Rulebook", gates: Gates, output: Output, savings: SavingOptions
 ) -> int:
     """Report on a run that has ended; errors here must not hide the exit code of the script."""
-    from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - same
-    from tfdoctor.terms.progress_line import line  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - after the run
 
+    folder = recording.root or Path()
     try:
         with line("reading the trace …", sys.stderr, quiet=output.quiet):
             found = diagnose(recording, title, rules, gates, savings, formats=output.formats)
         diagnosis = without_names(found, recording) if output.scrubbed else found
-        write(diagnosis, recording.root or Path(), output)
+        write(diagnosis, folder, output)
         gates.write(diagnosis, program_of(recording), quiet=output.quiet)
-        following = next_steps(diagnosis, recording.root or Path())
+        following = next_steps(diagnosis, folder)
         if following and not output.quiet and not output.scrubbed:
             typer.echo(following, err=True)
     except KeyboardInterrupt:
-        say(f"report interrupted: run `tfdoctor report {UPLOADS.shown(recording.root or Path())}`")
+        say(f"report interrupted: run `tfdoctor report {UPLOADS.shown(folder)}`")
         return INTERRUPTED
     except OutputError as error:  # a full disk, say: the run itself did not fail
         say(str(error))
@@ -74,46 +73,42 @@ def report_after(
 
 def next_steps(diagnosis: "Diagnosis", folder: Path) -> str:
     """Return how to apply the changes that are edits, and how to measure them; "" where there is none."""
-    from tfdoctor.terms.humanize import counted  # noqa: PLC0415 - keeps --help fast
-
     ready = sum(any(not edit.missing for edit in result.edits) for result in diagnosis.results)
     if not ready:
         return ""
-    shown, them = UPLOADS.shown(folder), "it" if ready == 1 else "them"
-    at = shlex.quote(shown)
+    uploaded, them = UPLOADS.shown(folder), "it" if ready == 1 else "them"
+    at = shlex.quote(uploaded)
     # A trial needs a recording on this machine.
     most = f"in at most {TRIAL_MINUTES:g} minutes"
-    measures = f", `tfdoctor try {at}` measures {them} {most}" if shown == str(folder) else ""
+    measures = f", `tfdoctor try {at}` measures {them} {most}" if uploaded == str(folder) else ""
     return (
         f"{counted(ready, 'change').capitalize()} can be applied automatically: `tfdoctor report {at} "
         f"--patch fix.diff` writes {them}{measures}."
     )
 
 
-def noted(recording: "Recording", *, quiet: bool = False) -> "Recording":
+def noted(recording: Recording, *, quiet: bool = False) -> Recording:
     """Say what there is to note about a recording, which may be a copy of one at a URL."""
-    from tfdoctor.remote.fetching import shown  # noqa: PLC0415 - keeps --help fast
-
     notes = tuple(map(shown, recording.notes))
     for note in () if quiet else notes:  # the report has them too
         say(f"note: {note}")
     return replace(recording, notes=notes)
 
 
-def ask_xprof(recording: "Recording") -> AbstractContextManager["Asked | None"]:
+def ask_xprof(recording: Recording) -> AbstractContextManager["Asked | None"]:
     """Ask xprof about the trace of one host; of several, it is asked later about one that is not known yet."""
-    from tfdoctor.trace.xprof import Asked  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.trace.xprof import Asked  # noqa: PLC0415 - only where it is asked so early
 
     alone = len(recording.traces) == 1 and len(recording.workers) <= 1
     return Asked(recording.traces[0]) if alone else nullcontext()
 
 
 def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report is to be
-    recording: "Recording",
+    recording: Recording,
     title: str,
     rules: "Rulebook",
     gates: Gates,
-    savings: SavingOptions = SavingOptions(),  # noqa: B008 - frozen
+    savings: SavingOptions,
     *,
     formats: Sequence[str] = (),
     asked: "Asked | None" = None,
@@ -124,20 +119,28 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
     ``asked`` is a question that xprof works on already. While it does, what writes reports in these formats is
     imported. On a terminal it ``says`` what it reads if that takes long.
     """
-    from tfdoctor.examination import examined  # noqa: PLC0415 - same
+    from tfdoctor.examination import Question, examined  # noqa: PLC0415 - after the run
+    from tfdoctor.facts.savings.price import EnergyPrices  # noqa: PLC0415 - same
     from tfdoctor.report.formats import prepare  # noqa: PLC0415 - same
-    from tfdoctor.terms.progress_line import late_line  # noqa: PLC0415 - keeps --help fast
 
-    question, meanwhile = gates.question(savings), partial(prepare, formats)
+    question = Question(
+        budget=gates.budget,
+        baseline=None if gates.baseline is None else (gates.baseline, str(gates.file)),
+        usd_per_hour=savings.usd_per_hour,
+        energy_prices=EnergyPrices(savings.usd_per_kwh, savings.gco2_per_kwh),
+        for_epochs=savings.for_epochs,
+    )
     with late_line(f"reading {_named(recording)} …", sys.stderr, quiet=not says):
+        meanwhile = partial(prepare, formats)
         diagnosis = examined(recording, title, rules, question, asked=asked, meanwhile=meanwhile)
     gates.say_what_is_unchecked(diagnosis)
-    if savings.prices_energy and diagnosis.energy is None:
+    priced = savings.usd_per_kwh is not None or savings.gco2_per_kwh is not None
+    if priced and diagnosis.energy is None:
         say("note: no energy is shown: the recording has no counter of it for long enough")
     return diagnosis
 
 
-def _named(recording: "Recording") -> str:
+def _named(recording: Recording) -> str:
     """Return what is read: "the trace, 118 MB"."""
     if len(recording.workers) > 1:
         return f"the recordings of {len(recording.workers)} workers"
@@ -146,16 +149,16 @@ def _named(recording: "Recording") -> str:
     return f"the {many}, {size / 1e6:,.0f} MB"
 
 
-def untried(recording: "Recording", title: str, rules: "Rulebook") -> "Diagnosis":
+def untried(recording: Recording, title: str, rules: "Rulebook") -> "Diagnosis":
     """Apply these rules to a recording, without what any trial measured."""
-    from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - after the run
 
     return examine(recording, rules.rules, title, settings=rules.settings)
 
 
-def without_names(diagnosis: "Diagnosis", recording: "Recording") -> "Diagnosis":
+def without_names(diagnosis: "Diagnosis", recording: Recording) -> "Diagnosis":
     """Return a diagnosis that names no person and no machine of the recording."""
-    from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - where that is asked for
 
     return scrub(diagnosis, Secrets.of(recording))
 
@@ -165,69 +168,39 @@ def write(diagnosis: "Diagnosis", folder: Path, output: Output, prefix: str = ""
 
     Formats that are no files go to the standard output, even if quiet.
     """
+    from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - brings plotly
-    from tfdoctor.report.formats import COMMANDS, is_streamed, render  # noqa: PLC0415 - same
+    from tfdoctor.report.formats import COMMANDS, is_streamed, render  # noqa: PLC0415 - after the run
     from tfdoctor.stored.report import settled  # noqa: PLC0415 - same
 
     diagnosis = settled(replace(diagnosis, link=output.link or diagnosis.link))
     written = write_files(diagnosis, folder, output.formats, prefix)
-    for name in filter(is_streamed, output.formats):
+    printed = [*filter(is_streamed, output.formats)]
+    for name in printed:
         show = draw if name == COMMANDS else typer.echo
         show(render(name, diagnosis).removesuffix("\n"))
     if not output.quiet:
-        apart = output.err or any(map(is_streamed, output.formats))
-        _print(diagnosis, written, replace(output, err=apart))
-    for page in (path for path in written if output.show and path.suffix == ".html"):
-        open_page(page)
-
-
-def _print(diagnosis: "Diagnosis", paths: tuple[Path, ...], output: Output) -> None:
-    """Print the summary and the names of the files."""
-    from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
-
-    stream = sys.stderr if output.err else sys.stdout
-    colored = terminal.wants_color(stream)
-    summary = terminal.render(diagnosis, color=colored).rstrip("\n")
-    draw(f"{summary}\n", stream)
-    for path in paths:
-        written = f"wrote {path.name}" if output.scrubbed else UPLOADS.written(path)
-        typer.echo(written, file=stream)
+        stream = sys.stderr if output.err or printed else sys.stdout
+        summary = terminal.render(diagnosis, color=terminal.wants_color(stream)).rstrip("\n")
+        draw(f"{summary}\n", stream)
+        for path in written:
+            typer.echo(f"wrote {path.name}" if output.scrubbed else UPLOADS.written(path), file=stream)
+    if output.show:
+        open_pages(written)
 
 
 def tell_files(paths: Iterable[Path], *, show: bool) -> None:
     """Say what was written, and open the page of it if the user wants to see it."""
     for path in paths:
         typer.echo(UPLOADS.written(path))
-        if show and path.suffix == ".html":
-            open_page(path)
+        if show:
+            open_pages([path])
 
 
-def open_page(page: Path) -> None:
-    """Open a page in the user's browser, or say that none was found: the report itself is there."""
-    import webbrowser  # noqa: PLC0415 - keeps --help fast
+def open_pages(paths: Iterable[Path]) -> None:
+    """Open the pages among these files in the user's browser, or say that none was found: they are there."""
+    import webbrowser  # noqa: PLC0415 - where that is asked for
 
-    if not webbrowser.open(page.resolve().as_uri()):
-        say(f"no browser was found: open {page} yourself.")
-
-
-def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
-    """Return 3 on a failed budget, or on a finding of this severity or above that the baseline does not know.
-
-    Otherwise it is 4 where a budget is undecided, and 0.
-    """
-    if any(check.failed for check in diagnosis.budgets) or _found(diagnosis, fail_on):
-        return FOUND
-    return UNDECIDED if any(check.undecided for check in diagnosis.budgets) else 0
-
-
-def _found(diagnosis: "Diagnosis", fail_on: FailOn | None) -> bool:
-    """Whether there is a finding of this severity or above that is not in the baseline."""
-    if fail_on in (None, FailOn.NEVER):
-        return False
-    from tfdoctor.terms.verdict import Severity  # noqa: PLC0415 - keeps --help fast
-
-    limit = Severity[fail_on.name]
-    found = [(one.severity, one.known) for one in diagnosis.results]
-    if diagnosis.hosts:
-        found += [(one.severity, one.known) for one in diagnosis.hosts.findings]
-    return any(severity and severity >= limit and not known for severity, known in found)
+    for page in paths:
+        if page.suffix == ".html" and not webbrowser.open(page.resolve().as_uri()):
+            say(f"no browser was found: open {page} yourself.")

@@ -17,6 +17,8 @@ RECORDING = "tfdoctor.recording"  # Entry of the context: the first argument is 
 class ProfileCommand(TyperCommand):
     """Ends the options where Python would; a program is marked by the separator before it."""
 
+    allow_interspersed_args = False  # what follows a script belongs to it
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # typer has its own Context, or click's
         """Parse our options; the parser does not see what follows `-m module`."""
         own, module = self._own(args)

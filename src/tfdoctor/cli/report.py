@@ -1,114 +1,86 @@
-"""``tfdoctor report``: report on a recording or a trace."""
+"""``tfdoctor report``: report on a recording or a trace, or write a stored report in other formats."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from tfdoctor.cli.gates import GateOptions
-from tfdoctor.cli.options import (
-    Formats,
-    Link,
-    SavingOptions,
-    Scrub,
-    Show,
-    must_be_files,
-    parse_formats,
-    parse_link,
-    parse_out,
-    parse_path,
-)
-from tfdoctor.cli.outcome import Output, ask_xprof, diagnose, exit_code, noted, without_names, write
+from tfdoctor.cli import outcome
+from tfdoctor.cli.commands import Report
+from tfdoctor.cli.gates import book, exit_code, gates, settings
+from tfdoctor.cli.outcome import Output
 from tfdoctor.cli.patching import check_target, write_patch
-from tfdoctor.cli.rule_selection import RuleOptions, book
-from tfdoctor.cli.stored_report import must_need_no_recording, report_again
+from tfdoctor.cli.streams import say
+from tfdoctor.cli.values import must_be_files, parse_formats, parse_link
+from tfdoctor.compare.baseline import program_of, program_of_report
+from tfdoctor.recording import Recording
+from tfdoctor.remote.fetching import is_copy
+from tfdoctor.rulebook.config import Config
+from tfdoctor.stored.files import NAMES, open_report, report_at
 
 
-def report(  # noqa: PLR0913 - its arguments are the command's options
-    *,
-    path: Annotated[
-        Path,
-        typer.Argument(
-            parser=parse_path,
-            metavar="PATH",
-            help="A recording, a folder above several (the newest is shown), a TensorBoard log directory, a run "
-            "folder, an *.xplane.pb file, or a report.json, or a folder with only that, to write in other formats: "
-            "without --select, --ignore, --scrub, --usd-per-hour, --usd-per-kwh, --gco2-per-kwh and --for-epochs, "
-            "which need the recording.",
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=parse_out,
-            metavar="PATH",
-            help="Folder for the reports [default: the recording; otherwise the current folder, as "
-            "tfdoctor-report.html and so on].",
-        ),
-    ] = None,
-    formats: Formats = "html,json",
-    demands: GateOptions,
-    rules: RuleOptions,
-    savings: SavingOptions,
-    patch: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write the changes that can be applied automatically as a diff for git apply; - is stdout.",
-        ),
-    ] = None,
-    link: Link = "",
-    show: Show = False,
-    scrub: Scrub = False,
-) -> None:
-    """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
-    from tfdoctor.recording import Recording  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.remote.fetching import is_copy  # noqa: PLC0415 - same
-    from tfdoctor.stored.files import report_at  # noqa: PLC0415 - same
-
-    wanted, chosen = parse_formats(formats, show=show), rules.settings(path)
-    must_be_files(wanted, out)
-    output = Output(wanted, parse_link(link, wanted), scrubbed=scrub, show=show, err=patch == "-")
-    if stored := report_at(path):
-        needing: dict[str, object] = {
-            "--select": rules.select,
-            "--ignore": rules.ignore,
-            "--scrub": scrub,
-            "--usd-per-hour": savings.usd_per_hour,
-            "--usd-per-kwh": savings.usd_per_kwh,
-            "--gco2-per-kwh": savings.gco2_per_kwh,
-            "--for-epochs": savings.for_epochs,
-        }
-        must_need_no_recording(needing)
-        again = report_again(stored, chosen, output, demands, out=out, patch=patch)
-        raise typer.Exit(again)
-    recording = Recording.open(path)
-    with ask_xprof(recording) as asked:
-        # The imports from here on take as long as xprof does.
-        from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - same
-
-        applied = book(chosen)
-        gates = demands.gates(chosen)
-        gates.check(program_of(recording))
-        if patch and patch != "-":
-            check_target(Path(patch))
-        diagnosis = diagnose(
-            noted(recording, quiet=scrub),
-            recording.title(path),
-            applied,
-            gates,
-            savings,
-            formats=wanted,
-            asked=asked,
-            says=True,
+def report(given: Report) -> int:
+    """Write the reports of a recording or a stored report, and return the exit code."""
+    wanted, chosen = parse_formats(given.formats, show=given.show), settings(given.rules, given.path)
+    must_be_files(wanted, given.out)
+    link = parse_link(given.link, wanted)
+    output = Output(wanted, link, scrubbed=given.scrub, show=given.show, err=given.patch == "-")
+    if stored := report_at(given.path):
+        return _again(stored, given, chosen, output)
+    recording = Recording.open(given.path)
+    with outcome.ask_xprof(recording) as asked:
+        applied, demands = book(chosen), gates(given.demands, chosen)  # takes as long as xprof does
+        demands.check(program_of(recording))
+        if given.patch and given.patch != "-":
+            check_target(Path(given.patch))
+        read, title = outcome.noted(recording, quiet=given.scrub), recording.title(given.path)
+        diagnosis = outcome.diagnose(
+            read, title, applied, demands, given.savings, formats=wanted, asked=asked, says=True
         )
-    patched = diagnosis.patch  # of the user's own lines, also where the reports have none of them
-    diagnosis = without_names(diagnosis, recording) if scrub else diagnosis
-
-    folder = out or (None if recording.root is None or is_copy(recording.root) else recording.root)
+    patch = diagnosis.patch  # of the user's own lines, also where the reports have none of them
+    diagnosis = outcome.without_names(diagnosis, recording) if given.scrub else diagnosis
+    folder = given.out or (None if recording.root is None or is_copy(recording.root) else recording.root)
     prefix = "" if folder else "tfdoctor-"  # there a report is one file among others
-    write(diagnosis, folder or Path(), output, prefix)
-    if patch is not None:
-        write_patch(diagnosis, patched, patch)
-    gates.write(diagnosis, program_of(recording))
-    raise typer.Exit(exit_code(diagnosis, gates.fail_on))
+    outcome.write(diagnosis, folder or Path(), output, prefix)
+    if given.patch is not None:
+        write_patch(diagnosis, patch, given.patch)
+    demands.write(diagnosis, program_of(recording))
+    return exit_code(diagnosis, demands.fail_on)
+
+
+def _again(path: Path, given: Report, chosen: Config, output: Output) -> int:
+    """Write a stored report in these formats; budgets are those of the settings, if any."""
+    _must_need_no_recording(given)
+    diagnosis = open_report(path, book(chosen).known)
+    program, demands = program_of_report(diagnosis), gates(given.demands, chosen)
+    demands.check(program)
+    if given.patch and given.patch != "-":
+        check_target(Path(given.patch))
+    diagnosis = demands.applied(diagnosis)
+    prefix = "" if given.out or path.name in NAMES else f"{path.name.partition('.')[0]}-"
+    folder = given.out or path.parent
+    kept = [name for name in output.formats if folder / f"{prefix}report.{name}" != path]
+    if len(kept) < len(output.formats):
+        say(f"{path} is the report that is read, and stays as it is: --out names another folder")
+    outcome.write(diagnosis, folder, replace(output, formats=kept), prefix)
+    if given.patch is not None:
+        write_patch(diagnosis, diagnosis.patch, given.patch)
+    demands.write(diagnosis, program)
+    return exit_code(diagnosis, demands.fail_on)
+
+
+def _must_need_no_recording(given: Report) -> None:
+    """Refuse options that only a recording can be examined by."""
+    rules, savings, why = given.rules, given.savings, "a stored report is not examined again"
+    for name, value in {
+        "--select": rules.select,
+        "--ignore": rules.ignore,
+        "--scrub": given.scrub,
+        "--usd-per-hour": savings.usd_per_hour,
+        "--usd-per-kwh": savings.usd_per_kwh,
+        "--gco2-per-kwh": savings.gco2_per_kwh,
+        "--for-epochs": savings.for_epochs,
+    }.items():
+        if value or isinstance(value, float):  # a price of 0 is one
+            why = "a stored report does not say which of its words are names" if name == "--scrub" else why
+            raise typer.BadParameter(f"{name} needs the recording: {why}; run `tfdoctor report RECORDING {name}`")

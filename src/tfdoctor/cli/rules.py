@@ -3,75 +3,55 @@
 import json
 import sys
 from dataclasses import asdict
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tfdoctor.cli.completion import one_rule
-from tfdoctor.cli.messages import draw
-from tfdoctor.cli.rule_selection import ConfigFile, OwnRules, RuleOptions, book, untouched
+from tfdoctor.cli.commands import Explain, Listing, Rules
+from tfdoctor.cli.gates import book, settings
+from tfdoctor.cli.options import RuleOptions
+from tfdoctor.cli.streams import draw
+from tfdoctor.rulebook.config import Config
+from tfdoctor.terms.pages import built_in
 
 if TYPE_CHECKING:
-    from tfdoctor.diagnosis.rule import Rule
     from tfdoctor.rulebook.book import Rulebook
 
 
-class Listing(StrEnum):
-    """Output formats of the list."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-def rules(
-    *, form: Annotated[Listing, typer.Option("--format", help="Output format.")] = Listing.TEXT, rules: RuleOptions
-) -> None:
-    """List the rules by topic, with their titles and the facts they use."""
-    applied = book(rules.settings())
-    typer.echo(_json(applied) if form is Listing.JSON else _text(applied))
+def rules(given: Rules) -> None:
+    """List the rules."""
+    applied = book(settings(given.rules))
+    typer.echo(_json(applied) if given.form is Listing.JSON else _text(applied))
 
 
-def explain(
-    *,
-    rule: Annotated[str, typer.Argument(metavar="RULE", help="Name of the rule.", autocompletion=one_rule)],
-    config: ConfigFile = None,
-    rules: OwnRules = None,
-) -> None:
-    """Show the page of a rule: what it checks, why it matters, how to fix it, its limits and an example."""
-    from tfdoctor.cli.screen import rendered  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.terms.pages import built_in  # noqa: PLC0415 - same
-
-    settings = RuleOptions(config, rules=rules).settings()
-    page = (built_in(rule) if untouched(settings) else "") or _page(book(settings), rule)
+def explain(given: Explain) -> None:
+    """Show the page of a rule."""
+    chosen = settings(RuleOptions(config=given.config, rules=given.rules))
+    page = (built_in(given.rule) if chosen == Config() else "") or _page(book(chosen), given.rule)
     if sys.stdout.isatty():
+        from tfdoctor.cli.screen import rendered  # noqa: PLC0415 - brings rich
+
         draw(rendered(page))
     else:
         typer.echo(page.rstrip("\n"))
 
 
 def _page(applied: "Rulebook", name: str) -> str:
-    from tfdoctor.report.rule_page import rule_page  # noqa: PLC0415 - keeps --help fast
-
-    shown = _known(applied, name)
-    return rule_page(shown, off=_off(applied).get(shown.name, ""))
-
-
-def _known(applied: "Rulebook", name: str) -> "Rule":
-    """Return a rule with its current limits, or with the defaults when it is switched off."""
-    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - same
-    from tfdoctor.rulebook.config import ALL  # noqa: PLC0415 - keeps --help fast
-    from tfdoctor.rulebook.suggestions import nearest  # noqa: PLC0415 - same
+    """Return the page of a rule with its current limits, or with the defaults when it is switched off."""
+    from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - a built-in page needs none of this
+    from tfdoctor.report.rule_page import rule_page  # noqa: PLC0415 - same
+    from tfdoctor.rulebook.config import ALL  # noqa: PLC0415 - same
+    from tfdoctor.rulebook.values import nearest  # noqa: PLC0415 - same
     from tfdoctor.terms.errors import ConfigError  # noqa: PLC0415 - same
 
-    known = {known_rule.name: known_rule for known_rule in (*applied.known, *applied.rules)}
+    known = {rule.name: rule for rule in (*applied.known, *applied.rules)}
     if name in {ALL, *Topic}:
         raise ConfigError(f"{name} stands for several rules: `tfdoctor rules` lists them.")
     if name not in known:
         near = nearest(name, known)
         more = f"did you mean {near!r}?" if near else "`tfdoctor rules` lists all rules."
         raise ConfigError(f"unknown rule {name[:60]!r}: {more}")
-    return known[name]
+    return rule_page(known[name], off=_off(applied).get(name, ""))
 
 
 def _off(applied: "Rulebook") -> dict[str, str]:
@@ -80,7 +60,7 @@ def _off(applied: "Rulebook") -> dict[str, str]:
 
 def _text(applied: "Rulebook") -> str:
     """Return the rules by topic: the name of each and whether it is off, its title, the facts it uses."""
-    from tfdoctor.cli.screen import wrapped  # noqa: PLC0415 - keeps --help fast
+    from tfdoctor.cli.screen import wrapped  # noqa: PLC0415 - as above
     from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - same
 
     off, lines = _off(applied), []
@@ -98,8 +78,7 @@ def _text(applied: "Rulebook") -> str:
 
 
 def _json(applied: "Rulebook") -> str:
-    off, limited = _off(applied), {rule.name: rule for rule in applied.rules}
-    entries: list[dict[str, Any]] = []
+    off, limited, entries = _off(applied), {rule.name: rule for rule in applied.rules}, []
     for known in applied.known:
         rule = limited.get(known.name, known)
         limits: Any = rule.limits
@@ -111,9 +90,7 @@ def _json(applied: "Rulebook") -> str:
                 "title": rule.doc.title,
                 "since": rule.since,
                 "needs": list(rule.needs),
-                "limits": {
-                    name: {"value": getattr(limits, name), "default": default} for name, default in defaults.items()
-                },
+                "limits": {name: {"value": getattr(limits, name), "default": defaults[name]} for name in defaults},
                 "own": rule.own,
                 "off": off.get(rule.name, ""),
             }

@@ -8,7 +8,9 @@ import errno
 import io
 import os
 import sys
-from typing import Any
+from typing import Any, TextIO
+
+import typer
 
 from tfdoctor.terms.text import Drawn, harmless
 
@@ -83,3 +85,15 @@ def prepare() -> None:
             stream.reconfigure(errors="replace")
     sys.stdout = Unread(sys.stdout, lost=False)
     sys.stderr = Unread(sys.stderr, lost=True)
+
+
+def say(text: str) -> None:
+    """Print a message on the standard error, after the name of the program."""
+    typer.echo(f"tfdoctor: {text}", err=True)
+
+
+def draw(text: str, stream: TextIO | None = None) -> None:
+    """Print what was rendered with colors, or with commands to a runner; names in it are harmless."""
+    stream = stream or sys.stdout
+    stream.write(Drawn(f"{text}\n"))
+    stream.flush()

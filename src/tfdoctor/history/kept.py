@@ -10,7 +10,7 @@ from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline, Series
 from tfdoctor.history.runs import ReadRun
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
-from tfdoctor.rulebook.suggestions import hint
+from tfdoctor.rulebook.values import hint
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.files import content
 from tfdoctor.terms.record import Record

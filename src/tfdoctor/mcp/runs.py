@@ -17,7 +17,7 @@ from tfdoctor.report.formats import llm, md
 from tfdoctor.report.rule_page import rule_page
 from tfdoctor.rulebook.book import Rulebook, rulebook
 from tfdoctor.rulebook.config import Config
-from tfdoctor.rulebook.suggestions import nearest
+from tfdoctor.rulebook.values import nearest
 from tfdoctor.stored.files import open_report, report_at
 from tfdoctor.stored.report import settled
 from tfdoctor.terms.errors import ConfigError, InputError

@@ -1,13 +1,17 @@
-"""The rules to apply: built-in and the user's own, selected and set by the configuration."""
+"""The rules to apply: built-in and the user's own, selected and limited by the settings."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
 
-from tfdoctor.diagnosis import Settings
-from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.rulebook import config, own_rules
-from tfdoctor.rulebook.config import Config
+from tfdoctor.diagnosis import LimitSet, Off, Settings
+from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.rulebook import own_rules
+from tfdoctor.rulebook.config import ALL, Config, RuleNames
+from tfdoctor.rulebook.values import hint, nearest
 from tfdoctor.rules import all_rules
+from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.record import Record
 
 
@@ -20,19 +24,88 @@ class Rulebook(Record):
 
 
 def rulebook(wanted: Config) -> Rulebook:
-    """Return the rules of a configuration.
+    """Return the rules of a configuration; the user's own may use the edit of every built-in one.
 
     Raises:
         ConfigError: a name in it does not exist, or one of the user's own rules is invalid.
     """
     built_in = all_rules()
-    own = _with_edits(own_rules.load(wanted.rules, {rule.name for rule in built_in}), built_in)
+    edits = tuple(name for rule in built_in for name in rule.edit_modules)
+    own = own_rules.load(wanted.rules, {rule.name for rule in built_in})
+    own = tuple(replace(rule, edit_modules=(*rule.edit_modules, *edits)) for rule in own)
     known = tuple(sorted((*built_in, *own), key=lambda rule: rule.name))
-    rules, settings = config.applied(wanted, known)
+    rules, settings = applied(wanted, known)
     return Rulebook(rules, settings, known)
 
 
-def _with_edits(own: Sequence[Rule], built_in: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Return the user's own rules, which may use the edit of every built-in one."""
-    modules = tuple(name for rule in built_in for name in rule.edit_modules)
-    return tuple(replace(rule, edit_modules=(*rule.edit_modules, *modules)) for rule in own)
+def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Settings]:
+    """Return the rules to apply, with their limits, and which settings differ from the defaults.
+
+    As in ruff, the more specific choice wins: the name of a rule over its topic over ``ALL``; between two
+    of the same rank, ``ignore`` wins.
+
+    Raises:
+        ConfigError: a rule, topic or limit does not exist, or the value of a limit is out of range.
+    """
+    known = {rule.name: rule for rule in rules}
+    for names in (config.select, config.ignore):
+        for name in names.names:
+            if name not in {ALL, *Topic, *known}:
+                lead = _lead(name, {ALL, *Topic, *known})
+                raise ConfigError(f"{names.place}: unknown rule or topic {name[:60]!r}: {lead}")
+    for name in config.limits:
+        if name not in known:
+            raise ConfigError(f"{config.by}: limits: unknown rule {name[:60]!r}: {_lead(name, known)}")
+    limits = {name: _limited(known[name], values, config.by) for name, values in config.limits.items()}
+    off, chosen, changed = [], [], []
+    for rule in rules:
+        selected, ignored = _rank(config.select, rule), _rank(config.ignore, rule)
+        if selected > ignored:
+            chosen.append(limits.get(rule.name, rule))
+            changed += _changed(limits[rule.name], config.by) if rule.name in limits else []
+        else:
+            why = f"ignored by {config.ignore.by}" if ignored else f"not selected by {config.select.by}"
+            off.append(Off(rule.name, rule.doc.title, why))
+    own = tuple(rule.name for rule in chosen if rule.own)
+    return tuple(chosen), Settings(off=tuple(off), limits=tuple(changed), own=own)
+
+
+def _lead(name: str, names: Iterable[str]) -> str:
+    """Return the similar name, or how to list the names: there are too many for one message."""
+    near = nearest(name, names)
+    return f"did you mean {near!r}?" if near else "`tfdoctor rules` lists them."
+
+
+def _rank(chosen: RuleNames, rule: Rule) -> int:
+    """Return how a rule is chosen: 3 by its name, 2 by its topic, 1 by ALL, 0 not at all."""
+    names = (ALL, str(rule.topic), rule.name)
+    return max((rank for rank, name in enumerate(names, 1) if name in chosen.names), default=0)
+
+
+def _limited(rule: Rule, values: Mapping[str, float], by: str) -> Rule:
+    """Return a rule with limits that can be reached: a share above 1 would silently switch it off."""
+    limits: Any = rule.limits
+    known = {limit.name: limit for limit in fields(limits)} if limits else {}
+    for name, value in values.items():
+        where = f"{by}: limits.{rule.name}"
+        if name not in known:
+            raise ConfigError(f"{where}: unknown limit {name[:60]!r}: {hint(name, known)}")
+        least, most = known[name].metadata.get("least", 0.0), known[name].metadata.get("most", math.inf)
+        if value < least:
+            raise ConfigError(f"{where}.{name} must be at least {least:g}, not {value:g}.")
+        if value > most:
+            raise ConfigError(
+                f"{where}.{name} must be at most {most:g}, not {value:g}; use `ignore` to switch the rule off."
+            )
+    return replace(rule, limits=replace(limits, **values)) if values else rule
+
+
+def _changed(rule: Rule, by: str) -> list[LimitSet]:
+    limits: Any = rule.limits
+    known: Any = fields(limits) if limits else ()
+    pairs = [(limit, getattr(limits, limit.name)) for limit in known]
+    return [
+        LimitSet(rule.name, limit.name, value, float(limit.default), by)
+        for limit, value in pairs
+        if value != limit.default
+    ]

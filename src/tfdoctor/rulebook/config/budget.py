@@ -1,13 +1,12 @@
 """The budgets of the settings: what a step may take and must reach, for all devices or for one kind of device."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.rulebook.config.values import LONGEST, number, shown
-from tfdoctor.rulebook.suggestions import hint
+from tfdoctor.rulebook.values import LONGEST, hint, number, shown
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record, field
@@ -67,10 +66,13 @@ class Budget(Record):
         """
         table = _table(value, where, (*BUDGET_KEYS, *DEVICES))
         common = {key: item for key, item in table.items() if key in BUDGET_KEYS}
-        limits = list(_limits(common, where))
+        limits = [BudgetLimit(key, BUDGET_KEYS[key].read(item, f"{where}.{key}")) for key, item in common.items()]
         for name in (key for key in table if key in DEVICES):
-            below = f"{where}.{name}"
-            limits += _limits(_table(table[name], below, BUDGET_KEYS), below, DEVICES[name])
+            below = _table(table[name], f"{where}.{name}", BUDGET_KEYS)
+            limits += [
+                BudgetLimit(key, BUDGET_KEYS[key].read(item, f"{where}.{name}.{key}"), DEVICES[name])
+                for key, item in below.items()
+            ]
         return cls(tuple(limits))
 
     def with_limit(self, limit: BudgetLimit) -> Self:
@@ -99,20 +101,16 @@ def _table(value: object, where: str, known: tuple[str, ...] | Mapping[str, obje
     return value
 
 
-def _limits(table: Mapping[str, object], where: str, device: DeviceKind | None = None) -> Iterator[BudgetLimit]:
-    for key, value in table.items():
-        yield BudgetLimit(key, BUDGET_KEYS[key].read(value, f"{where}.{key}"), device)
+def _amount(of: Callable[[float], Quantity], each: float = 1.0) -> Callable[[object, str], Quantity]:
+    """Return what reads a number above 0 of a unit that stands for so many of the quantity's."""
 
+    def read(value: object, where: str) -> Quantity:
+        amount = number(value, where)
+        if amount <= 0:
+            raise ConfigError(f"{where} must be above 0, not {shown(value)}.")
+        return of(each * amount)
 
-def _above_zero(value: object, where: str) -> float:
-    amount = number(value, where)
-    if amount <= 0:
-        raise ConfigError(f"{where} must be above 0, not {shown(value)}.")
-    return amount
-
-
-def _seconds(value: object, where: str) -> Quantity:
-    return ms(MS_PER_S * _above_zero(value, where))
+    return read
 
 
 def _percentage(value: object, where: str) -> Quantity:
@@ -127,14 +125,10 @@ def _percentage(value: object, where: str) -> Quantity:
 
 # Every budget.
 BUDGET_KEYS: Mapping[str, BudgetKey] = {
-    "step-ms": BudgetKey(
-        lambda value, where: ms(_above_zero(value, where)),
-        "20",
-        "most milliseconds per training step, as the report shows the step",
-    ),
+    "step-ms": BudgetKey(_amount(ms), "20", "most milliseconds per training step, as the report shows the step"),
     "input-wait": BudgetKey(_percentage, '"5%"', "largest share of the step that waits for input"),
     "examples-per-second": BudgetKey(
-        lambda value, where: examples_rate(_above_zero(value, where)),
+        _amount(examples_rate),
         "1000",
         "fewest training examples per second, of all replicas: the batch size over the step",
         at_least=True,
@@ -154,29 +148,31 @@ BUDGET_KEYS: Mapping[str, BudgetKey] = {
         at_least=True,
     ),
     "memory-gb": BudgetKey(
-        lambda value, where: nbytes(GIGABYTE * _above_zero(value, where)),
+        _amount(nbytes, GIGABYTE),
         "8",
         "most memory in 10^9 bytes: on a GPU or TPU what TensorFlow's allocator hands out on one device, on a CPU "
         "the resident memory of the run",
     ),
-    "run-s": BudgetKey(_seconds, "600", "most seconds of the whole run, from the start of the process to its end"),
+    "run-s": BudgetKey(
+        _amount(ms, MS_PER_S), "600", "most seconds of the whole run, from the start of the process to its end"
+    ),
     "run-start-s": BudgetKey(
-        _seconds,
+        _amount(ms, MS_PER_S),
         "15",
         "most seconds of the run until the script's own work begins: the interpreter's start and imports",
     ),
     "run-preparation-s": BudgetKey(
-        _seconds, "30", "most seconds of the run in which it prepares data, outside of training steps and epochs"
+        _amount(ms, MS_PER_S),
+        "30",
+        "most seconds of the run in which it prepares data, outside of training steps and epochs",
     ),
     "epoch-boundary-s": BudgetKey(
-        _seconds,
+        _amount(ms, MS_PER_S),
         "2",
         "most seconds between two epochs, without validation and checkpoints that are calls of their own: the mean "
         "of all epochs",
     ),
     "memory-peak-gb": BudgetKey(
-        lambda value, where: nbytes(GIGABYTE * _above_zero(value, where)),
-        "16",
-        "most resident memory of the run at any time, in 10^9 bytes",
+        _amount(nbytes, GIGABYTE), "16", "most resident memory of the run at any time, in 10^9 bytes"
     ),
 }

@@ -2,21 +2,31 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from tfdoctor.rulebook.config.budget import Budget
-from tfdoctor.rulebook.config.values import LONGEST, key_name, number, shown
-from tfdoctor.rulebook.suggestions import hint
+from tfdoctor.rulebook.values import LONGEST, hint, key_name, number, shown
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Severity
 
 ALL = "ALL"  # Selects or ignores every rule, as in ruff
 
-NEVER = "never"
 
-FAIL_ON = (*(severity.name.lower() for severity in Severity), NEVER)
+class FailOn(StrEnum):
+    """The lowest severity of a finding that makes a command fail."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    CRITICAL = "critical"
+    NEVER = "never"
+
+    @property
+    def severity(self) -> Severity | None:
+        """The severity; None where nothing fails."""
+        return None if self is FailOn.NEVER else Severity[self.name]
 
 
 class RuleNames(Record):
@@ -38,7 +48,7 @@ class Config(Record, kw_only=True):
     by: str = ""  # the file's name; "" without one
     select: RuleNames = field(default_factory=lambda: RuleNames((ALL,)))
     ignore: RuleNames = field(default_factory=lambda: RuleNames(()))
-    fail_on: str = ""  # one of FAIL_ON; "" when not set
+    fail_on: FailOn | None = None
     rules: tuple[Path, ...] = ()  # folders of the user's own rules
     limits: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
@@ -61,7 +71,7 @@ class Config(Record, kw_only=True):
         return cls(
             by=path.name,
             **chosen,
-            fail_on=values.get("fail-on", ""),
+            fail_on=values.get("fail-on"),
             rules=tuple(path.parent / folder for folder in values.get("rules", ())),
             limits=values.get("limits", {}),
             budget=replace(values.get("budget", Budget()), file=path),
@@ -70,18 +80,17 @@ class Config(Record, kw_only=True):
         )
 
 
-def _names(value: object, where: str) -> tuple[str, ...]:
+def _names(value: object, where: str, what: str = 'names, such as ["input-bound"]') -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(f'{where} must be a list of names, such as ["input-bound"], not {shown(value)}.')
+        raise ConfigError(f"{where} must be a list of {what}, not {shown(value)}.")
     return tuple(value)
 
 
 def _folders(value: object, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(f'{where} must be a list of folders, such as ["lint"], not {shown(value)}.')
-    if any("\0" in folder for folder in value):
+    folders = _names(value, where, 'folders, such as ["lint"]')
+    if any("\0" in folder for folder in folders):
         raise ConfigError(f"{where} contains an invalid folder name.")
-    return tuple(value)
+    return folders
 
 
 def _file(value: object, where: str) -> str:
@@ -92,23 +101,23 @@ def _file(value: object, where: str) -> str:
     return value
 
 
-def _fail_on(value: object, where: str) -> str:
-    if not isinstance(value, str) or value not in FAIL_ON:
-        known = ", ".join(f'"{severity}"' for severity in FAIL_ON)
+def _fail_on(value: object, where: str) -> FailOn:
+    if not isinstance(value, str) or value not in set(FailOn):
+        known = ", ".join(f'"{severity}"' for severity in FailOn)
         raise ConfigError(f"{where} must be one of {known}, not {shown(value)}.")
-    return value
+    return FailOn(value)
 
 
 def _limits(value: object, where: str) -> Mapping[str, Mapping[str, float]]:
     if not isinstance(value, dict):
         raise ConfigError(f"{where} must be a table of rules, not {shown(value)}.")
-    return {rule: _of_rule(table, f"{where}.{key_name(rule)}") for rule, table in value.items()}
-
-
-def _of_rule(value: object, where: str) -> Mapping[str, float]:
-    if not isinstance(value, dict):
-        raise ConfigError(f"{where} must be a table of limits, such as {{ share = 0.1 }}, not {shown(value)}.")
-    return {name: number(limit, f"{where}.{key_name(name)}") for name, limit in value.items()}
+    limits: dict[str, dict[str, float]] = {}
+    for rule, table in value.items():
+        at = f"{where}.{key_name(rule)}"
+        if not isinstance(table, dict):
+            raise ConfigError(f"{at} must be a table of limits, such as {{ share = 0.1 }}, not {shown(table)}.")
+        limits[rule] = {name: number(limit, f"{at}.{key_name(name)}") for name, limit in table.items()}
+    return limits
 
 
 class Key(Record):

@@ -1,20 +1,23 @@
 """The user's own rules: modules like the built-in ones, in a folder of the user."""
 
+import ast
 import importlib.util
 import re
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields, is_dataclass, replace
+from functools import wraps
 from inspect import signature
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
+from typing import Any
 
 from tfdoctor.diagnosis.rule import Rule, Topic
-from tfdoctor.facts.chart import kind_of, needs
-from tfdoctor.rulebook.own_rules.guarded import guarded
-from tfdoctor.rulebook.own_rules.imports import advice
-from tfdoctor.rulebook.own_rules.lines import line_of
+from tfdoctor.facts.chart import Unavailable, kind_of, needs
+from tfdoctor.rulebook.own_rules.verdicts import fault
 from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.verdict import Verdict
 
 PACKAGE = "tfdoctor_own_rules"  # Package of these modules, so that none hides another module of the same name
 
@@ -24,6 +27,9 @@ NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 NO_RULE = re.compile(r"_.*|test_.*|conftest")
 
 PARTS = ("TOPIC", "check", "sick", "healthy")
+CALLED = ("check", "sick", "healthy")  # Those that are functions
+
+HOME = Path(__file__).resolve().parents[2]
 
 
 def load(folders: Iterable[Path], taken: Collection[str]) -> tuple[Rule, ...]:
@@ -66,7 +72,9 @@ def _rule(path: Path) -> Rule:
     _check_parts(module, path)
     _check_needs(module, path)
     try:
-        return guarded(replace(Rule.from_module(module), own=True), path)
+        rule = Rule.from_module(module)
+        guarded: Any = {name: _guarded(getattr(rule, name), name, path) for name in CALLED if getattr(rule, name)}
+        return replace(rule, own=True, **guarded)
     except ValueError as error:
         raise ConfigError(f"{path}: the docstring is not a rule page: {error}.") from error
 
@@ -86,15 +94,54 @@ def _imported(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
-        line, message = line_of(error, path), " ".join(str(error).split())
+        line, message = _line_of(error, path), " ".join(str(error).split())
         said = f"{path}{line} cannot be loaded: {type(error).__name__}: {message}."
-        raise ConfigError(f"{said}{advice(error, path)}") from error
+        raise ConfigError(f"{said}{_advice(error, path)}") from error
     return module
+
+
+def _line_of(error: BaseException, path: Path) -> str:
+    """Return the last line of this file that a failure passed through, as ``:12``; "" for none."""
+    if isinstance(error, SyntaxError):
+        return f":{error.lineno}" if error.lineno else ""
+    passed = walk_tb(error.__traceback__)
+    lines = [line for frame, line in passed if Path(frame.f_code.co_filename).absolute() == path.absolute()]
+    return f":{lines[-1]}" if lines else ""
+
+
+def _advice(error: BaseException, path: Path) -> str:
+    """Return what to change in a rule of an earlier tfdoctor that fails to import; "" where that is not known."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    if isinstance(error, AttributeError) and frames[-1].f_globals.get("__name__") == "dataclasses":
+        return " A class that inherits from one of tfdoctor's needs no @dataclass: remove the decorator."
+    if not isinstance(error, ImportError):
+        return ""
+    asked_of = error.name or ""
+    moved = asked_of.replace("tfdoctor.diagnosis.", "tfdoctor.families.")
+    if moved != asked_of and importlib.util.find_spec(moved):
+        return f" What rules are written with has moved: import it from {moved}."
+    if not asked_of.startswith("tfdoctor.facts"):
+        return ""
+    asked = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.ImportFrom)]
+    names = [one.name for node in asked if node.module == asked_of for one in node.names]
+    found = [f"{name} from {module}" for name in names if (module := _module_of(name)) not in ("", asked_of)]
+    if found:
+        return f" Facts have moved: import {' and '.join(found)}."
+    return " There is no such fact: the page of the manual on facts lists them."
+
+
+def _module_of(name: str) -> str:
+    """Return the module of facts that defines a name; "" where none does."""
+    defined = re.compile(rf"^(?:class|def) {re.escape(name)}\b", re.MULTILINE)
+    for file in sorted((HOME / "facts").rglob("*.py")):
+        if defined.search(file.read_text(encoding="utf-8")):
+            return ".".join(("tfdoctor", *file.relative_to(HOME).with_suffix("").parts))
+    return ""
 
 
 def _check_parts(module: ModuleType, path: Path) -> None:
     """Check that a rule's functions are callable and that ``check`` takes its limits."""
-    for part in ("check", "sick", "healthy"):
+    for part in CALLED:
         if not callable(getattr(module, part)):
             raise ConfigError(f"{path}: {part} must be a function.")
     takes = "limits" in signature(module.check).parameters
@@ -103,8 +150,11 @@ def _check_parts(module: ModuleType, path: Path) -> None:
         raise ConfigError(f"{path}: check has a parameter limits, but the module has no dataclass Limits.")
     if limits is not None and not takes:
         raise ConfigError(f"{path} has Limits, but check has no parameter `limits: Limits = LIMITS`.")
-    if limits is not None:
-        _check_limits(limits, path)
+    if limits is not None and (not isinstance(limits, type) or not is_dataclass(limits)):
+        raise ConfigError(f"{path}: Limits must be a frozen dataclass.")
+    for field in fields(limits) if limits is not None else ():
+        if not field.metadata.get("why") or not isinstance(field.default, int | float):
+            raise ConfigError(f'{path}: define Limits.{field.name} with limit(0.1, "what it limits, and why").')
 
 
 def _check_needs(module: ModuleType, path: Path) -> None:
@@ -119,9 +169,21 @@ def _check_needs(module: ModuleType, path: Path) -> None:
             raise ConfigError(f"{path}: the parameters of check must be annotated with facts, but {name} is not.")
 
 
-def _check_limits(limits: object, path: Path) -> None:
-    if not isinstance(limits, type) or not is_dataclass(limits):
-        raise ConfigError(f"{path}: Limits must be a frozen dataclass.")
-    for field in fields(limits):
-        if not field.metadata.get("why") or not isinstance(field.default, int | float):
-            raise ConfigError(f'{path}: define Limits.{field.name} with limit(0.1, "what it limits, and why").')
+def _guarded(function: Callable[..., Verdict], name: str, path: Path) -> Callable[..., Verdict]:
+    """Return a function of the user's that returns a verdict, or raises a ConfigError that names the file."""
+
+    @wraps(function)
+    def call(*facts: object, **named: object) -> Verdict:
+        try:
+            verdict = function(*facts, **named)
+        except Unavailable:
+            raise
+        except (Exception, SystemExit) as error:
+            message = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
+            line = _line_of(error, path)
+            raise ConfigError(f"{path}{line}: {name} failed: {message}.") from error
+        if wrong := fault(verdict):
+            raise ConfigError(f"{path}: {name} returned {wrong}.")
+        return verdict
+
+    return call
