@@ -16,9 +16,9 @@ import tfdoctor
 from tfdoctor import cli
 from tfdoctor.compare import baseline, reports
 from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
-from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.report import read, write

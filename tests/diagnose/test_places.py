@@ -9,10 +9,10 @@ from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.places import placed
 from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.recording.agent import StepsSeen, TracedWindow
-from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding, Place, PlaceKind

@@ -6,8 +6,8 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis, Edit, Result, Takes
+from tfdoctor.diagnosis.entries import entries
 from tfdoctor.report import terminal
-from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.terms.kinds import RunCall

@@ -21,8 +21,8 @@ from tfdoctor.diagnosis import (
     Saving,
     StepsSummary,
 )
+from tfdoctor.diagnosis.entries import entries
 from tfdoctor.report import sentences, terminal
-from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, json, md, sarif
 from tfdoctor.report.palette import PHASE_COLOURS
 from tfdoctor.report.run import bar

@@ -167,9 +167,9 @@ def write(diagnosis: "Diagnosis", folder: Path, output: Output, prefix: str = ""
     """
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - brings plotly
     from tfdoctor.report.formats import COMMANDS, is_streamed, render  # noqa: PLC0415 - same
-    from tfdoctor.stored.report import settled  # noqa: PLC0415 - same
+    from tfdoctor.stored.report import finished  # noqa: PLC0415 - same
 
-    diagnosis = settled(replace(diagnosis, link=output.link or diagnosis.link))
+    diagnosis = finished(replace(diagnosis, link=output.link or diagnosis.link))
     written = write_files(diagnosis, folder, output.formats, prefix)
     for name in filter(is_streamed, output.formats):
         show = draw if name == COMMANDS else typer.echo

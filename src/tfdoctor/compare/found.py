@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from tfdoctor.compare.reports import Found, findings, step_of
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import FindingChange, FindingState
-from tfdoctor.report.entries import entries
+from tfdoctor.diagnosis.entries import entries
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.verdict import Finding, Healthy
 

@@ -8,7 +8,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Recording
 from tfdoctor.stored.files import open_report, report_at
-from tfdoctor.stored.report import settled
+from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
 
 Examine = Callable[[Recording, str], Diagnosis]  # Diagnoses a recording under a title
@@ -26,7 +26,7 @@ def load(path: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
         report = open_report(stored, rules)
     else:
         recording = Recording.open(path)
-        report = settled(examine(recording, recording.title(path)))
+        report = finished(examine(recording, recording.title(path)))
     names = {rule.name for rule in rules}
     results = tuple(result for result in report.results if result.rule.name in names)
     return replace(report, results=results)

@@ -1,19 +1,17 @@
 """The energy that counters measured, and what findings save of it; with money and CO2 where prices were given."""
 
-from typing import Annotated
-
-from tfdoctor.terms.json_form import Named, OmitDefault, Share
+from tfdoctor.terms.json_form import Count, Number, Share, Sometimes
 from tfdoctor.terms.kinds import EnergySource
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Bound
 
 
 class EnergyAmount(Record, kw_only=True):
     """An energy in joules; in US dollars and grams of CO2 where the price of a kWh was given."""
 
-    joules: Annotated[float, Named("j")]
-    usd: Annotated[float | None, OmitDefault()] = None
-    gco2: Annotated[float | None, OmitDefault()] = None
+    joules: Number = field(name="j")
+    usd: Sometimes[Number | None] = None
+    gco2: Sometimes[Number | None] = None
 
 
 class EnergyRow(Record, kw_only=True):
@@ -24,10 +22,10 @@ class EnergyRow(Record, kw_only=True):
     """
 
     source: EnergySource
-    devices: Annotated[int, Named("device_count")]
-    without: Annotated[int, Named("devices_without_counter")] = 0
-    power_w: float  # mean while training
-    idle_w: float | None = None
+    devices: Count = field(name="device_count")
+    without: Count = field(default=0, name="devices_without_counter")
+    power_w: Number  # mean while training
+    idle_w: Number | None = None
     busy: Share | None = None  # share of the time with kernels
     per_step: EnergyAmount | None = None
     idle_per_step: EnergyAmount | None = None
@@ -39,17 +37,17 @@ class EnergyAccount(Record, kw_only=True):
     """The energy of the run, by its counters, and the prices of a kWh that the user gave."""
 
     rows: tuple[EnergyRow, ...]
-    measured_s: float  # time of training that the mean power is of
-    epoch_steps: int | None = None
-    usd_per_kwh: Annotated[float | None, OmitDefault()] = None
-    gco2_per_kwh: Annotated[float | None, OmitDefault()] = None
+    measured_s: Number  # time of training that the mean power is of
+    epoch_steps: Count | None = None
+    usd_per_kwh: Sometimes[Number | None] = None
+    gco2_per_kwh: Sometimes[Number | None] = None
 
 
 class EnergySaving(Record, kw_only=True):
     """What a change saves of energy: time at a power that was measured."""
 
     source: EnergySource
-    power_w: float  # of the time that is saved
+    power_w: Number  # of the time that is saved
     per_step: EnergyAmount
     run: EnergyAmount | None = None  # of the recorded run
     bound: Bound

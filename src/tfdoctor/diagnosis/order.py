@@ -3,8 +3,10 @@
 from enum import StrEnum
 from typing import Annotated
 
-from tfdoctor.terms.json_form import Milliseconds, Named, NotEmpty
-from tfdoctor.terms.record import Record
+from msgspec import Meta
+
+from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.units import Milliseconds
 from tfdoctor.terms.verdict import Bound
 
 
@@ -22,7 +24,7 @@ class Relation(Record):
 
     kind: Relationship
     rule: str
-    others: Annotated[tuple[str, ...], NotEmpty()]
+    others: Annotated[tuple[str, ...], Meta(min_length=1)]
     why: str = ""
 
 
@@ -30,7 +32,7 @@ class Turn(Record):
     """A finding and its saving after the fixes before it."""
 
     rule: str
-    saves: Annotated[Milliseconds, Named("ms_per_step")]
+    saves: Milliseconds = field(name="ms_per_step")
     bound: Bound
 
 

@@ -1,10 +1,8 @@
 """The account of the run."""
 
-from typing import Annotated
-
-from tfdoctor.terms.json_form import Ms, Named, OmitDefault, Share
+from tfdoctor.terms.json_form import Count, Ms, Number, Share, Sometimes
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location
 
 
@@ -14,7 +12,7 @@ class PhaseLine(Record, kw_only=True):
     at: Location | None
     ms: Ms
     calls: str = ""
-    samples: int = 0
+    samples: Count = 0
 
 
 class PhaseRow(Record, kw_only=True):
@@ -41,15 +39,15 @@ class LongStepTime(Record, kw_only=True):
     ``unknown_ms`` is what they do not explain of ``beyond_ms``: its cause is unknown.
     """
 
-    count: int
+    count: Count
     ms: Ms
     beyond_ms: Ms
     lines: tuple[PhaseLine, ...] = ()
     unknown_ms: Ms = 0.0
-    first: Annotated[int, Named("first_count")] = 0  # of these, first steps of an epoch or of a pass over the data
+    first: Count = field(default=0, name="first_count")  # of these, first steps of an epoch or a pass
     first_beyond_ms: Ms = 0.0
-    every: int | None = None  # their period in steps, where they have one
-    other_cores: float = 0.0  # that other programs used while none was free: they delay steps
+    every: Count | None = None  # their period in steps, where they have one
+    other_cores: Number = 0.0  # that other programs used while none was free: they delay steps
 
 
 class RunAccount(Record, kw_only=True):
@@ -59,25 +57,25 @@ class RunAccount(Record, kw_only=True):
     """
 
     total_ms: Ms
-    rows: Annotated[tuple[PhaseRow, ...], Named("phases")]  # in the order of Phase, those that take time
+    rows: tuple[PhaseRow, ...] = field(name="phases")  # in the order of Phase, those that take time
     segments: tuple[PhaseSegment, ...] = ()
     whole: bool = True
     missing: str = ""
     finished: bool = True
-    ended_early: Annotated[bool, OmitDefault()] = False  # after its traced steps, as asked: --stop-after
-    unseen: Annotated[bool, OmitDefault()] = False  # training, as none was seen
+    ended_early: Sometimes[bool] = False  # after its traced steps, as asked: --stop-after
+    unseen: Sometimes[bool] = False  # training, as none was seen
     recurring_ms: Ms = 0.0  # what a longer run has more of
-    steps: Annotated[int, Named("step_count")] = 0  # of the loop that takes longest
-    step_loops: Annotated[int, OmitDefault()] = 1
+    steps: Count = field(default=0, name="step_count")  # of the loop that takes longest
+    step_loops: Sometimes[Count] = 1
     step_mean_ms: Ms | None = None
     step_median_ms: Ms | None = None
-    epochs: Annotated[int, Named("epoch_count")] = 0
-    planned_epochs: int | None = None
-    for_epochs: int | None = None  # extrapolated to: as the user asked, or as fit was told
-    for_times: Annotated[float | None, OmitDefault()] = None  # as much of what recurs it has
+    epochs: Count = field(default=0, name="epoch_count")
+    planned_epochs: Count | None = None
+    for_epochs: Count | None = None  # extrapolated to: as the user asked, or as fit was told
+    for_times: Sometimes[Number | None] = None  # as much of what recurs it has
     window_share: Share | None = None  # of the steps' time, in steps like the traced ones
-    window_steps: int = 0
-    peak_bytes: float | None = None
+    window_steps: Count = 0
+    peak_bytes: Number | None = None
     others: tuple[str, ...] = ()  # other processes of the run
     notes: tuple[str, ...] = ()  # sentences
     long_steps: LongStepTime | None = None  # None: no step took much longer than the others

@@ -1,18 +1,18 @@
 """What changes save, by the model of the step and by that of the run, alone and together."""
 
 from collections.abc import Mapping
-from typing import Annotated
 
 from tfdoctor.diagnosis.step import Parts
-from tfdoctor.terms.json_form import Milliseconds, Ms, Named, OmitDefault, Share
+from tfdoctor.terms.json_form import Count, Ms, Number, Share, Sometimes
 from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.units import Milliseconds
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 
 class Saving(Record, kw_only=True):
     """The saving of a change, computed by the step model."""
 
-    per_step: Annotated[Milliseconds, Named("ms_per_step")]
+    per_step: Milliseconds = field(name="ms_per_step")
     share: Share
     bound: Bound
     how: str
@@ -27,47 +27,44 @@ class RunSaving(Record, kw_only=True):
     ``recurs``.
     """
 
-    total: Annotated[Milliseconds, Named("ms")]
+    total: Milliseconds = field(name="ms")
     share: Share
-    rated: Annotated[float, Named("rated_share")]
+    rated: Number = field(name="rated_share")
     recurs: Recurrence
-    each: Annotated[Milliseconds, Named("each_ms")]
-    times: int
+    each: Milliseconds = field(name="each_ms")
+    times: Count
     bound: Bound
     how: str = ""
-    extrapolated: Annotated[float | None, Named("extrapolated_share")] = (
-        None  # share of a run of as many epochs as asked for
-    )
+    # Share of a run of as many epochs as asked for.
+    extrapolated: Number | None = field(default=None, name="extrapolated_share")
 
 
 class RunTogether(Record, kw_only=True):
     """What all changes save of the run together."""
 
-    total: Annotated[Milliseconds, Named("ms")]
+    total: Milliseconds = field(name="ms")
     share: Share
     rules: tuple[str, ...]
     bound: Bound
-    after_ms: Annotated[Mapping[str, Ms], Named("phases_after_ms")] = field(
-        default_factory=dict
-    )  # phase: ms with them
-    extrapolated: Annotated[float | None, Named("extrapolated_share")] = (
-        None  # share of a run of as many epochs as asked for
-    )
+    # phase: ms with them
+    after_ms: Mapping[str, Ms] = field(default_factory=dict, name="phases_after_ms")
+    # Share of a run of as many epochs as asked for.
+    extrapolated: Number | None = field(default=None, name="extrapolated_share")
 
 
 class Takes(Record):
     """The time that a general finding names; what a change saves of it is unknown."""
 
-    per_step: Annotated[Milliseconds, Named("ms_per_step")]
+    per_step: Milliseconds = field(name="ms_per_step")
     share: Share
 
 
 class Together(Record, kw_only=True):
     """The saving of all changes combined."""
 
-    per_step: Annotated[Milliseconds, Named("ms_per_step")]
+    per_step: Milliseconds = field(name="ms_per_step")
     share: Share
     rules: tuple[str, ...]
     after_ms: Parts = field(default_factory=dict)  # the parts of the step with them
     bound: Bound = Bound.EXPECTED  # AT_MOST when one of them is
-    more_than_alone: Annotated[bool, OmitDefault()] = False  # than the sum of the single savings
+    more_than_alone: Sometimes[bool] = False  # than the sum of the single savings

@@ -1,11 +1,10 @@
 """What ran in a step: its profile, stages of the input pipeline and operations, and the device's rates."""
 
 from enum import StrEnum
-from typing import Annotated
 
 from tfdoctor.diagnosis.run import PhaseLine
-from tfdoctor.terms.json_form import Amount, Ms, Named, OmitDefault, Share
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.json_form import Amount, Count, Ms, Number, Share, Sometimes
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location
 
 
@@ -13,10 +12,10 @@ class PipelineStage(Record, kw_only=True):
     """One iterator of the input pipeline; consumers come before producers."""
 
     name: str  # "Map", "Prefetch", ...: what ran
-    parent: int | None  # index of the consumer in the tuple of stages
+    parent: Count | None  # index of the consumer in the tuple of stages
     self_ms: Ms  # work of this stage alone, per step, summed over threads
-    parallelism: float  # mean number of threads at work in it while it works
-    calls: float  # per step
+    parallelism: Number  # mean number of threads at work in it while it works
+    calls: Number  # per step
     critical: bool  # on the chain that limits the pipeline
     written: str = ""  # what the user wrote, when it is known: ".map(decode)"
     at: Location | None = None
@@ -33,14 +32,14 @@ class OperationRow(Record, kw_only=True):
     at: Location | None = None
     detail: str = ""  # shapes and types, for the reader
     flops: Amount | None = None  # per step; None where not all of it is known
-    nbytes: Annotated[Amount | None, Named("bytes")] = None  # of operands and results, per step; likewise
+    nbytes: Amount | None = field(default=None, name="bytes")  # of operands and results, per step; likewise
 
 
 class DeviceRates(Record, kw_only=True):
     """What the device can compute and move at most; None where unknown."""
 
-    flop_s: Annotated[Amount | None, Named("flop_per_s")] = None  # dense matmuls in the fastest 16-bit type
-    bytes_s: Annotated[Amount | None, Named("bytes_per_s")] = None  # of its memory
+    flop_s: Amount | None = field(default=None, name="flop_per_s")  # dense matmuls in the fastest 16-bit type
+    bytes_s: Amount | None = field(default=None, name="bytes_per_s")  # of its memory
     measured: bool = False  # the memory's rate is that of this run's own elementwise operations
 
 
@@ -65,13 +64,12 @@ class ProfileRow(Record, kw_only=True):
     ms: Ms  # per step
     share: Share  # of the step
     at: Location | None = None
-    layer: Annotated[str, OmitDefault()] = ""
-    beside: Annotated[bool, OmitDefault()] = False  # the step does not wait for it
-    attained: float | None = None
-    of_fastest: Annotated[float | None, OmitDefault()] = (
-        None  # its FLOP/s over the highest that this run reaches in an operation of its type
-    )
-    unknown: Annotated[str, OmitDefault()] = ""
+    layer: Sometimes[str] = ""
+    beside: Sometimes[bool] = False  # the step does not wait for it
+    attained: Number | None = None
+    # Its FLOP/s over the highest that this run reaches in an operation of its type.
+    of_fastest: Sometimes[Number | None] = None
+    unknown: Sometimes[str] = ""
 
 
 class PythonPart(Record, kw_only=True):
@@ -86,6 +84,6 @@ class Profile(Record, kw_only=True):
     """What takes most of a step, the longest first; the shorter ones are counted."""
 
     rows: tuple[ProfileRow, ...] = ()
-    omitted: int = 0
+    omitted: Count = 0
     omitted_ms: Ms = 0.0  # per step, all of them together; those beside the step are left out
-    python: Annotated[tuple[PythonPart, ...], OmitDefault()] = ()  # by samples of the stack
+    python: Sometimes[tuple[PythonPart, ...]] = ()  # by samples of the stack

@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.fleet_report import FleetFinding, FleetRun
 from tfdoctor.fleet import names
 from tfdoctor.recording import Manifest
-from tfdoctor.report.entries import entries
 from tfdoctor.report.sentences import pace_ms
 from tfdoctor.scrub import paths
 from tfdoctor.terms.humanize import place

@@ -6,10 +6,10 @@ from difflib import ndiff
 from itertools import zip_longest
 
 from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis.entries import Entry, entries
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.tried import is_lowered
 from tfdoctor.report import energy, money, sentences, tables
-from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.gates import KNOWN
 from tfdoctor.report.order import listed
 from tfdoctor.report.run.savings import SavingWords, saving_words

@@ -5,7 +5,7 @@ import re
 from pathlib import PurePosixPath
 
 from tfdoctor.diagnosis import BudgetCheck, Diagnosis, Edit, Result
-from tfdoctor.report.entries import Entry, entries
+from tfdoctor.diagnosis.entries import Entry, entries
 from tfdoctor.report.findings import Fault, fault
 from tfdoctor.report.gates import budget_message
 from tfdoctor.terms.humanize import NEAR

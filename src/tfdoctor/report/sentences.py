@@ -15,8 +15,8 @@ from tfdoctor.diagnosis import (
     StepsSummary,
     Takes,
 )
+from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.step import untraced_beside
-from tfdoctor.report.entries import entries
 from tfdoctor.report.money import is_about_money
 from tfdoctor.report.profile import heaviest
 from tfdoctor.report.run import verdict as run_verdict

@@ -4,13 +4,13 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from cattrs import BaseValidationError
+from msgspec import Struct
 
-from tfdoctor.diagnosis import Diagnosis, Trials
+from tfdoctor.diagnosis import Diagnosis, RunSaving, Saving, Trials
 from tfdoctor.recording import Recording
-from tfdoctor.stored.converter import plain
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.files import content
+from tfdoctor.terms.json_form import Json, converted
 from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
 
 FILE = "trials.json"
@@ -71,6 +71,25 @@ def _last_or_none(path: Path) -> Trials | None:
     """Return the trial in a file; None where there is none that can be read."""
     try:
         data = json.loads(content(path))
-        return plain().structure(data, Trials) if isinstance(data, dict) else None
-    except (OSError, ValueError, RecursionError, BaseValidationError):
+        if not isinstance(data, dict):
+            return None
+        not_tried = [dict(zip(("name", "why"), pair, strict=True)) for pair in data.get("not_tried", ())]
+        return converted({**_as_in_reports(data, Trials), "not_tried": not_tried}, Trials)
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+
+
+def _as_in_reports(value: Json, *kinds: type[Struct]) -> Json:
+    """Return a value of the file, whose names are those of the fields, as it stands in a report."""
+    if isinstance(value, list):
+        return [_as_in_reports(item, Saving, RunSaving) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"value", "unit"}:
+        return value["value"]
+    names = {
+        name: key
+        for kind in kinds
+        for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    }
+    return {names.get(name, name): _as_in_reports(item, Saving, RunSaving) for name, item in value.items()}
