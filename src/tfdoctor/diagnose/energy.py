@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Self
 
 from tfdoctor.diagnosis import Result
-from tfdoctor.diagnosis.energy import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
+from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter

@@ -8,12 +8,9 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import TYPE_CHECKING
 
-from tfdoctor.diagnosis.energy import *
 from tfdoctor.diagnosis.gates import *
 from tfdoctor.diagnosis.hosts import *
-from tfdoctor.diagnosis.order import *
 from tfdoctor.diagnosis.results import *
-from tfdoctor.diagnosis.run import *
 from tfdoctor.diagnosis.savings import *
 from tfdoctor.diagnosis.step import *
 from tfdoctor.diagnosis.trials import *

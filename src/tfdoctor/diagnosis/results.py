@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, defstruct
 from msgspec.structs import asdict, fields
 
-from tfdoctor.diagnosis.energy import EnergySaving
 from tfdoctor.diagnosis.rule import Rule, Topic
-from tfdoctor.diagnosis.savings import RunSaving, Saving, Takes
+from tfdoctor.diagnosis.savings import EnergySaving, RunSaving, Saving, Takes
 from tfdoctor.diagnosis.trials import Measured
 from tfdoctor.terms.json_form import Count, Sometimes, columns, row_form
 from tfdoctor.terms.record import Record

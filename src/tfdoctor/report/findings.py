@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.diagnosis.entries import Entry, entries
+from tfdoctor.diagnosis.rank import is_lowered
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.diagnosis.tried import is_lowered
 from tfdoctor.report import energy, money, sentences, tables
 from tfdoctor.report.gates import KNOWN
 from tfdoctor.report.order import listed

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct, ValidationError, structs
 
 from tfdoctor.diagnosis import Diagnosis, Replacement
+from tfdoctor.diagnosis.rank import rated_by_trial
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.diagnosis.tried import rated_by_trial
 from tfdoctor.stored.schema import LIFTED, SCHEMA, fault
 from tfdoctor.terms import text
 from tfdoctor.terms.json_form import Json, as_json, columns, converted, number, parts

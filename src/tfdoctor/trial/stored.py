@@ -1,6 +1,7 @@
 """The last trial of a recording, in its folder: `tfdoctor report` shows what `tfdoctor try` measured."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -69,14 +70,12 @@ def with_last(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
 
 def _last_or_none(path: Path) -> Trials | None:
     """Return the trial in a file; None where there is none that can be read."""
-    try:
+    trials: Trials | None = None
+    with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
         data = json.loads(content(path))
-        if not isinstance(data, dict):
-            return None
-        not_tried = [dict(zip(("name", "why"), pair, strict=True)) for pair in data.get("not_tried", ())]
-        return converted({**_as_in_reports(data, Trials), "not_tried": not_tried}, Trials)
-    except (OSError, ValueError, TypeError, RecursionError):
-        return None
+        not_tried = [{"name": name, "why": why} for name, why in data.get("not_tried", ())]
+        trials = converted({**_as_in_reports(data, Trials), "not_tried": not_tried}, Trials)
+    return trials
 
 
 def _as_in_reports(value: Json, *kinds: type[Struct]) -> Json:

@@ -7,7 +7,7 @@ from functools import partial
 from statistics import median
 
 from tfdoctor.diagnosis import BROKEN, Diagnosis, Measured, Result, TrainingState, Trial, Trials
-from tfdoctor.diagnosis.tried import rated_by_trial
+from tfdoctor.diagnosis.rank import rated_by_trial
 from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import EnergySource
