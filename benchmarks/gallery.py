@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import commands, trying
-from tfdoctor.diagnosis import Difference
+from tfdoctor.diagnosis.trials import Difference
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.report import trial_words
 from tfdoctor.rules import unfused_batch_norm

@@ -20,7 +20,8 @@ from benchmarks.gallery import REPORTS
 from benchmarks.pages import table
 from scripts.chromium import chromium
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import PARTS, Diagnosis, Timeline, TimelineBar, TimelineLane
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.step import PARTS, Timeline, TimelineBar, TimelineLane
 from tfdoctor.recording import Recording
 from tfdoctor.report.formats import html
 from tfdoctor.rules import all_rules

@@ -21,8 +21,9 @@ from benchmarks import commands
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.reports import load, step_of
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis, StepRow, StepsSummary, Subject, Trust
+from tfdoctor.diagnosis import Diagnosis, Subject, Trust
 from tfdoctor.diagnosis.comparison import ChangeOfStep, Direction
+from tfdoctor.diagnosis.step import StepRow, StepsSummary
 from tfdoctor.recording import Recording
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.kinds import StepSource, TrustLevel

@@ -18,7 +18,7 @@ from benchmarks import commands
 from benchmarks.strangers.__main__ import timed
 from benchmarks.strangers.cases import HEALTHY, SICK, Case, cases
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Difference, Measured, Trials
+from tfdoctor.diagnosis.trials import Difference, Measured, Trials
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.trial import trial
 from tfdoctor.trial.program import RecordedProgram

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import commands, pages
-from tfdoctor.diagnosis import Difference, Measured, TrainingMatch, TrainingState
+from tfdoctor.diagnosis.trials import Difference, Measured, TrainingMatch, TrainingState
 from tfdoctor.report import trial_words
 from tfdoctor.terms.humanize import milliseconds
 

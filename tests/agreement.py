@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfdoctor.diagnose.accounts import accounts
-from tfdoctor.diagnosis import Account, AccountState, Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.step import Account, AccountState
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.gpu.activity import Collectives
 from tfdoctor.facts.gpu.idle_gaps import GpuUtilization, IdleCause, IdleGaps

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import Recording

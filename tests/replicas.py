@@ -4,7 +4,7 @@ from types import ModuleType
 
 from tests.builders import Machine, Row, chart, line, markers, trace, v100
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"

@@ -17,9 +17,9 @@ from tfdoctor import cli
 from tfdoctor.cli.gates import exit_code
 from tfdoctor.compare import baseline, reports
 from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
-from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import render
 from tfdoctor.rulebook.config import FailOn
 from tfdoctor.rules import all_rules

@@ -8,7 +8,7 @@ import pytest
 from tests.report import diagnoses
 from tfdoctor.cli import outcome
 from tfdoctor.cli.outcome import next_steps
-from tfdoctor.diagnosis import Edit
+from tfdoctor.diagnosis.results import Edit
 from tfdoctor.remote.uploads import Uploads
 
 

@@ -12,7 +12,7 @@ from tests.report import diagnoses
 from tfdoctor import cli
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.formats import json as report_json
-from tfdoctor.stored.report import read, settled, write
+from tfdoctor.stored.report import finished, read, write
 from tfdoctor.terms.errors import InputError
 
 
@@ -44,7 +44,7 @@ def test_it_has_all_formats_beside_it_and_stays_as_it_is(stored: Path) -> None:
 
 @pytest.mark.parametrize("kind", diagnoses.ALL)
 def test_a_page_of_a_stored_report_is_the_page_of_the_diagnosis(kind: str) -> None:
-    made = settled(diagnoses.ALL[kind]())
+    made = finished(diagnoses.ALL[kind]())
     rules = {result.rule.name: result.rule for result in made.results}
     again = read(json.loads(json.dumps(write(made))), rules.values())
     assert html.render_without_plotly(again) == html.render_without_plotly(made)

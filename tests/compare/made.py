@@ -8,19 +8,12 @@ import numpy as np
 from benchmarks.regression import step_series
 from tests.report.diagnoses import rule
 from tfdoctor.compare.step_times import ComparedSteps
-from tfdoctor.diagnosis import (
-    Conditions,
-    Diagnosis,
-    OperationRow,
-    PipelineStage,
-    Result,
-    Saving,
-    StepRow,
-    StepsSummary,
-    Subject,
-    Trust,
-)
+from tfdoctor.diagnosis import Conditions, Diagnosis, Subject, Trust
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.diagnosis.savings import Saving
+from tfdoctor.diagnosis.step import StepRow, StepsSummary
+from tfdoctor.diagnosis.work import OperationRow, PipelineStage
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Outcome, Remedy, Severity

@@ -8,7 +8,9 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.compare import baseline
-from tfdoctor.diagnosis import Diagnosis, HostFinding, KnownFinding, Off, Settings
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.gates import KnownFinding, Off, Settings
+from tfdoctor.diagnosis.hosts import HostFinding
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.terms.errors import InputError, OutputError, TfdoctorError
 from tfdoctor.terms.verdict import Concern, Finding, Healthy, Location, NotApplicable, Remedy, Severity

@@ -10,17 +10,10 @@ from hypothesis import strategies as st
 
 from tests.report import diagnoses
 from tfdoctor.compare.budgets import FIGURES, checked, state
-from tfdoctor.diagnosis import (
-    BudgetCheck,
-    BudgetState,
-    Conditions,
-    Diagnosis,
-    PhaseRow,
-    RunAccount,
-    SlowStepsSummary,
-    StepRow,
-    StepsSummary,
-)
+from tfdoctor.diagnosis import Conditions, Diagnosis
+from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState
+from tfdoctor.diagnosis.step import SlowStepsSummary, StepRow, StepsSummary
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report.gates import budget_section
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS

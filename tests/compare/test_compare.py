@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.differences import carried
-from tfdoctor.diagnosis import Diagnosis, Order, Relation, Relationship, Result, Takes
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
     AmountKind,
@@ -23,6 +23,8 @@ from tfdoctor.diagnosis.comparison import (
     StepFigure,
     Undecided,
 )
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Takes
 from tfdoctor.report.comparison import words
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome

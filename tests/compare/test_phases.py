@@ -12,8 +12,11 @@ from tests.compare.made import finding, report, series
 from tests.report import diagnoses
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.differences import run_change
-from tfdoctor.diagnosis import Diagnosis, PhaseRow, Result, RunAccount, RunSaving
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import FindingState
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import RunSaving
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report.comparison import words
 from tfdoctor.report.formats.json import contract
 from tfdoctor.stored.files import of_text

@@ -9,8 +9,9 @@ from tests import agreement
 from tests.diagnose.test_engine import finding, rule
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.accounts import accounts
-from tfdoctor.diagnosis import Account, AccountState, Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.diagnosis.step import Account, AccountState
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime
 from tfdoctor.facts.machine.cores import Cores

@@ -12,7 +12,8 @@ import pytest
 
 from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import chart_of, diagnose
-from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import Missing

@@ -7,7 +7,8 @@ import pytest
 
 from tests.report.diagnoses import rule
 from tfdoctor.diagnose.energy import MeasuredEnergy
-from tfdoctor.diagnosis import EnergySaving, Result, RunSaving, Saving
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import EnergySaving, RunSaving, Saving
 from tfdoctor.facts.savings.energy import Energy, EnergyMeter
 from tfdoctor.facts.savings.price import EnergyPrices
 from tfdoctor.terms.kinds import DeviceKind, EnergySource, Phase

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.diagnose import engine, savings
-from tfdoctor.diagnosis import Result, Takes, Together
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.diagnosis.savings import Takes, Together
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.machine.cores import Cores

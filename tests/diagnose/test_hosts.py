@@ -17,7 +17,8 @@ from tests.report.diagnoses import WHOLE
 from tfdoctor import cli
 from tfdoctor.cli.gates import exit_code
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis, Hosts
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.hosts import Hosts
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import WorkerRank
 from tfdoctor.report import terminal

@@ -1,7 +1,7 @@
 """Which findings are about which work, by their effects on a stage, a part, an operation or an input's stage."""
 
 from tfdoctor.diagnose.summary.timeline import WorkMarks
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Effect, Finding, Healthy, Stage, StepWork

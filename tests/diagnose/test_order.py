@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.diagnose.test_engine import COMPUTE, INPUT, bound_by_input, chart_of, part, states
 from tfdoctor.diagnose import engine
 from tfdoctor.diagnose.order import in_order, order
-from tfdoctor.diagnosis import Order, Relationship
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.diagnosis.savings import Order, Relationship
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel

@@ -7,11 +7,11 @@ import pytest
 
 from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import diagnose, placed
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.entries import entries
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.recording.agent import StepsSeen, TracedWindow
-from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import render
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.verdict import Finding, Place, PlaceKind

@@ -6,7 +6,7 @@ import pytest
 
 from tests.diagnose.test_accounts import chart_of
 from tfdoctor.diagnose.summary.profile import FEW, LEAST, SHOWN, profile
-from tfdoctor.diagnosis import Profile, ProfileRow, WorkKind
+from tfdoctor.diagnosis.work import Profile, ProfileRow, WorkKind
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.operations.operation_time import OperationTime

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.diagnose.run_charts import phases_of, run_chart, step_model, steps_of
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.rating import RunPricing
-from tfdoctor.diagnosis import Result, RunTogether
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.diagnosis.savings import RunTogether
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.terms.kinds import Phase

@@ -5,7 +5,7 @@ import pytest
 from tests import agreement
 from tests.diagnose.test_accounts import account, chart_of, states
 from tfdoctor.diagnose.summary.profile import FEW
-from tfdoctor.diagnosis import Account, AccountState, Seen
+from tfdoctor.diagnosis.step import Account, AccountState, Seen
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.step_time.host_lines import HostLines

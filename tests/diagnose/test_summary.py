@@ -21,7 +21,7 @@ from tests.builders import (
     wait,
 )
 from tfdoctor.diagnose.summary import machine, run
-from tfdoctor.diagnosis import PARTS
+from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
 from tfdoctor.facts.operations.operations import Operations

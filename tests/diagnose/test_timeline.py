@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.diagnose.summary.timeline import WorkMarks, few, timeline
-from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
+from tfdoctor.diagnosis.step import Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps

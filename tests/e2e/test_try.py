@@ -11,7 +11,7 @@ import pytest
 
 from tests.capture.running import environment
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import TrainingState
+from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.trial import training
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough

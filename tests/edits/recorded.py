@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.report.diagnoses import rule
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import NO_EDIT
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Manifest

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.edits.editing import git_apply
 from tests.edits.recorded import finding, recorded, remedy
-from tfdoctor.diagnosis import Order, Relation, Relationship, Result
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship
 from tfdoctor.edits import edited
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.patch import Draft

@@ -7,7 +7,7 @@ import pytest
 
 from tests.edits.recorded import finding, recorded, remedy
 from tests.report.diagnoses import tried
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.edits import edited
 from tfdoctor.recording import Recording
 from tfdoctor.terms.verdict import Remedy

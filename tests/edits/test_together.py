@@ -7,7 +7,8 @@ import pytest
 
 from tests.edits.editing import git_apply
 from tests.edits.recorded import finding, recorded, remedy
-from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Saving
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
 from tfdoctor.edits import edited
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import Diagnosis, PhaseRow
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.history_report import History
+from tfdoctor.diagnosis.work import PhaseRow
 from tfdoctor.history.kept import KeptHistory
 from tfdoctor.history.runs import ReadRun
 from tfdoctor.history.series import Demand, history

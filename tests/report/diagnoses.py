@@ -3,51 +3,24 @@
 from dataclasses import replace
 
 from tests.report import running, several
-from tfdoctor.diagnosis import (
+from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
+from tfdoctor.diagnosis.gates import BaselineUse, BudgetCheck, BudgetState, KnownFinding, LimitSet, Off, Settings
+from tfdoctor.diagnosis.results import Edit, Result
+from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving, Together, Turn
+from tfdoctor.diagnosis.step import (
     Account,
     AccountState,
-    BaselineUse,
-    Beside,
-    BudgetCheck,
-    BudgetState,
-    DeviceRates,
-    Diagnosis,
-    Difference,
-    Edit,
-    KnownFinding,
-    LimitSet,
-    Measured,
-    Off,
-    OperationRow,
-    Order,
-    PipelineStage,
-    Profile,
-    ProfileRow,
-    Relation,
-    Relationship,
-    Result,
-    RunSaving,
-    Saving,
-    SecondOpinion,
     Seen,
-    Settings,
     SlowStepsSummary,
     StepRow,
     StepsSummary,
-    Subject,
     Timeline,
     TimelineBar,
     TimelineLane,
-    Together,
-    TrainingMatch,
-    TrainingState,
-    Trial,
-    Trials,
-    Trust,
-    Turn,
-    WorkKind,
 )
-from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatch, TrainingState, Trial, Trials
+from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage, Profile, ProfileRow, WorkKind
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.units import bandwidth, count, examples_rate, flop_rate, ms, nbytes, ratio

@@ -2,18 +2,11 @@
 
 from dataclasses import replace
 
-from tfdoctor.diagnosis import (
-    Diagnosis,
-    LongStepTime,
-    PhaseLine,
-    PhaseRow,
-    PhaseSegment,
-    Result,
-    RunAccount,
-    RunSaving,
-    RunTogether,
-    StepsSummary,
-)
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import RunSaving, RunTogether
+from tfdoctor.diagnosis.step import StepsSummary
+from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Location, Recurrence, Remedy, Severity

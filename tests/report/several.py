@@ -1,7 +1,8 @@
 """Several hosts to render: one that the others wait for, and others that cannot be compared."""
 
-from tfdoctor.diagnosis import HostFinding, HostRow, Hosts, Saving
+from tfdoctor.diagnosis.hosts import HostFinding, HostRow, Hosts
 from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Severity
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Dialog, Page, Position, expect
 
 from benchmarks import gallery
 from tests.report import diagnoses
-from tfdoctor.diagnosis import Timeline, TimelineBar, TimelineLane
+from tfdoctor.diagnosis.step import Timeline, TimelineBar, TimelineLane
 from tfdoctor.report.formats import html
 from tfdoctor.stored.files import open_report
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.report import comparisons
-from tfdoctor.diagnosis import PARTS
 from tfdoctor.diagnosis.comparison import Direction, PartChange, Undecided
+from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.report import comparison
 from tfdoctor.report.comparison import terminal, words
 from tfdoctor.terms.errors import OutputError

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import Diagnosis, EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.report import terminal
 from tfdoctor.report.energy import section
 from tfdoctor.report.formats import render

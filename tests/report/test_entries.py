@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import Diagnosis, Edit, Result, Takes
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import entries
+from tfdoctor.diagnosis.results import Edit, Result
+from tfdoctor.diagnosis.savings import Takes
 from tfdoctor.report import terminal
-from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.terms.kinds import RunCall

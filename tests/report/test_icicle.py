@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import PhaseLine, Profile, PythonPart
+from tfdoctor.diagnosis.work import PhaseLine, Profile, PythonPart
 from tfdoctor.report import icicle
 from tfdoctor.report.charts import charts
 from tfdoctor.report.run.section import section

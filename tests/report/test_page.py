@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary, Takes
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rule import Topic
+from tfdoctor.diagnosis.savings import Takes
+from tfdoctor.diagnosis.step import PARTS, StepsSummary
 from tfdoctor.report import sentences, tables
 from tfdoctor.report.formats import html
 from tfdoctor.report.page import page

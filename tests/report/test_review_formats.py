@@ -10,7 +10,9 @@ import pytest
 from jsonschema import Draft4Validator
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import BaselineUse, Diagnosis, Edit, Replacement
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.gates import BaselineUse
+from tfdoctor.diagnosis.results import Edit, Replacement
 from tfdoctor.report import terminal
 from tfdoctor.report.findings import grouped
 from tfdoctor.report.formats import render

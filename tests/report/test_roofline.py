@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.report.diagnoses import operations
-from tfdoctor.diagnosis import DeviceRates, OperationRow
+from tfdoctor.diagnosis.work import DeviceRates, OperationRow
 from tfdoctor.report.roofline import figure, limit_at
 
 RATES = DeviceRates(flop_s=1e14, bytes_s=1e12)

@@ -11,18 +11,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.report import diagnoses, running
-from tfdoctor.diagnosis import (
-    Diagnosis,
-    LongStepTime,
-    PhaseLine,
-    PhaseRow,
-    PhaseSegment,
-    RunAccount,
-    Saving,
-    StepsSummary,
-)
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import entries
+from tfdoctor.diagnosis.savings import Saving
+from tfdoctor.diagnosis.step import StepsSummary
+from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
 from tfdoctor.report import sentences, terminal
-from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, json, md, sarif
 from tfdoctor.report.run import bar
 from tfdoctor.report.run.section import section

@@ -13,6 +13,7 @@ from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.order import order
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import Entry, entries
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import PipelineSegment
@@ -20,7 +21,6 @@ from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.recording import Recording
 from tfdoctor.report import sentences, terminal
-from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.formats import html, json, md
 from tfdoctor.report.step_bars import step_bars
 from tfdoctor.rules import all_rules

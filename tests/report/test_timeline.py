@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
+from tfdoctor.diagnosis.step import PARTS, Timeline, TimelineBar, TimelineLane
 from tfdoctor.report.formats import html
 from tfdoctor.report.timeline import caption, lanes, ticks
-from tfdoctor.stored import timelines
+from tfdoctor.terms.json_form import as_json
 
 RECTANGLE = re.compile(r"M(\d+) 0h(\d+)v14h-(\d+)z")
 
@@ -46,7 +46,7 @@ def test_rectangles_do_not_overlap_and_cover_all_bars(found: list[tuple[float, f
 
 
 def test_the_contract_has_each_name_once() -> None:
-    found = timelines.write(diagnoses.timeline())
+    found = as_json(diagnoses.timeline())
     assert len(found["names"]) == len(set(found["names"]))
     assert found["lanes"][0]["bars"][0] == [0.0, 43100.0, PARTS.index("input"), 0, 1, 0]
     assert found["rules"][found["lanes"][1]["bars"][0][5]] == ["input-bound", "sequential-map"]

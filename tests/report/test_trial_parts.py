@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.report.diagnoses import AT_MOST, HELPS, HURTS, NOISY, NOTHING, full, tried
-from tfdoctor.diagnosis import Diagnosis, Measured, PartTrial, Trials
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.trials import Measured, PartTrial, Trials
 from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.formats import json as json_format

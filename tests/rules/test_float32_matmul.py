@@ -12,7 +12,7 @@ from tests.h100 import TIMED_MS, judged
 from tests.rules.cases.float32_matmul import CPU, example
 from tests.rules.verdicts import as_finding, as_healthy, as_not_applicable
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.step_parts import BatchNorm, BatchNorms

@@ -10,7 +10,7 @@ from tests.builders import chart, manifest, recording, trace
 from tests.rules.cases.idle_device import example
 from tests.xspaces import TRACES
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.run.device import NO_CUPTI

@@ -6,7 +6,7 @@ from tests.builders import Row, Thread, chart, iterator, line, manifest, markers
 from tests.rules.cases.serial_batch import element, example
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose.engine import examine
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.input.feeding_datasets import DataOptions
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime

@@ -13,7 +13,7 @@ from tests.builders import chart, executor, line, marker, markers, trace, v100, 
 from tests.rules.cases.small_batch import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.training_inputs import Conversions, ConvertedArray

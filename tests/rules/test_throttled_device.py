@@ -10,7 +10,7 @@ from tests.builders import chart, line, markers, recording, trace, v100
 from tests.rules.cases.throttled_device import example
 from tests.rules.verdicts import as_finding
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.machine.samples import Board
 from tfdoctor.rules import throttled_device

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from tests.report import diagnoses
 from tfdoctor import cli
-from tfdoctor.diagnosis import Diagnosis, Edit, Replacement, Result, Subject
+from tfdoctor.diagnosis import Diagnosis, Subject
+from tfdoctor.diagnosis.results import Edit, Replacement, Result
 from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import FORMATS, render

@@ -1,37 +1,66 @@
 """A diagnosis is stored without a loss, whatever is in it."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import reduce
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Meta
 
 from tests.report import diagnoses
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import PARTS, Diagnosis, Result, Timeline
+from tfdoctor.diagnosis import DeviceWord, Diagnosis, Labelled
+from tfdoctor.diagnosis.gates import BudgetCheck, BudgetForm
+from tfdoctor.diagnosis.results import UNSAID, ResultForm
+from tfdoctor.diagnosis.step import PARTS, Parts, Seen, SeenForm, TimelineForm
+from tfdoctor.diagnosis.trials import NotTried
 from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import html, render
 from tfdoctor.report.formats import json as report_json
 from tfdoctor.rules import all_rules
-from tfdoctor.stored.converter import form_of, has, markers
 from tfdoctor.stored.files import of_text
-from tfdoctor.stored.report import NoReportError, read, reports, settled, write
-from tfdoctor.stored.results import UNSAID
+from tfdoctor.stored.report import NoReportError, finished, read, write
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.json_form import AllOf, AsText, NotEmpty, OfPattern, OneUnit, Pairs, number
+from tfdoctor.terms.json_form import (
+    OMIT,
+    ROWS,
+    Count,
+    Moment,
+    Ms,
+    Number,
+    Positive,
+    Share,
+    Signed,
+    Text,
+    WebAddress,
+    as_json,
+    converted,
+    number,
+)  # fmt: skip
+from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.text import BLOCK_LIMIT, legible
-from tfdoctor.terms.units import Quantity, Unit, ms
-from tfdoctor.terms.verdict import Evidence, Finding, Healthy
+from tfdoctor.terms.units import Milliseconds, Quantity, Unit, ms
+from tfdoctor.terms.verdict import (
+    Cell,
+    Evidence,
+    Finding,
+    Healthy,
+    Location,
+    Measure,
+    MeasureForm,
+    Severity,
+    SeverityWord,
+    Table,
+)  # fmt: skip
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_traces").glob("*/"))
 
@@ -52,7 +81,7 @@ def test_what_is_read_is_what_was_written(name: str) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=[path.name for path in SAMPLES])
 def test_the_diagnosis_of_a_recording_is_stored_without_a_loss(path: Path) -> None:
-    made = settled(diagnose(Recording.open(path), all_rules(), path.name, ask_xprof=False))
+    made = finished(diagnose(Recording.open(path), all_rules(), path.name, ask_xprof=False))
     assert again(made) == made
     read_again = read(json.loads(report_json.render(made)), all_rules())
     for name in ("html", "md", "sarif"):
@@ -152,76 +181,74 @@ def test_a_damaged_report_is_refused_or_rendered(where: tuple[int, tuple[Any, ..
 
 NUMBERS = st.floats(-1e12, 1e12).map(lambda value: number(value) or 0.0)
 TIMES = st.floats(1e-3, 1e12).map(lambda value: number(value) or 1.0)
-SCALARS: Mapping[Any, st.SearchStrategy[Any]] = {
-    str: st.text(max_size=5).map(legible),
-    int: st.integers(0, 99),
+TEXTS = st.text(max_size=5).map(legible)
+PAIRS = st.lists(st.tuples(TEXTS, TEXTS), max_size=2).map(tuple)
+KNOWN: Mapping[Any, st.SearchStrategy[Any]] = {
+    str: TEXTS,
+    Count: st.integers(0, 99),
+    Signed: st.integers(-99, 99),
     bool: st.booleans(),
-    float: TIMES,
-    bytes: st.binary(max_size=9),
+    **dict.fromkeys((Number, Ms), NUMBERS),
+    **dict.fromkeys((Share, Positive), TIMES),
+    Text: st.binary(max_size=9),
     NoneType: st.none(),
     Quantity: st.builds(Quantity, NUMBERS, st.sampled_from(Unit)),
+    Milliseconds: NUMBERS.map(ms),
+    Parts: st.just({}) | st.fixed_dictionaries(dict.fromkeys(PARTS, NUMBERS)),
+    SeverityWord: st.sampled_from(Severity),
+    DeviceWord: st.none() | st.sampled_from(DeviceKind),
+    Labelled: PAIRS,
+    NotTried: PAIRS,
+    WebAddress: st.sampled_from(["", "https://ci.example.org/report.html"]),
+    Moment: st.sampled_from(["", "2026-11-28T12:50:31Z"]),
+    **dict.fromkeys((ResultForm, TimelineForm), st.nothing()),  # made diagnoses have them
 }
 
 
 def values(kind: Any) -> st.SearchStrategy[Any]:
     """Return any values of a type, with the digits that a report keeps."""
+    for known in (KNOWN, ANY_OF):
+        if kind in known:
+            return known[kind]
     if get_origin(kind) is not None:
-        return compounds(get_origin(kind), get_args(kind))
-    if kind in (Result, Timeline):  # made diagnoses have them
-        return st.nothing()
-    if is_dataclass(kind) and kind is not Quantity:
-        return records(kind)
-    return SCALARS[kind] if kind in SCALARS else st.sampled_from(list(kind))
+        return compounds(kind)
+    return records(kind) if is_dataclass(kind) else st.sampled_from(list(kind))
 
 
-def compounds(origin: Any, parts: tuple[Any, ...]) -> st.SearchStrategy[Any]:
-    """Return any values of a union, a tuple or a mapping."""
+def compounds(kind: Any) -> st.SearchStrategy[Any]:
+    """Return any values of a union, a tuple, a mapping, or a type with markers."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated and kind.__metadata__ == (Meta(min_length=1),):
+        return st.lists(values(get_args(inner[0])[0]), min_size=1, max_size=2).map(tuple)
     if origin is Annotated:
-        return values(parts[0])
+        return values(inner[0] if kind.__metadata__[-1] == OMIT and len(inner) == 2 else Annotated[inner[:-1]])
     if origin in (Union, UnionType):
-        return st.one_of([values(part) for part in parts])
+        return st.one_of([values(part) for part in inner])
     if origin is Mapping:
-        return st.dictionaries(st.text(max_size=3).map(legible), values(parts[1]), max_size=2)
-    if parts[-1] is not Ellipsis:
-        return st.tuples(*map(values, parts))
-    inner = values(parts[0])
-    return st.just(()) if inner.is_empty else st.lists(inner, max_size=2).map(tuple)
+        return st.dictionaries(st.text(max_size=3).map(legible), values(inner[1]), max_size=2)
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return st.tuples(*map(values, inner))
+    items = values(inner[0])
+    return st.just(()) if items.is_empty else st.lists(items, max_size=2).map(tuple)
 
 
-def records(kind: Any) -> st.SearchStrategy[Any]:
-    """Return any values of a dataclass, whose quantities of one unit have one."""
-
-    @st.composite
-    def record(draw: st.DrawFn) -> Any:
-        unit = draw(st.sampled_from(Unit))
-        shared = st.builds(Quantity, NUMBERS, st.just(unit))
-        fields = {
-            field.name: draw(
-                (shared if NoneType not in get_args(of) else st.none() | shared)
-                if has(marked, OneUnit)
-                else of_form(of, marked)
-            )
-            for field, of, marked in markers(kind)
-        }
-        return kind(**fields)
-
-    return record()
+@st.composite
+def records(draw: st.DrawFn, kind: Any) -> Any:
+    """Return any values of a record, whose quantities of one unit have one."""
+    unit = draw(st.sampled_from(Unit))
+    shared = st.builds(Quantity, NUMBERS, st.just(unit)) if kind in ROWS else KNOWN[Quantity]
+    hints = get_type_hints(kind, include_extras=True)
+    strategies = {Quantity: shared, Quantity | None: st.none() | shared}
+    return kind(
+        **{name: draw(strategies[hint] if hint in strategies else values(hint)) for name, hint in hints.items()}
+    )
 
 
-def of_form(kind: Any, marked: tuple[Any, ...]) -> st.SearchStrategy[Any]:
-    """Return any values of a field with these markers."""
-    form = form_of(marked)
-    if has(marked, OfPattern):
-        (one,) = (one for one in marked if isinstance(one, OfPattern))
-        known = ("", "https://ci.example.org/report.html", "2026-11-28T12:50:31Z")
-        return st.sampled_from([text for text in known if re.fullmatch(one.pattern, text)])
-    if has(marked, NotEmpty):
-        return st.lists(values(get_args(kind)[0]), min_size=1, max_size=2).map(tuple)
-    if isinstance(form, AllOf):
-        return st.just({}) | st.fixed_dictionaries(dict.fromkeys(PARTS, NUMBERS))
-    if form is None or isinstance(form, AsText | Pairs) or kind is not Quantity:
-        return values(kind)
-    return NUMBERS.map(ms)
+ANY_OF: Mapping[Any, st.SearchStrategy[Any]] = {
+    Cell: TEXTS | KNOWN[Quantity] | records(Location),
+    Evidence: st.deferred(lambda: records(Measure) | records(Table)),
+    **{form: records(kind) for form, kind in ((MeasureForm, Measure), (SeenForm, Seen), (BudgetForm, BudgetCheck))},
+}
 
 
 @settings(max_examples=10, deadline=None)
@@ -233,10 +260,10 @@ def test_any_diagnosis_is_stored_without_a_loss(made: Diagnosis) -> None:
 
 
 @settings(max_examples=10, deadline=None)
-@given(records(Finding) | records(Healthy) | values(Evidence))
+@given(records(Finding) | records(Healthy) | records(Measure) | records(Table))
 def test_any_verdict_is_stored_without_a_loss(made: Any) -> None:
-    converter, kind = reports(), type(made)
-    assert converter.structure(json.loads(json.dumps(converter.unstructure(made))), kind) == made
+    kind = type(made) if isinstance(made, Finding | Healthy) else Evidence
+    assert converted(json.loads(json.dumps(as_json(made))), kind) == made
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ from tests import agreement
 from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import chart_of, diagnosed
 from tfdoctor.diagnose.savings import WORTH_SAYING
-from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.facts.chart import Chart
 from tfdoctor.recording import MANIFEST, PROGRAM, SAMPLES, Recording
 from tfdoctor.rules import all_rules

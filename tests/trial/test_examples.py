@@ -11,7 +11,7 @@ from tests.trial.made import Machine, join, stage_of
 from tests.trial.test_rounds import clock, row
 from tests.trial.test_times import loop
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Difference, TrainingState, Trial
+from tfdoctor.diagnosis.trials import Difference, TrainingState, Trial
 from tfdoctor.trial import trial
 from tfdoctor.trial.program import RecordedProgram
 from tfdoctor.trial.run_length import Enough

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from tests.report.diagnoses import tried
 from tests.trial.made import Machine, join, stage_of
 from tests.trial.test_rounds import row
 from tests.trial.test_times import loop
-from tfdoctor.diagnosis import Diagnosis, TrainingState, Trials
+from tfdoctor.diagnosis.trials import TrainingState, Trials
 from tfdoctor.edits import edited
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import ProgramRecord
@@ -24,6 +24,9 @@ from tfdoctor.trial import model_changes, proposals, trial
 from tfdoctor.trial.model_changes import ModelChanges
 from tfdoctor.trial.times import Loop, NoTimes, TrialTimes, per_examples, times_of
 from tfdoctor.trial.variants import Variant
+
+if TYPE_CHECKING:
+    from tfdoctor.diagnosis import Diagnosis
 
 TEXT = """from keras import layers
 

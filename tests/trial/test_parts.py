@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.report.diagnoses import full
-from tfdoctor.diagnosis import Diagnosis, Edit, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Edit, Result
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.kinds import Part

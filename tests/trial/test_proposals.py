@@ -9,7 +9,9 @@ import pytest
 from tests.edits.recorded import finding, recorded, remedy
 from tests.report.diagnoses import tried
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Saving, Trial, Trials
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.savings import Saving
+from tfdoctor.diagnosis.trials import Difference, Measured, Trial, Trials
 from tfdoctor.edits.splice import Declined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedDataset, RecordedFunction

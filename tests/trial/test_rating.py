@@ -9,8 +9,9 @@ from tests.report import diagnoses
 from tests.report.diagnoses import HELPS, NOISY, NOTHING, SLOW
 from tests.rules.verdicts import as_finding
 from tfdoctor.cli.gates import FOUND, exit_code
-from tfdoctor.diagnosis import Diagnosis, Measured, RunSaving, Saving, TrainingMatch, Trials
-from tfdoctor.diagnosis.trials import TrainingState
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.savings import RunSaving, Saving
+from tfdoctor.diagnosis.trials import Measured, TrainingMatch, TrainingState, Trials
 from tfdoctor.report import terminal
 from tfdoctor.report.findings import BY_TRIAL
 from tfdoctor.report.formats import render

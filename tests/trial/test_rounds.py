@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trial.made import Machine, join, stage_of
-from tfdoctor.diagnosis import Difference, Order, Relation, Relationship, Saving, TrainingState, Trial, Trials
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
+from tfdoctor.diagnosis.trials import Difference, TrainingState, Trial, Trials
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.diagnosis import Difference, Measured
+from tfdoctor.diagnosis.trials import Difference, Measured
 from tfdoctor.report.trial_words import MINUS, against_itself, saved
 from tfdoctor.terms import student_t
 from tfdoctor.trial import statistics

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.trial.made import Machine, stage_of
 from tests.trial.test_whole import Program
-from tfdoctor.diagnosis import Difference, PartTrial, Trials
+from tfdoctor.diagnosis.trials import Difference, PartTrial, Trials
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.verdict import Location

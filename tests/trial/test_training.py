@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.trial.test_times import loop
-from tfdoctor.diagnosis import TrainingState
+from tfdoctor.diagnosis.trials import TrainingState
 from tfdoctor.trial.times import NoTimes, Timing
 from tfdoctor.trial.training import compare
 from tfdoctor.trial.trial_run import TrialRun

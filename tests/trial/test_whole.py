@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from tfdoctor.diagnosis import Difference, Result, RunSaving, Trial, Trials
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
+from tfdoctor.diagnosis.savings import RunSaving
+from tfdoctor.diagnosis.trials import Difference, Trial, Trials
 from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.units import ms

@@ -171,9 +171,9 @@ def write(diagnosis: "Diagnosis", folder: Path, output: Output, prefix: str = ""
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - brings plotly
     from tfdoctor.report.formats import COMMANDS, is_streamed, render  # noqa: PLC0415 - after the run
-    from tfdoctor.stored.report import settled  # noqa: PLC0415 - same
+    from tfdoctor.stored.report import finished  # noqa: PLC0415 - same
 
-    diagnosis = settled(replace(diagnosis, link=output.link or diagnosis.link))
+    diagnosis = finished(replace(diagnosis, link=output.link or diagnosis.link))
     written = write_files(diagnosis, folder, output.formats, prefix)
     printed = [*filter(is_streamed, output.formats)]
     for name in printed:

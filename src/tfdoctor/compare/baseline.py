@@ -7,7 +7,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from tfdoctor import __version__
-from tfdoctor.diagnosis import BaselineUse, Diagnosis, HostFinding, KnownFinding, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.gates import BaselineUse, KnownFinding
+from tfdoctor.diagnosis.hosts import HostFinding
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.recording.typed import Misfit

@@ -13,8 +13,11 @@ import numpy as np
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
-from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, RunAccount, StepRow
+from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.diagnosis.comparison import StepFigure
+from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState
+from tfdoctor.diagnosis.step import StepRow
+from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.edits.source import within_repository
 from tfdoctor.rulebook.config import Budget
 from tfdoctor.terms.humanize import counted, percent

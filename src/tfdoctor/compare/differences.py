@@ -15,8 +15,9 @@ from tfdoctor.compare.step_times import (
     spread_of_runs,
     stretches,
 )
-from tfdoctor.diagnosis import PARTS, Diagnosis
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import ChangeOfRun, Mover, MoverKind, PartChange, PhaseChange
+from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.student_t import student
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from tfdoctor.compare.reports import findings, step_of
-from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import AmountKind, FindingChange, FindingState
-from tfdoctor.report.entries import entries
+from tfdoctor.diagnosis.entries import entries
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Finding, Healthy

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tfdoctor.diagnosis import Conditions, Diagnosis, Result
+from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.diagnosis.comparison import Mismatch
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording import Recording
 from tfdoctor.stored.files import open_report, report_at
-from tfdoctor.stored.report import settled
+from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
@@ -41,7 +42,7 @@ def load(path: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
         report = open_report(stored, rules)
     else:
         recording = Recording.open(path)
-        report = settled(examine(recording, recording.title(path)))
+        report = finished(examine(recording, recording.title(path)))
     names = {rule.name for rule in rules}
     return replace(report, results=tuple(one for one in report.results if one.rule.name in names))
 

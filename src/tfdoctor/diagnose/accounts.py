@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnose.summary.profile import seen_in
-from tfdoctor.diagnosis import Account, AccountState, Result, Seen
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.step import Account, AccountState, Seen
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
 from tfdoctor.facts.machine.cores import Cores

@@ -17,8 +17,11 @@ from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.diagnose.summary.hosts import Examined
 from tfdoctor.diagnose.summary.profile import profile
 from tfdoctor.diagnose.summary.timeline import WorkMarks, timeline
-from tfdoctor.diagnosis import Diagnosis, Result, Settings, Together, Trust
+from tfdoctor.diagnosis import Diagnosis, Trust
+from tfdoctor.diagnosis.gates import Settings
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.diagnosis.savings import Together
 from tfdoctor.edits import edited, line_hashes, repository_paths
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline

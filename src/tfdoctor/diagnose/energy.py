@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Self
 
-from tfdoctor.diagnosis import Result
-from tfdoctor.diagnosis.energy import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.energy import Energy

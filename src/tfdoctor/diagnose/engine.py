@@ -9,8 +9,9 @@ from tfdoctor.diagnose.accounts import unexplained
 from tfdoctor.diagnose.rating import RunPricing, rated
 from tfdoctor.diagnose.savings import WORTH_SAYING, hides, model_of, saving_of
 from tfdoctor.diagnose.window import only_traced
-from tfdoctor.diagnosis import Result, Takes
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.diagnosis.savings import Takes
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tfdoctor.diagnose import savings
 from tfdoctor.diagnose.savings import Effects
-from tfdoctor.diagnosis import Order, Relation, Relationship, Result, Turn
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Turn
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.terms.units import ms

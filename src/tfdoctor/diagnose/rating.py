@@ -11,8 +11,9 @@ from typing import Self
 from tfdoctor.diagnose.saving_words import too_little
 from tfdoctor.diagnose.savings import WORTH_SAYING, relief, too_few_steps
 from tfdoctor.diagnose.summary.account import extrapolation
-from tfdoctor.diagnosis import Result, RunSaving, RunTogether, Together
 from tfdoctor.diagnosis.rank import ResultRank
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Together
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.run_model import RunModel
 from tfdoctor.facts.steps.steps import Steps

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnose import saving_words as words
-from tfdoctor.diagnosis import Result, Saving, Together
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import Saving, Together
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.steps.steps import Steps

@@ -1,9 +1,11 @@
 """Budgets, the baseline, and the settings of the user."""
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from tfdoctor.terms.json_form import MaybeSameUnit, SameUnit
+from tfdoctor.terms.json_form import Number
 from tfdoctor.terms.record import Record
+from tfdoctor.terms.units import Quantity, one_unit
 from tfdoctor.terms.verdict import Location
 
 
@@ -23,12 +25,12 @@ class BudgetCheck(Record, kw_only=True):
     """
 
     key: str  # in the settings: "step-ms"
-    limit: SameUnit
+    limit: Quantity
     at_least: bool  # the limit is the smallest value that meets the budget, not the largest
     state: BudgetState
-    value: MaybeSameUnit = None
-    low: MaybeSameUnit = None  # None where there is one figure, without an interval
-    high: MaybeSameUnit = None
+    value: Quantity | None = None
+    low: Quantity | None = None  # None where there is one figure, without an interval
+    high: Quantity | None = None
     why: str = ""  # why the value is unknown, as a clause
     at: Location | None = None  # the key in the settings, by its path in the repository
 
@@ -41,6 +43,12 @@ class BudgetCheck(Record, kw_only=True):
     def undecided(self) -> bool:
         """Whether the limit lies within the interval: the run neither keeps to it nor breaks it for certain."""
         return self.state is BudgetState.UNCLEAR
+
+
+if TYPE_CHECKING:
+    BudgetForm = BudgetCheck
+else:
+    BudgetForm = one_unit(BudgetCheck)
 
 
 class KnownFinding(Record, order=True):
@@ -70,8 +78,8 @@ class LimitSet(Record):
 
     rule: str
     name: str
-    value: float
-    default: float
+    value: Number
+    default: Number
     by: str  # "pyproject.toml"
 
 

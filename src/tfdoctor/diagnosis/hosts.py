@@ -1,13 +1,12 @@
 """The hosts of a job beside each other."""
 
 from collections.abc import Mapping
-from typing import Annotated
 
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.savings import Saving
-from tfdoctor.terms.json_form import Ms, OmitDefault
+from tfdoctor.terms.json_form import Count, Ms, Sometimes
 from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.verdict import Location, Severity
+from tfdoctor.terms.verdict import Location, SeverityWord
 
 
 class HostRow(Record, kw_only=True):
@@ -15,7 +14,7 @@ class HostRow(Record, kw_only=True):
 
     name: str
     device: str = ""  # "Tesla V100-SXM2-16GB"
-    steps: int = 0
+    steps: Count = 0
     median_ms: Ms | None = None
     p10_ms: Ms | None = None
     p90_ms: Ms | None = None
@@ -31,12 +30,12 @@ class HostFinding(Record, kw_only=True):
     rule: str
     topic: Topic
     summary: str
-    severity: Severity | None
+    severity: SeverityWord | None
     saving: Saving | None
     hosts: tuple[str, ...]
     shown: bool  # among the results of the host that the report shows
     title: str = ""
-    at: Annotated[Location | None, OmitDefault()] = None  # on the most affected host
+    at: Sometimes[Location | None] = None  # on the most affected host
     known: bool | None = None  # whether it is in the baseline; None without one
 
 
@@ -52,7 +51,7 @@ class Hosts(Record, kw_only=True):
     lag_ms: Ms | None = None  # of its own work behind the others' median
     gain_ms: Ms | None = None  # what the job gains at most until other hosts are faster too
     matched_by: str = ""  # how steps were matched
-    matched: int = 0  # steps that all compared hosts have
+    matched: Count = 0  # steps that all compared hosts have
     skew_start_ms: Ms | None = None  # the slowest host minus the median host
     skew_end_ms: Ms | None = None
     skew: str = ""  # what is assumed of the clocks, or why it is unknown

@@ -1,18 +1,23 @@
-"""What changes save, by the model of the step and by that of the run, alone and together."""
+"""What changes save of the step, the run and the energy, alone and together, and which is fixed before which."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated
 
+from msgspec import Meta
+
 from tfdoctor.diagnosis.step import Parts
-from tfdoctor.terms.json_form import Milliseconds, Ms, Named, OmitDefault, Share
+from tfdoctor.terms.json_form import Count, Ms, Number, Share, Sometimes
+from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.units import Milliseconds
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 
 class Saving(Record, kw_only=True):
     """The saving of a change, computed by the step model."""
 
-    per_step: Annotated[Milliseconds, Named("ms_per_step")]
+    per_step: Milliseconds = field(name="ms_per_step")
     share: Share
     bound: Bound
     how: str
@@ -27,47 +32,124 @@ class RunSaving(Record, kw_only=True):
     ``recurs``.
     """
 
-    total: Annotated[Milliseconds, Named("ms")]
+    total: Milliseconds = field(name="ms")
     share: Share
-    rated: Annotated[float, Named("rated_share")]
+    rated: Number = field(name="rated_share")
     recurs: Recurrence
-    each: Annotated[Milliseconds, Named("each_ms")]
-    times: int
+    each: Milliseconds = field(name="each_ms")
+    times: Count
     bound: Bound
     how: str = ""
-    extrapolated: Annotated[float | None, Named("extrapolated_share")] = (
-        None  # share of a run of as many epochs as asked for
-    )
+    # Share of a run of as many epochs as asked for.
+    extrapolated: Number | None = field(default=None, name="extrapolated_share")
 
 
 class RunTogether(Record, kw_only=True):
     """What all changes save of the run together."""
 
-    total: Annotated[Milliseconds, Named("ms")]
+    total: Milliseconds = field(name="ms")
     share: Share
     rules: tuple[str, ...]
     bound: Bound
-    after_ms: Annotated[Mapping[str, Ms], Named("phases_after_ms")] = field(
-        default_factory=dict
-    )  # phase: ms with them
-    extrapolated: Annotated[float | None, Named("extrapolated_share")] = (
-        None  # share of a run of as many epochs as asked for
-    )
+    # phase: ms with them
+    after_ms: Mapping[str, Ms] = field(default_factory=dict, name="phases_after_ms")
+    # Share of a run of as many epochs as asked for.
+    extrapolated: Number | None = field(default=None, name="extrapolated_share")
 
 
 class Takes(Record):
     """The time that a general finding names; what a change saves of it is unknown."""
 
-    per_step: Annotated[Milliseconds, Named("ms_per_step")]
+    per_step: Milliseconds = field(name="ms_per_step")
     share: Share
 
 
 class Together(Record, kw_only=True):
     """The saving of all changes combined."""
 
-    per_step: Annotated[Milliseconds, Named("ms_per_step")]
+    per_step: Milliseconds = field(name="ms_per_step")
     share: Share
     rules: tuple[str, ...]
     after_ms: Parts = field(default_factory=dict)  # the parts of the step with them
     bound: Bound = Bound.EXPECTED  # AT_MOST when one of them is
-    more_than_alone: Annotated[bool, OmitDefault()] = False  # than the sum of the single savings
+    more_than_alone: Sometimes[bool] = False  # than the sum of the single savings
+
+
+class EnergyAmount(Record, kw_only=True):
+    """An energy in joules; in US dollars and grams of CO2 where the price of a kWh was given."""
+
+    joules: Number = field(name="j")
+    usd: Sometimes[Number | None] = None
+    gco2: Sometimes[Number | None] = None
+
+
+class EnergyRow(Record, kw_only=True):
+    """What the counters of one kind tell.
+
+    ``idle_per_step`` is the part of ``per_step`` that idle power takes while no kernel runs: at least, as boards
+    take more between kernels than between runs. None is unknown.
+    """
+
+    source: EnergySource
+    devices: Count = field(name="device_count")
+    without: Count = field(default=0, name="devices_without_counter")
+    power_w: Number  # mean while training
+    idle_w: Number | None = None
+    busy: Share | None = None  # share of the time with kernels
+    per_step: EnergyAmount | None = None
+    idle_per_step: EnergyAmount | None = None
+    per_epoch: EnergyAmount | None = None
+    run: EnergyAmount  # from the first reading to the last
+
+
+class EnergyAccount(Record, kw_only=True):
+    """The energy of the run, by its counters, and the prices of a kWh that the user gave."""
+
+    rows: tuple[EnergyRow, ...]
+    measured_s: Number  # time of training that the mean power is of
+    epoch_steps: Count | None = None
+    usd_per_kwh: Sometimes[Number | None] = None
+    gco2_per_kwh: Sometimes[Number | None] = None
+
+
+class EnergySaving(Record, kw_only=True):
+    """What a change saves of energy: time at a power that was measured."""
+
+    source: EnergySource
+    power_w: Number  # of the time that is saved
+    per_step: EnergyAmount
+    run: EnergyAmount | None = None  # of the recorded run
+    bound: Bound
+
+
+class Relationship(StrEnum):
+    """How a finding relates to others."""
+
+    FIRST = "first"  # fix the others before it
+    INSTEAD = "instead"  # fix it or the others
+    UNNEEDED = "unneeded"  # saves nothing more after the others
+    CEILING = "ceiling"  # bounds the cost of a whole stage; the others are about parts of it
+
+
+class Relation(Record):
+    """How a finding relates to others, and why (for ``CEILING``: the stage)."""
+
+    kind: Relationship
+    rule: str
+    others: Annotated[tuple[str, ...], Meta(min_length=1)]
+    why: str = ""
+
+
+class Turn(Record):
+    """A finding and its saving after the fixes before it."""
+
+    rule: str
+    saves: Milliseconds = field(name="ms_per_step")
+    bound: Bound
+
+
+class Order(Record, kw_only=True):
+    """The order in which to fix findings that affect each other."""
+
+    turns: tuple[Turn, ...] = ()
+    relations: tuple[Relation, ...] = ()

@@ -2,17 +2,52 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from math import isnan
+from typing import TYPE_CHECKING, NamedTuple
 
-from tfdoctor.terms.json_form import AllOf, MaybePositive, Ms, Named, OmitDefault, OneUnit, Positive, Signed
+from msgspec import defstruct
+from msgspec.structs import asdict
+
+from tfdoctor.terms.json_form import (
+    Count,
+    Json,
+    Ms,
+    Positive,
+    Signed,
+    Sometimes,
+    Start,
+    Time,
+    as_json,
+    converted,
+    form,
+    row_form,
+)  # fmt: skip
 from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
 from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import Quantity
+from tfdoctor.terms.units import Quantity, one_unit
 from tfdoctor.terms.verdict import Location
 
 # The parts of a step, in display order.
 PARTS = ("input", "transfer", "host", "device", "collective", "between", "unknown")
-Parts = Annotated[Mapping[str, float], AllOf(PARTS)]  # Times by keys of PARTS, in ms; {} where they are unknown
+_Times = defstruct("Parts", [(part, Ms) for part in PARTS])
+
+
+def _times(value: Json) -> dict[str, float]:
+    """Return the times of a report; {} where none is known."""
+    found = asdict(converted(value, _Times))
+    return {} if all(map(isnan, found.values())) else found
+
+
+def _of_all(times: Mapping[str, float]) -> Json:
+    """Return the time of each part: 0 of one without a time, where others have one."""
+    return {part: as_json(times.get(part, 0.0)) if times else None for part in PARTS}
+
+
+# Times by keys of PARTS, in ms; {} where they are unknown.
+if TYPE_CHECKING:
+    Parts = Mapping[str, float]
+else:
+    Parts = form(Mapping, read=_times, write=_of_all, like=(_Times,))
 # Times the traced step, from which on the untraced one is said: tracing makes no step shorter, so few traced steps
 # stand for a run whose others are that much longer.
 UNTRACED_LONGER = 1.25
@@ -32,17 +67,17 @@ class StepRow(Record, kw_only=True):
     number: Signed
     total_ms: Positive
     parts_ms: Parts  # sum to total_ms
-    steady: Annotated[bool, Named("typical")]  # counted in the breakdown; False for an outlier
+    steady: bool = field(name="typical")  # counted in the breakdown; False for an outlier
 
 
 class SlowStepsSummary(Record, kw_only=True):
     """Slow steps that take most of the time of all timed steps, traced or not; times in ms."""
 
-    number: Annotated[int, Named("count")]
+    number: Count = field(name="count")
     ms: Ms
-    timed: Annotated[int, Named("timed_count")]
+    timed: Count = field(name="timed_count")
     timed_ms: Ms
-    at_least: Annotated[bool, OmitDefault()] = False  # more may be slow: only the longest untraced ones are known
+    at_least: Sometimes[bool] = False  # more may be slow: only the longest untraced ones are known
 
 
 class StepsSummary(Record, kw_only=True):
@@ -51,16 +86,16 @@ class StepsSummary(Record, kw_only=True):
     source: StepSource  # how the steps were found
     missing: str = ""  # why there are none
     rows: tuple[StepRow, ...] = ()  # one per call; with steps_per_execution a call is several steps
-    count: int = 0
+    count: Count = 0
     median_ms: Ms | None = None
     mean_ms: Ms | None = None
     p10_ms: Ms | None = None
     p90_ms: Ms | None = None
     between_ms: Ms | None = None
-    stalled: int = 0  # long steps that wait for input again and again, which ``step_ms`` contains
-    step_ms: MaybePositive = None  # the median; the mean without outliers where steps are stalled
+    stalled: Count = 0  # long steps that wait for input again and again, which ``step_ms`` contains
+    step_ms: Positive | None = None  # the median; the mean without outliers where steps are stalled
     breakdown_ms: Parts = field(default_factory=dict)  # sums to step_ms
-    untraced_ms: MaybePositive = None  # the step without the profiler's cost, where it is much
+    untraced_ms: Positive | None = None  # the step without the profiler's cost, where it is much
     untraced_breakdown_ms: Parts = field(default_factory=dict)  # sums to untraced_ms
     slow: SlowStepsSummary | None = None  # None: slow steps do not take most of the time
     too_few: bool = False  # for a saving, and for a finding above a note
@@ -89,20 +124,26 @@ class Seen(Record):
     """What was seen in a part of the step: a line of the user's, an operation, a stage or a thread."""
 
     what: str
-    amount: Annotated[Quantity, OneUnit(), Named("value")]  # ms per step, or the share of the stack samples
+    amount: Quantity = field(name="value")  # ms per step, or the share of the stack samples
     at: Location | None = None
+
+
+if TYPE_CHECKING:
+    SeenForm = Seen
+else:
+    SeenForm = one_unit(Seen)
 
 
 class Account(Record, kw_only=True):
     """What explains the time of a large part of the step; each such part has one account."""
 
     part: str  # of PARTS
-    total_ms: Annotated[Ms, Named("ms")]
+    total_ms: Ms = field(name="ms")
     state: AccountState
     rules: tuple[str, ...] = ()  # whose findings name time of the part
     why: tuple[str, ...] = ()  # sentences: why time of the part is necessary work, or what delayed it
     unexplained_ms: Ms = 0.0  # what neither findings nor necessary work explain
-    seen: tuple[Seen, ...] = ()  # in a part without a finding
+    seen: tuple[SeenForm, ...] = ()  # in a part without a finding
 
 
 class TimelineBar(Record):
@@ -112,7 +153,7 @@ class TimelineBar(Record):
     duration_ms: Ms
     part: str  # of PARTS
     name: str  # what ran; of several pieces the longest
-    pieces: int = 1
+    pieces: Count = 1
     rules: tuple[str, ...] = ()  # whose findings are about this work; of several pieces likewise
 
 
@@ -129,4 +170,79 @@ class Timeline(Record, kw_only=True):
     number: Signed  # of the step
     total_ms: Ms
     lanes: tuple[TimelineLane, ...]
-    hidden: int = 0  # pieces of work that ran beside more others than there are lanes
+    hidden: Count = 0  # pieces of work that ran beside more others than there are lanes
+
+    def rounded(self) -> "Timeline":
+        """Return the timeline with the digits of its report."""
+        return _timeline_of(_rows_of(self))
+
+
+US_PER_MS = 1000.0
+
+
+class BarRow(NamedTuple):
+    """A bar in a report: times in us, rounded to 0.1, and places in lists; earlier reports have no rules."""
+
+    start: Start
+    duration: Time
+    part: Count
+    name: Count
+    pieces: Count
+    rules: Count = 0
+
+
+class LaneRows(Record):
+    """A lane of a timeline."""
+
+    name: str
+    bars: tuple[BarRow, ...]
+
+
+class TimelineRows(Record, kw_only=True):
+    """A timeline in a report: names once, and bars as short rows of numbers."""
+
+    step: Signed
+    total_ms: Time
+    parts: tuple[str, ...]
+    names: tuple[str, ...]
+    rules: tuple[tuple[str, ...], ...] = ((),)
+    lanes: tuple[LaneRows, ...]
+    hidden: Count
+
+
+def _rows_of(timeline: Timeline) -> TimelineRows:
+    bars = [bar for lane in timeline.lanes for bar in lane.bars]
+    names = {name: at for at, name in enumerate(dict.fromkeys(bar.name for bar in bars))}
+    marks = {rules: at for at, rules in enumerate(dict.fromkeys(bar.rules for bar in bars))}
+
+    def row(bar: TimelineBar) -> BarRow:
+        start, duration = (round(US_PER_MS * ms, 1) for ms in (bar.start_ms, bar.duration_ms))
+        part = PARTS.index(bar.part if bar.part in PARTS else "unknown")
+        return BarRow(start, duration, part, names[bar.name], bar.pieces, marks[bar.rules])
+
+    lanes = tuple(LaneRows(lane.name, tuple(map(row, lane.bars))) for lane in timeline.lanes)
+    return TimelineRows(
+        step=timeline.number, total_ms=round(timeline.total_ms, 6), parts=PARTS, names=tuple(names),
+        rules=tuple(marks), lanes=lanes, hidden=timeline.hidden,
+    )  # fmt: skip
+
+
+def _timeline_of(found: TimelineRows) -> Timeline:
+    def bar(row: BarRow, path: str) -> TimelineBar:
+        for at, entries, number in ((2, "parts", row.part), (3, "names", row.name), (5, "rules", row.rules)):
+            if number >= len(getattr(found, entries)):
+                raise ValueError(f"expected the number of one of {entries}, not {number} - at `${path}[{at}]`")
+        part, name, rules = found.parts[row.part], found.names[row.name], found.rules[row.rules]
+        return TimelineBar(row.start / US_PER_MS, row.duration / US_PER_MS, part, name, row.pieces, rules)
+
+    lanes = [
+        TimelineLane(lane.name, tuple(bar(row, f".lanes[{at}].bars[{n}]") for n, row in enumerate(lane.bars)))
+        for at, lane in enumerate(found.lanes)
+    ]
+    return Timeline(number=found.step, total_ms=found.total_ms, lanes=tuple(lanes), hidden=found.hidden)
+
+
+if TYPE_CHECKING:
+    TimelineForm = Timeline
+else:
+    TimelineForm = row_form(Timeline, TimelineRows, _rows_of, _timeline_of)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 from tfdoctor.diagnosis.savings import RunSaving, Saving
-from tfdoctor.terms.json_form import Ms, Named, OmitDefault, Pairs
+from tfdoctor.terms.json_form import Count, Ms, Number, Sometimes, pairs
 from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location
@@ -26,14 +26,14 @@ class Measured(Record, kw_only=True):
     ``low`` to ``high`` is the 95 % interval.
     """
 
-    share: float
-    low: float
-    high: float
+    share: Number
+    low: Number
+    high: Number
     difference: Difference
-    rounds: tuple[float, ...] = ()  # the share in each round
+    rounds: tuple[Number, ...] = ()  # the share in each round
     why: str = ""  # why it is not the saving of the typical step, as a clause
     dropped: bool = False  # it got no more rounds, because all cost much more than the step as it is
-    of_run: Annotated[bool, OmitDefault()] = False  # the shares are those of the whole run instead of the step
+    of_run: Sometimes[bool] = False  # the shares are those of the whole run instead of the step
 
 
 class TrainingState(StrEnum):
@@ -56,11 +56,11 @@ class TrainingMatch(Record, kw_only=True):
     """Whether a variant still trains the same, seen by a certain step."""
 
     state: TrainingState
-    step: int = 0
-    losses: tuple[tuple[int, float, float], ...] = ()  # step, its loss as it is, and the variant's
-    apart: float | None = None  # largest relative difference of a step's loss
-    usual: float | None = None  # the same between two runs of the program as it is
-    own: float | None = None  # of REORDERED: the same between two runs of the variant
+    step: Count = 0
+    losses: tuple[tuple[Count, Number, Number], ...] = ()  # step, its loss as it is, and the variant's
+    apart: Number | None = None  # largest relative difference of a step's loss
+    usual: Number | None = None  # the same between two runs of the program as it is
+    own: Number | None = None  # of REORDERED: the same between two runs of the variant
     why: str = ""  # of UNKNOWN; of CHANGED how
 
 
@@ -86,19 +86,17 @@ class Trial(Record, kw_only=True):
     rules: tuple[str, ...] = ()  # whose findings it fixes
     promised: Saving | None = None
     measured: Measured | None = None
-    examples: float = 1.0  # of a step, for each one of the program as it is; the saving is per example
+    examples: Number = 1.0  # of a step, for each one of the program as it is; the saving is per example
     step_ms: Ms | None = None
     whole_ms: Ms | None = None  # with what happens between epochs
     training: TrainingMatch | None = None
-    runs: int = 0
+    runs: Count = 0
     missing: str = ""  # why it has no figure
     kept: bool = False  # among the changes that proved to help together
     beside: Beside | None = None  # of a change that was tried together with others
-    promised_run: Annotated[RunSaving | None, OmitDefault()] = None  # of a change that was tried by whole runs
-    run_ms: Annotated[Ms | None, OmitDefault()] = None  # wall time of the whole run with it
-    energy_j: Annotated[Mapping[str, float], OmitDefault()] = field(
-        default_factory=dict
-    )  # joules of a step by EnergySource, where counters measured them
+    promised_run: Sometimes[RunSaving | None] = None  # of a change that was tried by whole runs
+    run_ms: Sometimes[Ms | None] = None  # wall time of the whole run with it
+    energy_j: Sometimes[Mapping[str, Number]] = field(default_factory=dict)  # of a step by EnergySource, in joules
 
 
 class PartTrial(Record, kw_only=True):
@@ -110,39 +108,39 @@ class PartTrial(Record, kw_only=True):
     part: Part
     name: str  # "ModelCheckpoint", "Model.evaluate"
     at: Location | None = None
-    share: float | None = None  # of what recurs in the run, as the recording shows it
+    share: Number | None = None  # of what recurs in the run, as the recording shows it
     measured: Measured | None = None
     as_is_ms: Ms | None = None  # step, or whole run, of the program as it is in the same rounds
     without_ms: Ms | None = None
-    runs: int = 0
+    runs: Count = 0
     missing: str = ""  # why it has no figure
     rule: str = ""  # the rule that has a bound for the same
     promised: Saving | None = None  # that bound
 
 
+if TYPE_CHECKING:
+    NotTried = tuple[tuple[str, str], ...]
+else:
+    NotTried = pairs("name", "why")
+
+
 class Trials(Record, kw_only=True):
     """What `tfdoctor try` measured: the program with changes against the program as it is."""
 
-    rows: Annotated[tuple[Trial, ...], Named("variants")]
+    rows: tuple[Trial, ...] = field(name="variants")
     as_is_ms: Ms | None = None  # median step of the program as it is
     as_is_whole_ms: Ms | None = None  # with what happens between its epochs
-    as_is: Annotated[Measured | None, Named("as_is_against_itself")] = None  # the program as it is against itself
-    rounds: int = 0
-    rounds_by_turns: Annotated[int, OmitDefault()] = 0  # whose runs took turns, all at once
-    runs: int = 0
-    minutes: float = 0.0
-    foreign: Annotated[float, Named("other_programs_share")] = 0.0  # share of the cores that other programs used
-    layer: Annotated[bool, Named("writes_thrown_away")] = True  # what the runs wrote was thrown away
-    ended_early: Annotated[bool, Named("interrupted")] = False  # by Ctrl-C
-    not_tried: Annotated[
-        tuple[tuple[str, str], ...], Pairs("name", "why")
-    ] = ()  # changes, and why they were not tried
+    as_is: Measured | None = field(default=None, name="as_is_against_itself")  # the program as it is against itself
+    rounds: Count = 0
+    rounds_by_turns: Sometimes[Count] = 0  # whose runs took turns, all at once
+    runs: Count = 0
+    minutes: Number = 0.0
+    foreign: Number = field(default=0.0, name="other_programs_share")  # share of the cores that other programs used
+    layer: bool = field(default=True, name="writes_thrown_away")  # what the runs wrote was thrown away
+    ended_early: bool = field(default=False, name="interrupted")  # by Ctrl-C
+    not_tried: NotTried = ()  # changes, and why they were not tried
     together: str = ""  # the name of the row of all changes that help together
-    needed_minutes: float | None = None  # for a figure, where the time was too short for any round
-    as_is_run_ms: Annotated[Ms | None, OmitDefault()] = (
-        None  # wall time of the whole run as it is, where whole runs were compared
-    )
-    parts: Annotated[tuple[PartTrial, ...], Named("without"), OmitDefault()] = ()
-    as_is_energy_j: Annotated[Mapping[str, float], OmitDefault()] = field(
-        default_factory=dict
-    )  # joules of a step of the program as it is, likewise
+    needed_minutes: Number | None = None  # for a figure, where the time was too short for any round
+    as_is_run_ms: Sometimes[Ms | None] = None  # wall time of the whole run as it is, where whole runs were compared
+    parts: Sometimes[tuple[PartTrial, ...]] = field(default=(), name="without")
+    as_is_energy_j: Sometimes[Mapping[str, Number]] = field(default_factory=dict)  # of a step as it is, likewise

@@ -1,65 +1,11 @@
-"""What a trial changes of a diagnosis: severities of findings that save less, and upper bounds that it exceeded."""
+"""What a trial changes of the sums of a diagnosis: upper bounds that it exceeded."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnosis import Diagnosis, Difference, Result, RunSaving, RunTogether, Saving, Together, Trial
-from tfdoctor.diagnosis.rank import ResultRank
-from tfdoctor.diagnosis.trials import is_broken
-from tfdoctor.terms.verdict import Bound, Finding, Severity
-
-
-def rated_by_trial(results: Sequence[Result]) -> tuple[Result, ...]:
-    """Return the results with these severities, in the order that follows from them."""
-    rated = tuple(map(_rated, results))
-    if rated == tuple(results):
-        return rated
-    place = {result.rule.name: number for number, result in enumerate(rated)}
-    return tuple(sorted(rated, key=ResultRank(lambda result: -place[result.rule.name])))
-
-
-def is_lowered(result: Result) -> bool:
-    """Whether the promise alone would have made a finding more severe than what was measured."""
-    return _saves_less(result) and Severity.of(_follows(result)) > _measured(result)
-
-
-def _saves_less(result: Result) -> bool:
-    """Whether the change was measured to save clearly less than the promise that the severity follows.
-
-    It is not where the interval reaches the promise, where the trial does not tell, or where the rule states the
-    severity itself.
-    """
-    promised, measured = _promised(result), result.measured
-    stated = isinstance(result.outcome, Finding) and result.outcome.severity is not None
-    if measured is None or not promised or result.severity is None or stated:
-        return False
-    tells = measured.difference is not Difference.UNKNOWN
-    return measured.dropped or (tells and measured.high < promised)
-
-
-def _promised(result: Result) -> float:
-    """Return the share that a trial measures: of the whole run, or of the step; 0 without a promise."""
-    of_run = result.measured is not None and result.measured.of_run
-    promise = result.run if of_run else result.saving
-    return max(promise.share, 0.0) if promise else 0.0
-
-
-def _rated(result: Result) -> Result:
-    """Rate a finding by the share of its promise that was measured; never higher than before."""
-    if result.severity is None or not _saves_less(result):
-        return result
-    return replace(result, severity=min(result.severity, _measured(result)))
-
-
-def _follows(result: Result) -> float:
-    """Return the promised share that the severity follows."""
-    return result.run.rated if result.run else _promised(result)
-
-
-def _measured(result: Result) -> Severity:
-    """Return the severity of as much of that share as was measured of the promise."""
-    share = max(0.0, result.measured.share) if result.measured else 0.0
-    return Severity.of(_follows(result) * share / _promised(result))
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
+from tfdoctor.diagnosis.trials import Difference, Trial, is_broken
+from tfdoctor.terms.verdict import Bound
 
 
 def with_measured_bounds(diagnosis: Diagnosis) -> Diagnosis:

@@ -1,22 +1,100 @@
-"""What ran in a step: its profile, stages of the input pipeline and operations, and the device's rates."""
+"""What ran: in the run, by its phases, and in a step, by its profile, operations and stages of the input."""
 
 from enum import StrEnum
-from typing import Annotated
 
-from tfdoctor.diagnosis.run import PhaseLine
-from tfdoctor.terms.json_form import Amount, Ms, Named, OmitDefault, Share
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.json_form import Amount, Count, Ms, Number, Share, Sometimes
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Location
+
+
+class PhaseLine(Record, kw_only=True):
+    """A line of the user's with time of a phase, in ms; ``calls`` is what it calls of a library."""
+
+    at: Location | None
+    ms: Ms
+    calls: str = ""
+    samples: Count = 0
+
+
+class PhaseRow(Record, kw_only=True):
+    """A phase of the run, in ms, and its lines, the largest first."""
+
+    phase: Phase
+    ms: Ms
+    lines: tuple[PhaseLine, ...] = ()
+
+
+class PhaseSegment(Record, kw_only=True):
+    """A stretch of the run in time order, in ms since the process began."""
+
+    phase: Phase
+    start_ms: Ms
+    end_ms: Ms
+    at: Location | None = None
+
+
+class LongStepTime(Record, kw_only=True):
+    """The run's steps of more than 1.5 times the usual one, traced or not, and what was seen in them; times in ms.
+
+    ``beyond_ms`` is what they take beyond usual ones. ``lines`` are what the stack showed after the usual time,
+    ``unknown_ms`` is what they do not explain of ``beyond_ms``: its cause is unknown.
+    """
+
+    count: Count
+    ms: Ms
+    beyond_ms: Ms
+    lines: tuple[PhaseLine, ...] = ()
+    unknown_ms: Ms = 0.0
+    first: Count = field(default=0, name="first_count")  # of these, first steps of an epoch or a pass
+    first_beyond_ms: Ms = 0.0
+    every: Count | None = None  # their period in steps, where they have one
+    other_cores: Number = 0.0  # that other programs used while none was free: they delay steps
+
+
+class RunAccount(Record, kw_only=True):
+    """The account of the run: every ms of its wall time in exactly one phase; ``rows`` sum to ``total_ms``.
+
+    ``whole`` is False where only a traced window is known; ``missing`` says why, as a clause.
+    """
+
+    total_ms: Ms
+    rows: tuple[PhaseRow, ...] = field(name="phases")  # in the order of Phase, those that take time
+    segments: tuple[PhaseSegment, ...] = ()
+    whole: bool = True
+    missing: str = ""
+    finished: bool = True
+    ended_early: Sometimes[bool] = False  # after its traced steps, as asked: --stop-after
+    unseen: Sometimes[bool] = False  # training, as none was seen
+    recurring_ms: Ms = 0.0  # what a longer run has more of
+    steps: Count = field(default=0, name="step_count")  # of the loop that takes longest
+    step_loops: Sometimes[Count] = 1
+    step_mean_ms: Ms | None = None
+    step_median_ms: Ms | None = None
+    epochs: Count = field(default=0, name="epoch_count")
+    planned_epochs: Count | None = None
+    for_epochs: Count | None = None  # extrapolated to: as the user asked, or as fit was told
+    for_times: Sometimes[Number | None] = None  # as much of what recurs it has
+    window_share: Share | None = None  # of the steps' time, in steps like the traced ones
+    window_steps: Count = 0
+    peak_bytes: Number | None = None
+    others: tuple[str, ...] = ()  # other processes of the run
+    notes: tuple[str, ...] = ()  # sentences
+    long_steps: LongStepTime | None = None  # None: no step took much longer than the others
+
+    def of(self, *phases: Phase) -> float:
+        """Return the time of phases, in ms."""
+        return sum(row.ms for row in self.rows if row.phase in phases)
 
 
 class PipelineStage(Record, kw_only=True):
     """One iterator of the input pipeline; consumers come before producers."""
 
     name: str  # "Map", "Prefetch", ...: what ran
-    parent: int | None  # index of the consumer in the tuple of stages
+    parent: Count | None  # index of the consumer in the tuple of stages
     self_ms: Ms  # work of this stage alone, per step, summed over threads
-    parallelism: float  # mean number of threads at work in it while it works
-    calls: float  # per step
+    parallelism: Number  # mean number of threads at work in it while it works
+    calls: Number  # per step
     critical: bool  # on the chain that limits the pipeline
     written: str = ""  # what the user wrote, when it is known: ".map(decode)"
     at: Location | None = None
@@ -33,14 +111,14 @@ class OperationRow(Record, kw_only=True):
     at: Location | None = None
     detail: str = ""  # shapes and types, for the reader
     flops: Amount | None = None  # per step; None where not all of it is known
-    nbytes: Annotated[Amount | None, Named("bytes")] = None  # of operands and results, per step; likewise
+    nbytes: Amount | None = field(default=None, name="bytes")  # of operands and results, per step; likewise
 
 
 class DeviceRates(Record, kw_only=True):
     """What the device can compute and move at most; None where unknown."""
 
-    flop_s: Annotated[Amount | None, Named("flop_per_s")] = None  # dense matmuls in the fastest 16-bit type
-    bytes_s: Annotated[Amount | None, Named("bytes_per_s")] = None  # of its memory
+    flop_s: Amount | None = field(default=None, name="flop_per_s")  # dense matmuls in the fastest 16-bit type
+    bytes_s: Amount | None = field(default=None, name="bytes_per_s")  # of its memory
     measured: bool = False  # the memory's rate is that of this run's own elementwise operations
 
 
@@ -65,13 +143,12 @@ class ProfileRow(Record, kw_only=True):
     ms: Ms  # per step
     share: Share  # of the step
     at: Location | None = None
-    layer: Annotated[str, OmitDefault()] = ""
-    beside: Annotated[bool, OmitDefault()] = False  # the step does not wait for it
-    attained: float | None = None
-    of_fastest: Annotated[float | None, OmitDefault()] = (
-        None  # its FLOP/s over the highest that this run reaches in an operation of its type
-    )
-    unknown: Annotated[str, OmitDefault()] = ""
+    layer: Sometimes[str] = ""
+    beside: Sometimes[bool] = False  # the step does not wait for it
+    attained: Number | None = None
+    # Its FLOP/s over the highest that this run reaches in an operation of its type.
+    of_fastest: Sometimes[Number | None] = None
+    unknown: Sometimes[str] = ""
 
 
 class PythonPart(Record, kw_only=True):
@@ -86,6 +163,6 @@ class Profile(Record, kw_only=True):
     """What takes most of a step, the longest first; the shorter ones are counted."""
 
     rows: tuple[ProfileRow, ...] = ()
-    omitted: int = 0
+    omitted: Count = 0
     omitted_ms: Ms = 0.0  # per step, all of them together; those beside the step are left out
-    python: Annotated[tuple[PythonPart, ...], OmitDefault()] = ()  # by samples of the stack
+    python: Sometimes[tuple[PythonPart, ...]] = ()  # by samples of the stack

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.edits.patch import Draft
 from tfdoctor.edits.source import Sources
 from tfdoctor.edits.splice import Declined, Splice, spliced

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tfdoctor.diagnosis import Edit, Relationship, Result
-from tfdoctor.diagnosis import Order as Ordering
+from tfdoctor.diagnosis.results import Edit, Result
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.diagnosis.savings import Order as Ordering
+from tfdoctor.diagnosis.savings import Relationship
 from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, known, overlapping, replaced, spliced

@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Iterable, Iterator
 
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.edits.source import existing, folders_of, within_repository
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording import Recording

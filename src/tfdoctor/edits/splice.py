@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-from tfdoctor.diagnosis import Replacement
+from tfdoctor.diagnosis.results import Replacement
 from tfdoctor.terms.record import Record
 
 Found = TypeVar("Found")

@@ -6,15 +6,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.fleet_report import Failure, FleetFinding, FleetRun
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.fleet import names
 from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
 from tfdoctor.recording import Manifest, Recording
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
-from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import render
 from tfdoctor.report.sentences import pace_ms
 from tfdoctor.rulebook.book import rulebook

@@ -19,8 +19,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tfdoctor import __version__
-from tfdoctor.diagnosis import PARTS
 from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
+from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.fleet import cluster
 from tfdoctor.fleet.job import ExaminedRecording, FleetPlan, RecordingJob
 from tfdoctor.fleet.places import FoundRecording

@@ -19,7 +19,7 @@ from tfdoctor.rulebook.book import Rulebook, rulebook
 from tfdoctor.rulebook.config import Config
 from tfdoctor.rulebook.values import nearest
 from tfdoctor.stored.files import open_report, report_at
-from tfdoctor.stored.report import settled
+from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import ConfigError, InputError
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import name
@@ -124,7 +124,7 @@ class ServedRuns(Record):
         folders = map(whole, filter(None, (recording.root, *recording.workers)))
         for place in (*folders, *recording.traces):
             self.inside(str(place.absolute()))
-        return settled(examined(recording, title, rules, Question(budget=Config().budget)))
+        return finished(examined(recording, title, rules, Question(budget=Config().budget)))
 
 
 def explained(rule: str) -> str:

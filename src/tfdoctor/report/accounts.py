@@ -1,6 +1,7 @@
 """What explains each large part of the step, as lines below the bar of a step."""
 
-from tfdoctor.diagnosis import Account, AccountState, Diagnosis
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.step import Account, AccountState
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import location, milliseconds, quantity

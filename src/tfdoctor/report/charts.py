@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tfdoctor.diagnosis import PARTS, Diagnosis, OperationRow, PipelineStage, StepRow, StepsSummary
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.step import PARTS, StepRow, StepsSummary
+from tfdoctor.diagnosis.work import OperationRow, PipelineStage
 from tfdoctor.report import icicle, roofline
 from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, shade

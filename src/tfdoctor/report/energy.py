@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tfdoctor.diagnosis import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
+from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms.humanize import counted, dollars, energy, percent, quantity
 from tfdoctor.terms.kinds import DeviceKind, EnergySource

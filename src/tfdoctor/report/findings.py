@@ -5,11 +5,12 @@ from dataclasses import replace
 from difflib import ndiff
 from itertools import zip_longest
 
-from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import Entry, entries
+from tfdoctor.diagnosis.rank import is_lowered
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.diagnosis.tried import is_lowered
 from tfdoctor.report import energy, money, sentences, tables
-from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.gates import KNOWN
 from tfdoctor.report.order import listed
 from tfdoctor.report.run.words import SavingWords, saving_words

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from tfdoctor.diagnosis import BudgetCheck, BudgetState, Diagnosis, KnownFinding
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, KnownFinding
 from tfdoctor.report.tables import Grid
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import UNKNOWN, counted, location, quantity, quantity_span

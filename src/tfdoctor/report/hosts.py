@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from tfdoctor.diagnosis import PARTS, HostRow, Hosts
+from tfdoctor.diagnosis.hosts import HostRow, Hosts
+from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.report import sentences, tables
 from tfdoctor.report.run.words import is_known
 from tfdoctor.report.sentences import PART_LABELS

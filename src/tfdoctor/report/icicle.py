@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnosis import PhaseLine, Profile, PythonPart
+from tfdoctor.diagnosis.work import PhaseLine, Profile, PythonPart
 from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.run.section import RunSection, where

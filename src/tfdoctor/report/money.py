@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.terms import text
 from tfdoctor.terms.verdict import Concern, Finding, Healthy
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Sequence
 
-from tfdoctor.diagnosis import Order, Relation, Relationship, Turn
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Turn
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds
 from tfdoctor.terms.verdict import Bound

@@ -3,7 +3,9 @@
 import shlex
 from collections.abc import Mapping
 
-from tfdoctor.diagnosis import Diagnosis, Settings, Timeline
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.gates import Settings
+from tfdoctor.diagnosis.step import Timeline
 from tfdoctor.diagnosis.tried import with_measured_bounds
 from tfdoctor.report import (
     accounts,

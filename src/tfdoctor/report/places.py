@@ -4,8 +4,10 @@ import hashlib
 import re
 from pathlib import PurePosixPath
 
-from tfdoctor.diagnosis import BudgetCheck, Diagnosis, Edit, Result
-from tfdoctor.report.entries import Entry, entries
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import Entry, entries
+from tfdoctor.diagnosis.gates import BudgetCheck
+from tfdoctor.diagnosis.results import Edit, Result
 from tfdoctor.report.findings import Fault, fault
 from tfdoctor.report.gates import budget_message
 from tfdoctor.terms.humanize import NEAR

@@ -1,6 +1,7 @@
 """The profile of the step as text: what takes most of it, and how far that is from what the hardware can do."""
 
-from tfdoctor.diagnosis import Diagnosis, ProfileRow
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.work import ProfileRow
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, milliseconds, percent, share
 from tfdoctor.terms.record import Record

@@ -8,7 +8,7 @@ and results, so an operation whose tensors stay in caches can lie above the memo
 import math
 from collections.abc import Iterator, Sequence
 
-from tfdoctor.diagnosis import DeviceRates, OperationRow
+from tfdoctor.diagnosis.work import DeviceRates, OperationRow
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.run.words import is_known

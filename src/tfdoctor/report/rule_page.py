@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from tfdoctor.diagnosis import Result
+from tfdoctor.diagnosis.entries import Entry
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.report.entries import Entry
 from tfdoctor.report.findings import Fault, fault
 from tfdoctor.terms.pages import ABOUT, EXAMPLE, LIMITS, SECTIONS, shown
 from tfdoctor.terms.verdict import Finding, Verdict

@@ -3,20 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tfdoctor.diagnosis import (
-    PARTS,
-    Account,
-    AccountState,
-    Diagnosis,
-    LimitSet,
-    Result,
-    RunAccount,
-    Saving,
-    StepsSummary,
-    Takes,
-)
-from tfdoctor.diagnosis.step import untraced_beside
-from tfdoctor.report.entries import entries
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import entries
+from tfdoctor.diagnosis.gates import LimitSet
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import Saving, Takes
+from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, untraced_beside
+from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.report.money import is_about_money
 from tfdoctor.report.profile import heaviest
 from tfdoctor.report.run import verdict as run_verdict

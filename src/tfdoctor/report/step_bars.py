@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-from tfdoctor.diagnosis import PARTS, Diagnosis, Trials
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.step import PARTS
+from tfdoctor.diagnosis.trials import Trials
 from tfdoctor.report.run.bar import BarPiece
 from tfdoctor.report.run.words import at_most
 from tfdoctor.report.sentences import PART_LABELS, pace_ms, parts_of

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnosis import OperationRow, PipelineStage, StepRow
+from tfdoctor.diagnosis.step import StepRow
+from tfdoctor.diagnosis.work import OperationRow, PipelineStage
 from tfdoctor.report.profile import REACHED, ProfileLine
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text

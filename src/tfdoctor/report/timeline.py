@@ -8,7 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar
+from tfdoctor.diagnosis.step import PARTS, Timeline, TimelineBar
 from tfdoctor.report.run.bar import axis
 from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Self
 
-from tfdoctor.diagnosis import Difference, Measured, Trial
+from tfdoctor.diagnosis.trials import Difference, Measured, Trial
 from tfdoctor.report.trial_words import figures, number, promise
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound

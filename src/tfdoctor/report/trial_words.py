@@ -2,8 +2,8 @@
 
 import math
 
-from tfdoctor.diagnosis import Beside, Difference, Measured, RunSaving, Saving, TrainingMatch, TrainingState, Trial
-from tfdoctor.diagnosis.trials import is_broken
+from tfdoctor.diagnosis.savings import RunSaving, Saving
+from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatch, TrainingState, Trial, is_broken
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.verdict import Bound

@@ -5,20 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import ClassVar
 
-from tfdoctor.diagnosis import (
-    Diagnosis,
-    Difference,
-    Measured,
-    PartTrial,
-    Relationship,
-    RunSaving,
-    Saving,
-    Together,
-    TrainingState,
-    Trial,
-    Trials,
-)
-from tfdoctor.diagnosis.trials import is_broken
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.savings import Relationship, RunSaving, Saving, Together
+from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingState, Trial, Trials, is_broken
 from tfdoctor.diagnosis.tried import exceeds
 from tfdoctor.report import sentences
 from tfdoctor.report import trial_words as words

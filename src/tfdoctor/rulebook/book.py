@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from tfdoctor.diagnosis import LimitSet, Off, Settings
+from tfdoctor.diagnosis.gates import LimitSet, Off, Settings
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.rulebook import own_rules
 from tfdoctor.rulebook.config import ALL, Config, RuleNames

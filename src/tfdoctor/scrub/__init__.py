@@ -8,7 +8,8 @@ a word of the rules' documentation, so that a user "a" or a host "gpu" does not 
 import re
 from dataclasses import replace
 
-from tfdoctor.diagnosis import PARTS, Diagnosis
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.scrub import paths
 from tfdoctor.scrub.secrets import Secrets
 from tfdoctor.scrub.source_lines import without_source

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from tfdoctor.diagnosis import Diagnosis, Edit, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Edit, Result
 from tfdoctor.terms.verdict import Errored, Finding
 
 LEFT_OUT = "# Your source lines are removed (--scrub)."  # Precedes the example that a report shows instead

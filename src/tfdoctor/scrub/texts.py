@@ -1,11 +1,13 @@
 """Reads or replaces all texts in a value, except those in the documentation of rules."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from enum import Enum
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import TypeVar
 
 from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.terms.record import rebuilt
+
+T = TypeVar("T")
 
 
 def texts(value: object) -> Iterator[str]:
@@ -23,19 +25,6 @@ def texts(value: object) -> Iterator[str]:
             yield from texts(getattr(value, field.name))
 
 
-def rewritten(value: Any, words: Callable[[str], str]) -> Any:  # noqa: ANN401 - of any type, and the same
+def rewritten(value: T, words: Callable[[str], str]) -> T:
     """Return a frozen value with every text in it replaced; numbers, kinds, keys and rules stay."""
-    match value:
-        case Enum() | Rule():
-            return value
-        case str():
-            return words(value)
-        case tuple():
-            return tuple(rewritten(part, words) for part in value)
-        case Mapping():
-            return {key: rewritten(part, words) for key, part in value.items()}
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            parts = {field.name: getattr(value, field.name) for field in fields(value)}
-            return replace(value, **rewritten(parts, words))
-        case _:
-            return value
+    return rebuilt(value, lambda part: words(part) if isinstance(part, str) else part, kept=(Rule,))

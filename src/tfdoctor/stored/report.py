@@ -1,25 +1,22 @@
-"""Writes a diagnosis as the object of report.json, and reads such an object.
+"""Writes a diagnosis as the object of report.json, and reads such an object: its types say their own form there."""
 
-The forms of the fields are those of the types' annotations (see ``json_form``).
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
+from types import NoneType
 from typing import Any
 
-from cattrs import BaseValidationError, Converter, transform_error
+from msgspec import Struct, ValidationError, structs
 
-from tfdoctor.diagnosis import Diagnosis, Result, Timeline
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.rank import rated_by_trial
+from tfdoctor.diagnosis.results import Replacement
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.diagnosis.tried import rated_by_trial
-from tfdoctor.stored import timelines
-from tfdoctor.stored.check import Checked, JsonFault
-from tfdoctor.stored.converter import converter
-from tfdoctor.stored.results import ResultForms
-from tfdoctor.stored.schema import LIFTED, SCHEMA, schema
+from tfdoctor.stored.schema import LIFTED, SCHEMA, fault
 from tfdoctor.terms import text
-from tfdoctor.terms.json_form import Json
+from tfdoctor.terms.json_form import Json, as_json, columns, converted, number, parts
+from tfdoctor.terms.record import rebuilt
 
 
 class NoReportError(ValueError):
@@ -28,10 +25,8 @@ class NoReportError(ValueError):
 
 def write(diagnosis: Diagnosis) -> dict[str, Json]:
     """Return the object of a report: numbers have nine significant digits, null is an unknown one."""
-    found = _writer().unstructure(diagnosis)
-    lifted = {name: found["steps"].pop(name) for name in LIFTED}
-    report: dict[str, Json] = legible({"schema": SCHEMA, **found, **lifted})
-    return report
+    found = as_json(finished(diagnosis))
+    return {"schema": SCHEMA, **found, **{name: found["steps"].pop(name) for name in LIFTED}}
 
 
 def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
@@ -40,92 +35,57 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     Raises:
         NoReportError: a field is missing, or has another form; the text names it as the file does.
     """
-    fault = next(_faults(content), None)
-    if fault is not None:
-        raise NoReportError(f"{fault.path}: {fault.what}")
-    found = _structured(legible(content), rules)
-    # Reports of earlier versions rate a finding by its promise alone.
-    return replace(found, results=rated_by_trial(found.results))
-
-
-def _faults(content: Mapping[str, Json]) -> Iterator[JsonFault]:
-    """Yield what is wrong with the object of a report, by its schema and beyond it."""
-    form = _schema()
-    yield from Checked(form["$defs"]).faults(content, form)
-    seen = set[str]()
-    for at, result in enumerate(content["results"]):
-        if result["rule"] in seen:
-            yield JsonFault(f"results[{at}]", f"a second result of the rule {result['rule']}")
-        seen.add(result["rule"])
-    if content.get("timeline") is not None:
-        yield from timelines.faults(content["timeline"])
-
-
-def _structured(content: Mapping[str, Json], rules: Iterable[Rule]) -> Diagnosis:
-    steps = content.get("steps")
-    lifted = {name: content[name] for name in LIFTED if name in content}
+    steps, lifted = content.get("steps"), {name: content[name] for name in LIFTED if name in content}
     whole = {**content, "steps": {**steps, **lifted}} if isinstance(steps, Mapping) else content
     try:
-        return reports(rules).structure(whole, Diagnosis)
-    except BaseValidationError as error:
-        first = transform_error(error, path="", format_exception=_expected)[0]
-        what, _, where = first.rpartition(" @ ")  # as the library joins them
-        raise NoReportError(f"{where.removeprefix('.')}: {what}") from error
+        found: Diagnosis = finished(converted(whole, Diagnosis))
+    except ValidationError as error:
+        raise NoReportError(fault(str(error), whole)) from error
+    known, results, seen = {rule.name: rule for rule in rules}, [], set[str]()
+    for at, result in enumerate(found.results):
+        name = result.rule.name
+        if name in seen:
+            raise NoReportError(f"results[{at}]: a second result of the rule {name}")
+        seen.add(name)
+        rule = known.get(name, result.rule)
+        results.append(replace(result, rule=rule, outcome=rule.counted(result.outcome)))
+    # Reports of earlier versions rate a finding by its promise alone.
+    return replace(found, results=rated_by_trial(results))
 
 
-EXACT = ("patch", "replacements")  # Fields with parts of the user's files, which no reader sees as they are
-DEEPEST = 40  # Values within values; those of a report have 12
+def finished(diagnosis: Diagnosis) -> Diagnosis:
+    """Return a diagnosis as its report has it, so that what is rendered of either is the same.
+
+    Its texts have no hidden characters and an end; its numbers have nine significant digits.
+    """
+    timeline = rebuilt(diagnosis.timeline.rounded(), _legible) if diagnosis.timeline else None
+    found = rebuilt(
+        replace(diagnosis, timeline=None), _rounded, record=_unknown, key=_legible, kept=(Rule, Replacement)
+    )
+    return replace(found, timeline=timeline)
 
 
-def legible(value: Json, depth: int = 0) -> Any:  # noqa: ANN401 - the same JSON value
-    """Return a JSON value whose names and texts have no hidden characters and an end, and none too deep."""
-    if isinstance(value, str):
-        if len(value) <= text.BLOCK_LIMIT and value.isprintable():  # as nearly all are
-            return value
-        return text.shorten(text.legible(value), text.BLOCK_LIMIT)
-    if isinstance(value, Mapping):
-        return {
-            legible(name): item if name in EXACT else legible(item, depth + 1)
-            for name, item in value.items()
-            if depth < DEEPEST
-        }
-    if isinstance(value, list):
-        return [legible(item, depth + 1) for item in value if depth < DEEPEST]
-    return value
+def _legible(value: Any) -> Any:  # noqa: ANN401 - a text, or any other value, which stays
+    if not isinstance(value, str) or (len(value) <= text.BLOCK_LIMIT and value.isprintable()):  # as nearly all are
+        return value
+    return text.shorten(text.legible(value), text.BLOCK_LIMIT)
 
 
-def settled(diagnosis: Diagnosis) -> Diagnosis:
-    """Return a diagnosis as its report stores it: what is rendered now is then what is rendered of that later."""
-    rules = {result.rule.name: result.rule for result in diagnosis.results}
-    return _structured(write(diagnosis), rules.values())
-
-
-def reports(rules: Iterable[Rule] = ()) -> Converter:
-    """Return the converter of diagnoses, and of all that they consist of."""
-    made = converter()
-    results = ResultForms(made, {rule.name: rule for rule in rules})
-    made.register_unstructure_hook(Result, results.write)
-    made.register_structure_hook(Result, lambda value, _: results.read(value))
-    made.register_unstructure_hook(Timeline, timelines.write)
-    made.register_structure_hook(Timeline, lambda value, _: timelines.read(value))
-    return made
+def _unknown(record: Struct) -> Struct:
+    """Return a record in which None stands for each unknown number that may be missing."""
+    amounts = {name: getattr(record, name) for name in _optional(type(record))}
+    numbers = {name: getattr(amount, "value", amount) for name, amount in amounts.items()}
+    unknown = {name: None for name, found in numbers.items() if isinstance(found, float) and math.isnan(found)}
+    return structs.replace(record, **unknown) if unknown else record
 
 
 @cache
-def _schema() -> Mapping[str, Json]:
-    return schema(reads=True)
+def _optional(kind: type[Struct]) -> list[str]:
+    return [name for name, _, hint, _ in columns(kind) if NoneType in parts(hint)]
 
 
-@cache
-def _writer() -> Converter:
-    """Return the converter that writes: it takes 20 ms to make, and needs no rules."""
-    return reports()
-
-
-def _expected(error: BaseException, kind: type | None) -> str:
-    """Say what is wrong with a field."""
-    if isinstance(error, KeyError):
-        return "it is missing"
-    if isinstance(error, ValueError):
-        return str(error)
-    return f"expected {getattr(kind, '__name__', kind)}"
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - same
+    if isinstance(value, float):
+        found = number(value)
+        return math.nan if found is None else found
+    return _legible(value)

@@ -1,205 +1,174 @@
-"""The JSON Schema of report.json (2020-12), from the types of a diagnosis and the markers in their annotations."""
+"""The JSON Schema of report.json (2020-12), and what of it a damaged report breaks, in words for users."""
 
-from collections.abc import Mapping
-from dataclasses import is_dataclass
-from enum import Enum
-from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+import json
+import re
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from functools import cache
+from types import MappingProxyType
+from typing import Any, get_args
 
-from tfdoctor.diagnosis import PARTS, Diagnosis, Edit, Result, Timeline
-from tfdoctor.diagnosis.rule import Topic
-from tfdoctor.stored.converter import form_of, has, has_default, key_of, markers, words_of
-from tfdoctor.stored.results import COMPUTED, MEASURED_BY_SOME, SHOWN
-from tfdoctor.terms.json_form import (
-    LONGEST_MS,
-    MOST,
-    NUMBER,
-    AllOf,
-    Json,
-    NotEmpty,
-    OfPattern,
-    OmitDefault,
-    OneUnit,
-    Signed,
-    Within,
-)
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.units import Unit
-from tfdoctor.terms.verdict import Finding, Healthy, Place, Remedy, Severity
+import msgspec
 
-Schema = dict[str, Json]
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import EntryRow
+from tfdoctor.terms.json_form import FORMS, Json, Number, Schema
+from tfdoctor.terms.text import shorten
 
 SCHEMA = 1  # Fields are only ever added; a field that changes its meaning makes it 2
 LIFTED = ("breakdown_ms", "untraced_breakdown_ms")  # Fields of the steps that stand beside them in a report
-# Fields that a result has in every report.
-FIRST_FIELDS = ("rule", "topic", "outcome", "summary", "reason", "evidence", "remedies")
-
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-SCALARS: Mapping[type, Schema] = {
-    str: {"type": "string"},
-    bool: {"type": "boolean"},
-    int: {"type": "integer", "minimum": 0, "maximum": MOST},
-    float: dict(NUMBER),
-    NoneType: {"type": "null"},
-}
-
-TEXT, FLAG, COUNT = SCALARS[str], SCALARS[bool], SCALARS[int]
-TEXTS: Schema = {"type": "array", "items": TEXT}
+LONGEST = 40  # Characters of a value that a sentence shows
 
 
 def schema(*, reads: bool = False) -> Schema:
-    """Return the schema of the object that ``report.json`` is; of what ``reads``, those of all versions."""
-    of = Schemas(reads=reads)
-    report = of.record(Diagnosis)
-    steps = of.known["StepsSummary"]
-    for name in LIFTED:
-        del steps["properties"][name]
-        steps["required"] = [one for one in steps["required"] if one != name]
+    """Return the schema of the object that ``report.json`` is; of what ``reads``, those of all versions.
+
+    These lack fields, and have phases of later ones; the fields of the steps are all among these.
+    """
+    types = [Diagnosis, EntryRow, *(like for form in FORMS for like in form.like)]
+    _, known = msgspec.json.schema_components(types, schema_hook=_of_form, ref_template="#/$defs/{name}")
+    for of in known.values():
+        sometimes = set()
+        for name, field in of.get("properties", {}).items():
+            field.pop("default", None)
+            sometimes |= {name} if field.pop("sometimes", None) else set()
+        if "properties" in of and not reads:
+            of["required"] = [name for name in of["properties"] if name not in sometimes]
+        for kind in StrEnum.__subclasses__() if "enum" in of else ():
+            if sorted(kind) == of["enum"]:
+                of["enum"] = list(kind)  # in the order of their definition
+    report, steps = known.pop("Diagnosis"), known["StepsSummary"]
+    if reads:
+        known["Phase"] = {"type": "string"}
+        return {**report, "$defs": known}
+    lifted = {name: steps["properties"].pop(name) for name in LIFTED}
+    steps["required"] = [name for name in steps["required"] if name not in LIFTED]
+    known["PhaseRow"]["properties"]["share"] = Number.schema  # type: ignore[attr-defined]
     report["properties"] |= {
         "schema": {"const": SCHEMA},
-        **dict.fromkeys(LIFTED, AllOf(PARTS).schema),
-        **({} if reads else {"unknown": TEXTS, "entries": {"type": "array", "items": ENTRY}}),
+        **lifted,
+        "unknown": {"type": "array", "items": {"type": "string"}},
+        "entries": {"type": "array", "items": {"$ref": "#/$defs/EntryRow"}},
     }
-    report["required"] = sorted({*report["required"], "schema", *(() if reads else LIFTED)})
-    of.known["PhaseRow"]["properties"]["share"] = dict(NUMBER)
-    return {"$schema": DIALECT, "title": "tfdoctor report", **report, "$defs": of.known}
+    report["required"] = sorted({*report["required"], "schema", *LIFTED})
+    return {"$schema": DIALECT, **report, "title": "tfdoctor report", "$defs": known}
 
 
-# A finding with those that show the same fault: `report.entries` makes it of the results.
-ENTRY: Schema = {
-    "type": "object",
-    "properties": {
-        "rule": TEXT,
-        **dict.fromkeys(("symptoms", "same", "included_in"), TEXTS),
-        **dict.fromkeys(("in_together", "in_run_together"), FLAG),
-    },
-    "required": ["rule", "symptoms", "same", "included_in", "in_together"],
-}
+def _of_form(form: Any) -> Schema:  # noqa: ANN401 - a form
+    if form.schema:
+        return dict(form.schema)
+    shapes = [_shape(kind) for kind in form.like]
+    return shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
 
 
-class Schemas:
-    """The schemas of types by their names.
-
-    What ``reads`` takes reports of earlier versions, which lack fields, and phases of later ones.
-    """
-
-    def __init__(self, *, reads: bool) -> None:
-        self.reads = reads
-        self.known: dict[str, Schema] = {}
-
-    def of(self, kind: Any) -> Schema:  # noqa: ANN401 - any annotation
-        """Return the schema of a type: of a dataclass, a reference to it."""
-        if get_origin(kind) is not None:
-            return self._compound(get_origin(kind), get_args(kind))
-        if is_dataclass(kind):
-            return self._reference(kind)
-        if kind is Phase and self.reads:
-            return TEXT
-        return {"enum": words_of(kind)} if issubclass(kind, Enum) else SCALARS[kind]
-
-    def _compound(self, origin: Any, parts: tuple[Any, ...]) -> Schema:  # noqa: ANN401 - same
-        if origin is Annotated:
-            return self._marked(parts[0], parts[1:])
-        if origin in (Union, UnionType):
-            return {"anyOf": [self.of(part) for part in parts]}
-        if origin is tuple:
-            return self._list(parts)
-        return {"type": "object", "additionalProperties": self.of(parts[1])}
-
-    def _list(self, parts: tuple[Any, ...]) -> Schema:
-        if parts[-1] is Ellipsis:
-            return {"type": "array", "items": self.of(parts[0])}
-        number = len(parts)
-        items = [self.of(part) for part in parts]
-        return {"type": "array", "prefixItems": items, "minItems": number, "maxItems": number}
-
-    def _reference(self, kind: Any) -> Schema:  # noqa: ANN401 - a dataclass
-        name = kind.__name__
-        if name not in self.known:
-            special = {Result: self._result, Timeline: self._timeline}
-            self.known[name] = special[kind]() if kind in special else self.record(kind)
-        return {"$ref": f"#/$defs/{name}"}
-
-    def record(self, kind: type) -> Schema:
-        """Return the schema of a dataclass."""
-        properties: Schema = {}
-        required: list[str] = []
-        for field, of, marked in markers(kind):
-            form, key = form_of(marked), key_of(field, marked)
-            properties[key] = self._marked(of, marked) if form is None else dict(form.schema)
-            needed = not (has_default(field) if self.reads else has(marked, OmitDefault))
-            if has(marked, OneUnit):
-                properties["unit"] = {"enum": [unit.value for unit in Unit]}
-                required += ["unit"] if needed and "unit" not in required else []
-            if needed:
-                required.append(key)
-        return {"type": "object", "properties": properties, "required": required}
-
-    def _marked(self, kind: Any, marked: tuple[Any, ...]) -> Schema:  # noqa: ANN401 - any annotation
-        """Return the schema of a type with markers in its annotation."""
-        if has(marked, OneUnit):
-            return dict(NUMBER)
-        limits = next((one.schema for one in marked if isinstance(one, Within | OfPattern)), {})
-        return {**self.of(kind), **limits, **({"minItems": 1} if has(marked, NotEmpty) else {})}
-
-    def _result(self) -> Schema:
-        """Return the schema of a rule's result, which is flat."""
-        verdicts = [self.record(kind)["properties"] for kind in (Finding, Healthy)]
-        stated = {name: of for verdict in verdicts for name, of in verdict.items() if name not in SHOWN}
-        outcomes = ["finding", "remark", "healthy", "not-applicable", "errored"]
-        always: Schema = {
-            **dict.fromkeys(("rule", "title", "summary", "reason"), TEXT),
-            "topic": self.of(Topic),
-            "outcome": {"enum": outcomes},
-            **{name: self.of(kind) for name, kind in COMPUTED.items()},
-            "severity": self.of(Severity | None),
-            "known": self.of(bool | None),
-            "at": self.of(Place | None),
-            "evidence": verdicts[0]["evidence"],
-            "remedies": {"type": "array", "items": self._remedy()},
-        }
-        sometimes: Schema = {
-            **dict.fromkeys(("own", "general"), FLAG),
-            "traceback": TEXT,
-            **{name: self.of(kind) for name, kind in MEASURED_BY_SOME.items()},
-            "fallbacks": self.of(tuple[Place, ...]),
-            "stated": {"type": "object", "properties": stated},
-        }
-        needed = FIRST_FIELDS if self.reads else set(always) - {"title"}  # as in version 0.1.0
-        properties = always | sometimes
-        return {"type": "object", "properties": properties, "required": sorted(needed)}
-
-    def _remedy(self) -> Schema:
-        remedy, edit = self.record(Remedy), self.record(Edit)
-        shown = {**edit, "properties": {**edit["properties"], "in_patch": FLAG}}
-        edits = {"edit": {"anyOf": [shown, {"type": "null"}]}, "by_hand": edit}
-        return {**remedy, "properties": remedy["properties"] | edits}
-
-    def _timeline(self) -> Schema:
-        row: Schema = {
-            "type": "array",
-            "prefixItems": [_time(least=-LONGEST_MS), _time(), COUNT, COUNT, COUNT, COUNT],
-            "minItems": 5,
-            "maxItems": 6,
-        }
-        lane: Schema = {
-            "type": "object",
-            "properties": {"name": TEXT, "bars": {"type": "array", "items": row}},
-            "required": ["name", "bars"],
-        }
-        properties: Schema = {
-            "step": self.of(Signed),
-            "hidden": COUNT,
-            "total_ms": _time(),
-            **dict.fromkeys(("parts", "names"), TEXTS),
-            "lanes": {"type": "array", "items": lane},
-        }
-        required = list(properties)
-        properties["rules"] = {"type": "array", "items": TEXTS}
-        return {"type": "object", "properties": properties, "required": required}
+def _shape(kind: Any) -> Schema:  # noqa: ANN401 - a text, a record or a tuple of such
+    if kind is str:
+        return {"type": "string"}
+    if get_args(kind):
+        return {"type": "array", "items": _shape(get_args(kind)[0])}
+    return {"$ref": f"#/$defs/{kind.__name__}"}
 
 
-def _time(least: float = 0.0) -> Schema:
-    """Return the schema of a known time, in us or ms."""
-    return {"type": "number", **Within(least, LONGEST_MS).schema}
+# The types of JSON, as sentences name them.
+KINDS: Mapping[str, tuple[str, Callable[[Json], bool]]] = MappingProxyType(
+    {
+        "null": ("null", lambda value: value is None),
+        "boolean": ("true or false", lambda value: isinstance(value, bool)),
+        "integer": ("a whole number", lambda value: type(value) is int),
+        "number": ("a number", lambda value: type(value) in (int, float)),
+        "string": ("a text", lambda value: isinstance(value, str)),
+        "array": ("a list", lambda value: isinstance(value, list)),
+        "object": ("an object", lambda value: isinstance(value, Mapping)),
+    }
+)
+LIMITS: Mapping[str, tuple[str, Callable[[Json, Json], bool]]] = MappingProxyType(
+    {
+        "minimum": ("≥", lambda value, limit: value >= limit),
+        "exclusiveMinimum": (">", lambda value, limit: value > limit),
+        "maximum": ("≤", lambda value, limit: value <= limit),
+    }
+)
+
+
+def fault(error: str, content: Json) -> str:
+    """Return what is wrong in a report, and where: msgspec's error says where, the schema what was expected."""
+    what, *places = re.split(r" - at `\$(.*?)`", error)
+    missing = re.match("Object missing required field `(.*)`", what)
+    path = "".join(reversed(places)) + (f".{missing[1]}" if missing else "")
+    shown, of, value = "", _choices({"$ref": "Diagnosis"}), content
+    for name, at in re.findall(r"\.(\w+)|\[(\d+|\.{3})\]", path):
+        names = set(value) if isinstance(value, Mapping) else ()
+        meant = max(of, key=lambda one: len({*one.get("properties", ())}.intersection(names)))
+        if at.isdigit():
+            of = _choices(meant["prefixItems"][int(at)] if "prefixItems" in meant else meant["items"])
+            shown, value = f"{shown}[{at}]", value[int(at)]
+        else:
+            of = _choices(meant.get("properties", {}).get(name) or meant["additionalProperties"])
+            # Of a mapping msgspec does not say which key.
+            key = name or next(key for key, item in value.items() if _expected(of, item))
+            shown, value = f"{shown}.{key}".lstrip("."), value.get(key)
+    shown = re.sub(rf"^steps\.(?=({'|'.join(LIFTED)})\b)", "", shown)
+    words = what if what.startswith("expected the") else _expected(of, value)
+    return f"{shown}: {'it is missing' if missing else words}"
+
+
+@cache
+def _definitions() -> Mapping[str, Schema]:
+    report = schema(reads=True)
+    return {**report["$defs"], "Diagnosis": report}
+
+
+def _choices(of: Schema) -> list[Schema]:
+    """Return the schemas of which a value has to fit one."""
+    if "$ref" in of:
+        return _choices(_definitions()[of["$ref"].rpartition("/")[2]])
+    return [one for part in of["anyOf"] for one in _choices(part)] if "anyOf" in of else [of]
+
+
+def _expected(choices: list[Schema], value: Json) -> str:
+    """Return what is expected in place of a value; "" where nothing else is."""
+    fitting = next((of for of in choices if _fits(value, of)), None)
+    if fitting is None:
+        words = " or ".join(dict.fromkeys(word for of in choices for word in _words(of)))
+        return f"expected {words}, not {_shown(value)}"
+    if isinstance(value, list):
+        least, most = fitting.get("minItems", 0), fitting.get("maxItems", len(value))
+        counts = f"{least}" if least == most else f"{least} to {most}"
+        words = f"of {counts}" if "maxItems" in fitting else "that is not empty"
+        return "" if least <= len(value) <= most else f"expected a list {words}, not one of {len(value)}"
+    for keyword, (sign, holds) in LIMITS.items() if type(value) in (int, float) else ():
+        if keyword in fitting and not holds(value, fitting[keyword]):  # never true of NaN
+            what = "a whole number" if fitting["type"] == "integer" else "a number"
+            return f"expected {what} {sign} {fitting[keyword]:g}, not {_shown(value)}"
+    return ""
+
+
+def _fits(value: Json, of: Schema) -> bool:
+    """Say whether a value has the type of a schema, or is among its words; its items and limits are not asked."""
+    if "enum" in of:
+        return value in of["enum"] and not isinstance(value, bool)
+    if "pattern" in of and isinstance(value, str) and not re.search(of["pattern"], value):
+        return False
+    return any(KINDS[kind][1](value) for kind in _kinds(of))
+
+
+def _kinds(of: Schema) -> list[str]:
+    return of["type"] if isinstance(of["type"], list) else [of["type"]]
+
+
+def _words(of: Schema) -> list[str]:
+    if "pattern" in of:
+        return [of["description"]]
+    if "enum" in of:
+        return [f"one of {', '.join(str(word) for word in of['enum'] if word != '')}"]
+    return [KINDS[kind][0] for kind in _kinds(of)]
+
+
+def _shown(value: Json) -> str:
+    """Return a value as a sentence shows it: a short one as it is, of any other what it is."""
+    if isinstance(value, Mapping | list):
+        return "an object" if isinstance(value, Mapping) else "a list"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return shorten(str(value), LONGEST) if abs(value) < 10**LONGEST else "a larger one"
+    return json.dumps(shorten(value, LONGEST) if isinstance(value, str) else value)

@@ -1,18 +1,31 @@
-"""How the fields of a diagnosis stand in a report.json: markers in the annotations of its types.
+"""How values stand in a report.json: as msgspec writes and reads records, but for the forms below.
 
-A field without a marker has its own name there, and the form of its type; ``stored`` writes and reads by them.
+A field has its own name there and the form of its type, unless its type is a ``form``. What a report has only
+where it is not the default is ``Sometimes``.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from abc import ABCMeta
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Annotated, Any, Protocol
+from functools import cache
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
 
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import Quantity, ms
+import msgspec
+from msgspec import NODEFAULT, Meta, Struct
+
+T = TypeVar("T")
+Json = Any  # A value that JSON has
+Schema = dict[str, Json]
 
 DIGITS = 9  # Significant digits: beyond them floats differ between machines and say nothing
-Json = Any  # A value that JSON has
+# The longest time that a report can have, 30,000 years: code that multiplies times stays far from infinity.
+LONGEST_MS = 1e15
+# The largest other number: 30 years of the fastest computers, in floating-point operations, are a tenth of it.
+LARGEST = 1e24
+LEAST = 1 / LARGEST  # The smallest number that differs from 0
+MOST = 2**53  # The largest whole number: JSON's readers in other languages keep no larger one exactly
 
 
 def number(value: float | None) -> float | None:
@@ -27,245 +40,187 @@ def _noticeable(value: float) -> float:
     return 0.0 if abs(value) < LEAST else value
 
 
-class Form(Protocol):
-    """A marker of a field whose form in the report is not that of its type."""
-
-    def write(self, value: Any) -> Json:  # noqa: ANN401 - the field's type
-        """Return the JSON value of a field."""
-
-    def read(self, value: Json) -> Any:  # noqa: ANN401 - same
-        """Return the field of a JSON value.
-
-        Raises:
-            ValueError: the value has another form; the text says what was expected.
-        """
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """What JSON Schema says of the JSON value."""
+FORMS: list[Any] = []  # All forms that are made
+ROWS: dict[type, Callable[[Any], Struct]] = {}  # What stands in a report in place of records of a type
 
 
-class Named(Record):
-    """The name of a field in the report."""
+def form(
+    *kinds: type,
+    read: Callable[[Json], Any],
+    write: Callable[[Any], Json] | None = None,
+    schema: Schema | None = None,
+    like: tuple[Any, ...] = (),
+) -> Any:  # noqa: ANN401 - a type that checkers do not see
+    """Return the type of fields whose values, of these kinds, stand in a report otherwise than msgspec writes them.
 
-    name: str
-
-
-class OmitDefault(Record):
-    """Marks a field that the report has only where it is not its default."""
-
-
-class OneUnit(Record):
-    """Marks quantities of a type that share one unit: the report has their numbers, and the field ``unit``."""
-
-
-class Within(Record):
-    """The least and the largest number that a field can have: a report with another one is damaged."""
-
-    least: float
-    most: float
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """What JSON Schema says of it."""
-        return {"minimum": self.least, "maximum": self.most}
+    ``read`` raises a ValueError for what is none. The JSON Schema is that given, else that of any type ``like`` it.
+    """
+    made = ABCMeta("Form", (), {"read": staticmethod(read), "schema": schema, "like": like})
+    if write:
+        made.write = staticmethod(write)  # type: ignore[attr-defined]
+    for kind in kinds:
+        made.register(kind)
+    FORMS.append(made)
+    return made
 
 
-class OfPattern(Record):
-    """The pattern of a text, and what such a text is, in words."""
-
-    pattern: str
-    what: str
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """What JSON Schema says of it."""
-        return {"pattern": self.pattern, "description": self.what}
+def row_form(kind: Any, row: type, write: Callable[[Any], Struct], read: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - same
+    """Return the form of a record that is another record, its ``row``, in a report."""
+    ROWS[kind] = write
+    return form(kind, read=lambda value: read(converted(value, row)), like=(row,))
 
 
-class NotEmpty(Record):
-    """Marks a list that has at least one item."""
+def one_of(kinds: tuple[type, ...], **by_field: Any) -> Any:  # noqa: ANN401 - same
+    """Return the form of one of several types, those of objects by the field that only it has, the last without."""
+
+    def read(value: Json) -> Any:  # noqa: ANN401 - one of the kinds
+        if isinstance(value, str) and str in kinds:
+            return value
+        if not isinstance(value, Mapping):
+            raise ValueError("expected another type")  # noqa: TRY004 - msgspec adds its path
+        return converted(value, next((kind for name, kind in by_field.items() if name in value), last))
+
+    *others, last = by_field.values()
+    like = tuple(one for kind in (*others, last) for one in getattr(kind, "like", (kind,)))
+    return form(*kinds, read=read, like=(str, *like) if str in kinds else like)
 
 
-class _Milliseconds(Record):
-    def write(self, value: Quantity) -> float | None:
-        return number(value.value)
+def converted(value: Json, kind: Any) -> Any:  # noqa: ANN401 - any annotation, and a value of it
+    """Return the value of a type that stands as this in a report.
 
-    def read(self, value: Json) -> Quantity:
-        return ms(expect_number(value))
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        return MILLISECONDS
+    Raises:
+        msgspec.ValidationError: it has another form.
+    """
+    return msgspec.convert(value, kind, dec_hook=_read)
 
 
-class _Positive(Record):
-    """A time that others are divided by."""
-
-    none: bool = False  # whether None stands for an unknown one, instead of NaN
-
-    def write(self, value: float | None) -> float | None:
-        return number(value)
-
-    def read(self, value: Json) -> float | None:
-        if value is None and self.none:
-            return None
-        found = expect_number(value)
-        if found <= 0:  # never true of NaN
-            raise ValueError(f"expected a number above 0, not {found:g}")
-        return found
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        return {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": LONGEST_MS}
+def _read(special: Any, value: Json) -> Any:  # noqa: ANN401 - a form, and a value of it
+    try:
+        return special.read(value)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error  # to which msgspec adds the path to this value
 
 
-class AllOf(Record):
-    """Numbers by names, all of which the report has: null where nothing is known of any."""
-
-    names: tuple[str, ...]
-
-    def write(self, value: Mapping[str, float]) -> Json:
-        """Return 0 for a name without a number, where others have one."""
-        return {name: number(value.get(name, 0.0)) if value else None for name in self.names}
-
-    def read(self, value: Json) -> dict[str, float]:
-        """Return the numbers; {} where none is known."""
-        found = expect(value, Mapping, "an object")
-        known = any(one is not None for one in found.values())
-        return {name: expect_number(found[name]) for name in self.names if known and name in found}
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """An object with these names."""
-        properties = dict.fromkeys(self.names, MILLISECONDS)
-        return {"type": "object", "properties": properties, "required": list(self.names)}
+def as_json(value: Any) -> Json:  # noqa: ANN401 - of any type
+    """Return a value as a report has it."""
+    if isinstance(value, Struct):
+        shown = ROWS[type(value)](value) if type(value) in ROWS else value
+        items = [(key, write, default, getattr(shown, name)) for name, key, write, default in _writers(type(shown))]
+        return {key: write(item) for key, write, default, item in items if default is NODEFAULT or item != default}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, tuple | list):
+        return [as_json(item) for item in value]
+    return {key: as_json(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
-class Pairs(Record):
-    """Pairs of texts, which are objects with these two fields in the report."""
-
-    first: str
-    second: str
-
-    def write(self, value: Sequence[tuple[str, str]]) -> Json:
-        """Return the objects."""
-        return [{self.first: one, self.second: other} for one, other in value]
-
-    def read(self, value: Json) -> tuple[tuple[str, str], ...]:
-        """Return the pairs."""
-        entries = [expect(entry, Mapping, "an object") for entry in expect(value, list, "a list")]
-        names = (self.first, self.second)
-        return tuple((str(entry[names[0]]), str(entry[names[1]])) for entry in entries)
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """A list of such objects."""
-        names = [self.first, self.second]
-        properties = {name: {"type": "string"} for name in names}
-        return {"type": "array", "items": {"type": "object", "properties": properties, "required": names}}
+@cache
+def _writers(kind: Any) -> list[tuple[str, str, Callable[[Any], Json], Any]]:  # noqa: ANN401 - a record's type
+    """Return the name of each field, that in a report, what writes it, and the default that is not written."""
+    found = []
+    for name, key, hint, default in columns(kind):
+        marked = list(parts(hint))
+        write = next((part.write for part in marked if hasattr(part, "write")), as_json)
+        found.append((name, key, write, default if OMIT in marked else NODEFAULT))
+    return found
 
 
-class OrBlank(Record):
-    """One of some words, "" for None."""
-
-    words: type[Enum]
-
-    def write(self, value: Enum | None) -> Json:
-        """Return the word."""
-        return value.value if value else ""
-
-    def read(self, value: Json) -> Enum | None:
-        """Return what the word stands for."""
-        return self.words(value) if value else None
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """One of the words."""
-        return {"enum": ["", *(word.value for word in self.words)]}
+def columns(kind: Any) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401 - same
+    """Yield the name of each field, that in a report, its type and its default."""
+    hints = get_type_hints(kind, include_extras=True)
+    for field in msgspec.structs.fields(kind):
+        made = field.default if field.default_factory is NODEFAULT else field.default_factory()
+        yield field.name, field.encode_name, hints[field.name], made
 
 
-class AsText(Record):
-    """Bytes of a text, of which some may not be UTF-8: a file of the user's has any."""
-
-    def write(self, value: bytes) -> Json:
-        """Return the text, with what is not UTF-8 as single surrogates."""
-        return value.decode(errors="surrogateescape")
-
-    def read(self, value: Json) -> bytes:
-        """Return the bytes."""
-        found: str = expect(value, str, "a text")
-        try:
-            return found.encode(errors="surrogateescape")
-        except UnicodeEncodeError as error:
-            raise ValueError("expected a text without halves of characters") from error
-
-    @property
-    def schema(self) -> Mapping[str, Json]:
-        """A text."""
-        return {"type": "string"}
+def parts(hint: Any) -> Iterator[Any]:  # noqa: ANN401 - any annotation
+    """Yield an annotation with its markers, and the types of a union in it."""
+    yield hint
+    if hasattr(hint, "__metadata__") or NoneType in get_args(hint):
+        for part in (*get_args(hint), *getattr(hint, "__metadata__", ())):
+            yield from parts(part)
 
 
-# The longest time that a report can have, 30,000 years: code that multiplies times stays far from infinity.
-LONGEST_MS = 1e15
-# The largest other number: 30 years of the fastest computers, in floating-point operations, are a tenth of it.
-LARGEST = 1e24
-LEAST = 1 / LARGEST  # The smallest number that differs from 0
-MOST = 2**53  # The largest whole number: JSON's readers in other languages keep no larger one exactly
-# Of a number that may be unknown.
-NUMBER: Mapping[str, Json] = {"type": ["number", "null"], **Within(-LARGEST, LARGEST).schema}
+def _numbers(least: float, most: float = LARGEST, *, above: bool = False, known: bool = False) -> Any:  # noqa: ANN401 - a form
+    """Return the form of a number within limits: null is an unknown one, NaN, unless it is always ``known``."""
 
-MILLISECONDS: Mapping[str, Json] = {"type": ["number", "null"], **Within(-LONGEST_MS, LONGEST_MS).schema}
+    def read(value: Json) -> float:
+        if value is None and not known:
+            return math.nan
+        inside = type(value) in (int, float) and (least < value if above else least <= value) and value <= most
+        if not inside:  # as NaN
+            raise ValueError("expected another number")
+        return _noticeable(float(value))
 
+    limits = {"exclusiveMinimum" if above else "minimum": least, "maximum": most}
+    return form(float, read=read, schema={"type": "number" if known else ["number", "null"], **limits})
+
+
+def pairs(first: str, second: str) -> Any:  # noqa: ANN401 - a form
+    """Return the form of pairs of texts, which are objects with these two fields in a report."""
+    row = msgspec.defstruct(f"{first}_{second}".title().replace("_", ""), [(first, str), (second, str)])
+    rows: Any = tuple[row, ...]  # type: ignore[valid-type]
+
+    def write(value: Sequence[tuple[str, str]]) -> Json:
+        return [{first: one, second: other} for one, other in value]
+
+    def read(value: Json) -> tuple[tuple[str, str], ...]:
+        return tuple(msgspec.structs.astuple(item) for item in converted(value, rows))
+
+    return form(tuple, read=read, write=write, like=(rows,))
+
+
+def _bytes_of(value: Json) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError("expected a text")  # noqa: TRY004 - same
+    try:
+        return value.encode(errors="surrogateescape")
+    except UnicodeEncodeError as error:
+        raise ValueError("expected a text without halves of characters") from error
+
+
+OMIT = Meta(extra_json_schema={"sometimes": True})
+Sometimes = Annotated[T, OMIT]  # What a report has only where it is not the default
+
+Count = Annotated[int, Meta(ge=0, le=MOST)]
+Signed = Annotated[int, Meta(ge=-MOST, le=MOST)]  # A whole number that may be negative, which others are not
 # An address that can stand in Markdown, as ``--link`` takes it; or "".
 WebAddress = Annotated[
     str,
-    OfPattern(
-        r"^([Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9%:=&?~#+!,;@._-][A-Za-z0-9%/:=&?~#+!,;@._-]*)?$",
-        "a web address: https://...",
+    Meta(
+        pattern=r"^([Hh][Tt][Tt][Pp][Ss]?://[A-Za-z0-9%:=&?~#+!,;@._-][A-Za-z0-9%/:=&?~#+!,;@._-]*)?$(?!\n)",
+        description="a web address: https://...",
     ),
 ]
-
-Ms = Annotated[float, Within(-LONGEST_MS, LONGEST_MS)]
-Share = Annotated[float, Within(0, LARGEST)]
-Amount = Annotated[float, Within(0, LARGEST)]  # Of what cannot be negative, such as bytes and FLOPs
-
 # When something was; "" is unknown.
 Moment = Annotated[
     str,
-    OfPattern(
-        r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$",
-        "a moment as ISO 8601 writes it: 2026-11-28T12:50:31Z",
+    Meta(
+        pattern=(
+            r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$(?!\n)"
+        ),
+        description="a moment as ISO 8601 writes it: 2026-11-28T12:50:31Z",
     ),
 ]
 
-Signed = Annotated[int, Within(-MOST, MOST)]  # A whole number that may be negative, which others are not
-Milliseconds = Annotated[Quantity, _Milliseconds()]  # A duration, whose field's name says the unit
-
-Positive = Annotated[float, _Positive()]
-MaybePositive = Annotated[float | None, _Positive(none=True)]
-
-SameUnit = Annotated[Quantity, OneUnit()]
-MaybeSameUnit = Annotated[Quantity | None, OneUnit()]  # Quantities of a type that share one unit
-
-
-def expect(value: Json, kind: type, what: str) -> Any:  # noqa: ANN401 - of the kind
-    """Return a value of a kind.
-
-    Raises:
-        ValueError: it is of another one.
-    """
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"expected {what}, not {type(value).__name__}")
-    return value
-
-
-def expect_number(value: Json) -> float:
-    """Return a number; NaN for null.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    if value is None:
-        return math.nan
-    return _noticeable(float(expect(value, int if isinstance(value, int) else float, "a number")))
+if TYPE_CHECKING:
+    Number = float
+    Ms = float
+    Share = float
+    Amount = float
+    Positive = float
+    Time = float
+    Start = float
+    Text = bytes
+else:
+    Number = _numbers(-LARGEST)  # Any number
+    Ms = _numbers(-LONGEST_MS, LONGEST_MS)
+    Share = Amount = _numbers(0)  # Of what cannot be negative, such as bytes and FLOPs
+    Positive = _numbers(0, LONGEST_MS, above=True)  # A time that others are divided by
+    Time, Start = _numbers(0, LONGEST_MS, known=True), _numbers(-LONGEST_MS, LONGEST_MS, known=True)  # In us or ms
+    # Bytes of a text, of which some may not be UTF-8: a file of the user's has any. They are single surrogates.
+    Text = form(
+        bytes, read=_bytes_of, write=lambda value: value.decode(errors="surrogateescape"), schema={"type": "string"}
+    )

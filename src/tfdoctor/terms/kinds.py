@@ -78,6 +78,11 @@ class Phase(StrEnum):
     END = "end"  # after the last step, evaluation and prediction
     UNNAMED = "unnamed"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Phase":
+        """Return the phase that had another name in reports up to 0.2.0; one of a later version is unnamed here."""
+        return cls.BOUNDARIES if value == "epochs' boundaries" else cls.UNNAMED
+
 
 class RunWork(StrEnum):
     """What a stack sample of the run shows, by the functions of Python, TensorFlow and Keras on the stack."""

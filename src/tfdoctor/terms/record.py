@@ -4,16 +4,21 @@ A frozen dataclass with slots takes 0.45 ms to define, a struct of msgspec 0.012
 defines hundreds.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import Field, make_dataclass
 from dataclasses import field as dataclass_field
 from dataclasses import fields as dataclass_fields
-from functools import cache
+from enum import Enum
+from functools import cache, partial
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from operator import is_
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
 
-from msgspec import NODEFAULT, Struct, field
+from msgspec import NODEFAULT, Struct, field, structs
 
-__all__ = ["Record", "field"]
+__all__ = ["Record", "field", "rebuilt"]
+
+T = TypeVar("T")
 
 
 @cache
@@ -47,3 +52,35 @@ class Record(Struct, frozen=True):
     else:
         __dataclass_fields__ = _DataclassFields()
         __dataclass_params__ = make_dataclass("Record", (), frozen=True).__dataclass_params__
+
+
+def rebuilt(
+    value: T,
+    change: Callable[[Any], Any],
+    *,
+    record: Callable[[Any], Any] = lambda found: found,
+    key: Callable[[str], str] = str,
+    kept: tuple[type, ...] = (),
+) -> T:
+    """Return a frozen value in which each text, number or other plain value is changed, then each ``record``.
+
+    Enumerations and what is of a type to be ``kept`` stay. Mappings have the order of their keys, which are changed
+    by ``key``.
+    """
+    found: Any = value
+    inner = partial(rebuilt, change=change, record=record, key=key, kept=kept)
+    match found:
+        case Enum():
+            return value
+        case Struct() if not isinstance(found, kept):
+            old = {name: getattr(found, name) for name in found.__struct_fields__}
+            new = {name: inner(part) for name, part in old.items()}
+            changed = {name: part for name, part in new.items() if part is not old[name]}
+            return cast("T", record(structs.replace(found, **changed) if changed else found))
+        case tuple():
+            parts = tuple(map(inner, found))
+            return cast("T", found if all(map(is_, parts, found)) else parts)
+        case Mapping():
+            return cast("T", {key(name): inner(found[name]) for name in sorted(found)})
+        case _:
+            return cast("T", found if isinstance(found, kept) else change(found))

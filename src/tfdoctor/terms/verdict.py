@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import IntEnum, StrEnum
 from itertools import islice
-from typing import Annotated, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from tfdoctor.terms.json_form import MaybeSameUnit, Named, OmitDefault, SameUnit
+from tfdoctor.terms.json_form import Count, Number, Sometimes, form, one_of
 from tfdoctor.terms.kinds import Phase, RunCall
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import Quantity, ms, ratio
+from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.units import Quantity, ms, one_unit, ratio
 
 T = TypeVar("T")
 
@@ -29,6 +29,16 @@ class Severity(IntEnum):
         return cls.WARNING if share >= WARNING else cls.NOTE
 
 
+if TYPE_CHECKING:
+    SeverityWord = Severity
+else:
+    _WORDS = [severity.name.lower() for severity in Severity]
+    SeverityWord = form(
+        Severity,
+        read=lambda value: Severity(1 + _WORDS.index(value)),
+        write=lambda severity: severity and severity.name.lower(),
+        schema={"enum": _WORDS},
+    )
 CRITICAL, WARNING = 0.20, 0.05  # Shares of the step time that a finding must save to be critical, or a warning
 
 
@@ -88,7 +98,7 @@ class Location(Record):
     """A line of the user's source."""
 
     path: str
-    line: int
+    line: Count
 
 
 class PlaceKind(StrEnum):
@@ -104,19 +114,22 @@ class Place(Record):
     """Where a finding is shown; only a ``LINE`` is a line that the finding is about."""
 
     path: str
-    line: int
+    line: Count
     kind: PlaceKind = PlaceKind.LINE
 
 
-Cell = str | Quantity | Location
+if TYPE_CHECKING:
+    Cell = str | Quantity | Location
+else:
+    Cell = one_of((str, Quantity, Location), unit=Quantity, path=Location)
 
 
 class Measure(Record):
     """One number with its limit."""
 
     label: str
-    value: SameUnit
-    limit: MaybeSameUnit = None
+    value: Quantity
+    limit: Quantity | None = None
 
     @classmethod
     def share(cls, label: str, value: float, limit: float | None = None) -> Self:
@@ -146,14 +159,19 @@ def _known(cell: Cell | None) -> Cell:
     return "unknown" if cell is None else cell
 
 
-Evidence = Measure | Table
+if TYPE_CHECKING:
+    MeasureForm = Measure
+    Evidence = Measure | Table
+else:
+    MeasureForm = one_unit(Measure)
+    Evidence = one_of((Measure, Table), columns=Table, label=MeasureForm)
 
 
 class LayerWidth(Record):
     """The width of a layer in the file, and the one to choose."""
 
-    now: int
-    target: int
+    now: Count
+    target: Count
 
 
 class Remedy(Record):
@@ -167,9 +185,9 @@ class Remedy(Record):
     action: str
     code: str = ""
     at: Location | None = None
-    edit_id: Annotated[str, Named("trial")] = ""
-    width: Annotated[LayerWidth | None, OmitDefault()] = None
-    changes: Annotated[str, OmitDefault()] = ""
+    edit_id: str = field(default="", name="trial")
+    width: Sometimes[LayerWidth | None] = None
+    changes: Sometimes[str] = ""
 
 
 class Effect(Record):
@@ -185,15 +203,15 @@ class Effect(Record):
     """
 
     stage: Stage
-    scales: float = 1.0
-    subject: Annotated[str, OmitDefault()] = ""
-    of: Annotated[Quantity | None, OmitDefault()] = None
-    overlaps: Annotated[bool, OmitDefault()] = False
-    bound: Annotated[Bound, OmitDefault()] = Bound.EXPECTED
-    spreads: Annotated[bool, OmitDefault()] = False
-    narrows: Annotated[bool, OmitDefault()] = False
-    parts: Annotated[tuple[str, ...], OmitDefault()] = ()
-    why: Annotated[str, OmitDefault()] = ""
+    scales: Number = 1.0
+    subject: Sometimes[str] = ""
+    of: Sometimes[Quantity | None] = None
+    overlaps: Sometimes[bool] = False
+    bound: Sometimes[Bound] = Bound.EXPECTED
+    spreads: Sometimes[bool] = False
+    narrows: Sometimes[bool] = False
+    parts: Sometimes[tuple[str, ...]] = ()
+    why: Sometimes[str] = ""
 
     @classmethod
     def of_stages(
@@ -243,9 +261,9 @@ class RunEffect(Record, kw_only=True):
     phase: Phase
     of: Quantity
     subject: str = ""
-    scales: float = 0.0
+    scales: Number = 0.0
     recurs: Recurrence = Recurrence.ONCE
-    times: int = 1
+    times: Count = 1
     bound: Bound = Bound.EXPECTED
 
 
@@ -276,15 +294,15 @@ class Finding(Record, kw_only=True):
     summary: str
     evidence: tuple[Evidence, ...]
     remedies: tuple[Remedy, ...]
-    effects: Annotated[tuple[Effect, ...], OmitDefault()] = ()
-    severity: Annotated[Severity | None, OmitDefault()] = None
-    concern: Annotated[Concern, OmitDefault()] = Concern.TYPICAL_STEP
-    names: Annotated[tuple[PartTime, ...], OmitDefault()] = ()
-    takes: Annotated[Quantity | None, OmitDefault()] = None
-    run_effects: Annotated[tuple[RunEffect, ...], OmitDefault()] = ()
-    failure: Annotated[RunFailure, OmitDefault()] = RunFailure.NONE
-    about: Annotated[RunCall | None, OmitDefault()] = None
-    alike: Annotated[int, OmitDefault()] = 0
+    effects: Sometimes[tuple[Effect, ...]] = ()
+    severity: Sometimes[SeverityWord | None] = None
+    concern: Sometimes[Concern] = Concern.TYPICAL_STEP
+    names: Sometimes[tuple[PartTime, ...]] = ()
+    takes: Sometimes[Quantity | None] = None
+    run_effects: Sometimes[tuple[RunEffect, ...]] = ()
+    failure: Sometimes[RunFailure] = RunFailure.NONE
+    about: Sometimes[RunCall | None] = None
+    alike: Sometimes[Count] = 0
 
     @property
     def at(self) -> Location | None:
@@ -310,8 +328,8 @@ class Healthy(Record, kw_only=True):
 
     summary: str
     evidence: tuple[Evidence, ...] = ()
-    concern: Annotated[Concern, OmitDefault()] = Concern.TYPICAL_STEP
-    necessary: Annotated[tuple[PartTime, ...], OmitDefault()] = ()
+    concern: Sometimes[Concern] = Concern.TYPICAL_STEP
+    necessary: Sometimes[tuple[PartTime, ...]] = ()
 
 
 class NotApplicable(Record, kw_only=True):

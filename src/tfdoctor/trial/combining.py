@@ -7,7 +7,8 @@ exclude each other, the faster one stays.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tfdoctor.diagnosis import Beside, Difference, Measured, Order, Relationship
+from tfdoctor.diagnosis.savings import Order, Relationship
+from tfdoctor.diagnosis.trials import Beside, Difference, Measured
 from tfdoctor.trial import statistics
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.schedule import LEAST_ROUNDS, MOST_SPOILED

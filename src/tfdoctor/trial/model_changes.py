@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.edits.batch_size import larger_batch
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.module import SyntaxTree

@@ -7,7 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
-from tfdoctor.diagnosis import Diagnosis, Difference, Measured, Result, RunSaving, Saving, Trials
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import RunSaving, Saving
+from tfdoctor.diagnosis.trials import Difference, Measured, Trials
 from tfdoctor.recording import Recording
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.record import Record

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnose.diagnose import chart_of
-from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.run_work.run_parts import RunPart, RunParts
 from tfdoctor.recording import Recording

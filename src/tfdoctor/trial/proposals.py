@@ -12,7 +12,9 @@ from math import prod
 from pathlib import Path
 
 from tfdoctor.capture.agent.process.masking import masked
-from tfdoctor.diagnosis import Diagnosis, Result, RunSaving
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import RunSaving
 from tfdoctor.edits.files import changed_files
 from tfdoctor.edits.splice import Declined
 from tfdoctor.facts.run.operation_types import RANDOM

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tfdoctor.diagnosis import Measured
+from tfdoctor.diagnosis.trials import Measured
 from tfdoctor.trial import statistics
 from tfdoctor.trial.clock import TrialClock
 from tfdoctor.trial.run_length import FIRST_RUN, Enough

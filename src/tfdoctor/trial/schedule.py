@@ -9,7 +9,7 @@
 
 from collections.abc import Callable, Sequence
 
-from tfdoctor.diagnosis import Difference, Measured
+from tfdoctor.diagnosis.trials import Difference, Measured
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trial.rounds import AROUND, Runs
 from tfdoctor.trial.statistics import FEWEST_ROUNDS

@@ -24,7 +24,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from tfdoctor.diagnosis import Difference, Measured
+from tfdoctor.diagnosis.trials import Difference, Measured
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import OUTSIDE, student

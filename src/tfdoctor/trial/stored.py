@@ -1,16 +1,19 @@
 """The last trial of a recording, in its folder: `tfdoctor report` shows what `tfdoctor try` measured."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from cattrs import BaseValidationError
+from msgspec import Struct
 
-from tfdoctor.diagnosis import Diagnosis, Trials
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.savings import RunSaving, Saving
+from tfdoctor.diagnosis.trials import Trials
 from tfdoctor.recording import Recording
-from tfdoctor.stored.converter import plain
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.files import content
+from tfdoctor.terms.json_form import Json, converted
 from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
 
 FILE = "trials.json"
@@ -69,8 +72,25 @@ def with_last(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
 
 def _last_or_none(path: Path) -> Trials | None:
     """Return the trial in a file; None where there is none that can be read."""
-    try:
+    trials: Trials | None = None
+    with suppress(OSError, ValueError, TypeError, AttributeError, RecursionError):
         data = json.loads(content(path))
-        return plain().structure(data, Trials) if isinstance(data, dict) else None
-    except (OSError, ValueError, RecursionError, BaseValidationError):
-        return None
+        not_tried = [{"name": name, "why": why} for name, why in data.get("not_tried", ())]
+        trials = converted({**_as_in_reports(data, Trials), "not_tried": not_tried}, Trials)
+    return trials
+
+
+def _as_in_reports(value: Json, *kinds: type[Struct]) -> Json:
+    """Return a value of the file, whose names are those of the fields, as it stands in a report."""
+    if isinstance(value, list):
+        return [_as_in_reports(item, Saving, RunSaving) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"value", "unit"}:
+        return value["value"]
+    names = {
+        name: key
+        for kind in kinds
+        for name, key in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    }
+    return {names.get(name, name): _as_in_reports(item, Saving, RunSaving) for name, item in value.items()}

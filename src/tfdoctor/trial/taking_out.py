@@ -11,7 +11,8 @@ from math import inf
 from statistics import median
 from typing import Self
 
-from tfdoctor.diagnosis import Diagnosis, Measured, PartTrial, Trials
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.trials import Measured, PartTrial, Trials
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.record import Record
 from tfdoctor.trial import schedule, whole

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from tfdoctor.diagnosis import TrainingMatch, TrainingState
+from tfdoctor.diagnosis.trials import TrainingMatch, TrainingState
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
 from tfdoctor.trial.times import NoTimes, TrainedState, TrialTimes, other_examples

@@ -6,9 +6,10 @@ from fractions import Fraction
 from functools import partial
 from statistics import median
 
-from tfdoctor.diagnosis import BROKEN, Diagnosis, Measured, Result, TrainingState, Trial, Trials
-from tfdoctor.diagnosis.trials import is_broken
-from tfdoctor.diagnosis.tried import rated_by_trial
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.rank import rated_by_trial
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.trials import BROKEN, Measured, TrainingState, Trial, Trials, is_broken
 from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import EnergySource

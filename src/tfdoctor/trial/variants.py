@@ -8,7 +8,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from tfdoctor.capture.agent.process.masking import masked
-from tfdoctor.diagnosis import RunSaving, Saving
+from tfdoctor.diagnosis.savings import RunSaving, Saving
 from tfdoctor.edits.splice import Splice
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.record import Record, field

@@ -11,7 +11,7 @@ from statistics import median
 
 import numpy as np
 
-from tfdoctor.diagnosis import Difference, Measured, Trial, Trials
+from tfdoctor.diagnosis.trials import Difference, Measured, Trial, Trials
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.verdict import Recurrence

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator
 
-from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
+from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import Samples

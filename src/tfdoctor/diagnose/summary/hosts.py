@@ -5,7 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from tfdoctor.diagnosis import Diagnosis, HostFinding, HostRow, Hosts, Result, Together
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.hosts import HostFinding, HostRow, Hosts
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import Together
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.scale import hosts as scale
 from tfdoctor.terms.humanize import counted, milliseconds, percent

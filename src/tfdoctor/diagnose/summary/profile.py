@@ -4,7 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnosis import PhaseLine, Profile, ProfileRow, PythonPart, Seen, WorkKind
+from tfdoctor.diagnosis.step import Seen
+from tfdoctor.diagnosis.work import PhaseLine, Profile, ProfileRow, PythonPart, WorkKind
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.operations.operations import Operations

@@ -8,7 +8,8 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Self
 
-from tfdoctor.diagnosis import Result, Timeline, TimelineBar, TimelineLane
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.step import Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.iterators import Iterators

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from msgspec import UNSET
+
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import EntryRow, entries
 from tfdoctor.report import sentences
-from tfdoctor.report.entries import entries
 from tfdoctor.stored import report
-from tfdoctor.terms.json_form import number
+from tfdoctor.terms.json_form import as_json, number
 
 # Operations in the contract of a page, as its tables show: EfficientNetB0 has 1,223, which take 280 kB.
 MOST_OPERATIONS = 100
@@ -52,17 +54,15 @@ def contract(diagnosis: Diagnosis) -> Object:
     content, run = report.write(diagnosis), diagnosis.run
     for phase, row in zip(content["run"]["phases"], run.rows, strict=True) if run else ():
         phase["share"] = number(row.ms / run.total_ms) if run and run.total_ms else None
-    shown: list[Object] = []
-    for entry in entries(diagnosis):
-        of_run = {"in_run_together": entry.in_run_sum} if diagnosis.run_together else {}
-        shown.append(
-            {
-                "rule": entry.result.rule.name,
-                "symptoms": [result.rule.name for result in entry.symptoms],
-                "same": [result.rule.name for result in entry.same],
-                "in_together": entry.in_sum,
-                "included_in": list(entry.included_in),
-                **of_run,
-            }
+    shown = [
+        EntryRow(
+            rule=entry.result.rule.name,
+            symptoms=tuple(result.rule.name for result in entry.symptoms),
+            same=tuple(result.rule.name for result in entry.same),
+            in_together=entry.in_sum,
+            included_in=entry.included_in,
+            in_run_together=entry.in_run_sum if diagnosis.run_together else UNSET,
         )
-    return {**content, "unknown": list(sentences.unknown(diagnosis)), "entries": shown}
+        for entry in entries(diagnosis)
+    ]
+    return {**content, "unknown": list(sentences.unknown(diagnosis)), "entries": as_json(shown)}

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
 
-from tfdoctor.diagnosis import Diagnosis, PhaseLine
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.work import PhaseLine
 from tfdoctor.report.findings import Fault, Note
 from tfdoctor.report.page import BarSegment, Page, page
 from tfdoctor.report.run.section import RunSection, where

@@ -9,7 +9,8 @@ import math
 from typing import Any
 from urllib.parse import quote
 
-from tfdoctor.diagnosis import Diagnosis, Edit
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Edit
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report.places import Placed, PlacedBudget, PlacedFinding, placed, placed_budgets
 from tfdoctor.terms.text import name, sentence

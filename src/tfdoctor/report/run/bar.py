@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from tfdoctor.diagnosis import PhaseSegment, RunAccount
+from tfdoctor.diagnosis.work import PhaseSegment, RunAccount
 from tfdoctor.report.run.words import is_known, times
 from tfdoctor.terms.humanize import duration, location
 from tfdoctor.terms.kinds import Phase

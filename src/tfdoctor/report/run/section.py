@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
+from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, RunAccount
 from tfdoctor.report.run import bar, verdict
 from tfdoctor.report.run.words import is_known, noun, times, whole_ms
 from tfdoctor.terms import text

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from rich.text import Text
 
-from tfdoctor.diagnosis import PhaseLine, PhaseRow
+from tfdoctor.diagnosis.work import PhaseLine, PhaseRow
 from tfdoctor.report.run.bar import cells
 from tfdoctor.report.run.section import RunSection, where
 from tfdoctor.report.run.words import GLYPHS, PHASE_COLOURS

@@ -3,7 +3,9 @@
 import signal
 from collections.abc import Sequence
 
-from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import RunTogether
+from tfdoctor.diagnosis.work import LongStepTime, RunAccount
 from tfdoctor.report.run.words import amount, is_known, noun, saving_words, times, whole_ms
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, share

@@ -3,7 +3,8 @@
 import math
 import re
 
-from tfdoctor.diagnosis import PhaseRow, RunAccount, RunSaving, Saving
+from tfdoctor.diagnosis.savings import RunSaving, Saving
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.terms.humanize import duration, milliseconds, share
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record

@@ -8,7 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnosis import Diagnosis, Relationship, Result
+from msgspec import UNSET, UnsetType
+
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import Relationship
+from tfdoctor.terms.json_form import Sometimes
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Effect, Finding
 
@@ -40,6 +45,17 @@ class Entry(Record):
     def own(self) -> set[str]:
         """The rules of the findings that its change is for."""
         return _named(self.result, *self.same)
+
+
+class EntryRow(Record, kw_only=True):
+    """An entry in a report, by the names of rules."""
+
+    rule: str
+    symptoms: tuple[str, ...]
+    same: tuple[str, ...]
+    in_together: bool
+    included_in: tuple[str, ...]
+    in_run_together: Sometimes[bool | UnsetType] = UNSET
 
 
 def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
