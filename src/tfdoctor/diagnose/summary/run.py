@@ -5,18 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from tfdoctor.diagnosis import (
-    DeviceRates,
-    OperationRow,
-    PipelineStage,
-    Result,
-    SecondOpinion,
-    SlowStepsSummary,
-    StepRow,
-    StepsSummary,
-    Subject,
-    Trust,
-)
+from tfdoctor.diagnosis import Result, SecondOpinion, Subject, Trust
+from tfdoctor.diagnosis.step import SlowStepsSummary, StepRow, StepsSummary
+from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
 from tfdoctor.facts.operations.operation_time import OperationTime
