@@ -1,26 +1,30 @@
 """What explains the large parts of a step, and what the general rules get and may say."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import agreement
 from tests.diagnose.test_engine import finding, rule
-from tfdoctor.diagnose import engine, savings
-from tfdoctor.diagnose.accounts import accounts
+from tfdoctor.diagnose import diagnose, engine, savings
+from tfdoctor.diagnose.accounts import accounts, unexplained
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.step import Account, AccountState
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment, StageTime
 from tfdoctor.facts.machine.cores import Cores
+from tfdoctor.facts.operations.step_parts import BatchNorms
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import Unexplained
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.facts.steps.untraced_pace import SlowSteps
+from tfdoctor.recording import Recording
+from tfdoctor.rules import all_rules
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Healthy, PartTime, Severity, Stage, StepWork, Verdict
@@ -350,3 +354,16 @@ def test_other_programs_are_mentioned_where_they_delay_unexplained_work(
     assert any("Other programs used 1.5 of 2 cores" in why for why in unexplained.why) is said
     explained = account(chart_of(cores, host=5.0), needs("host", 5.0))
     assert not any("Other programs" in why for why in explained.why)
+
+
+def test_the_operations_of_a_layer_are_left_out_of_what_is_unexplained() -> None:
+    """What one finding names, in operations of its own, is not named again."""
+    sample = Path(__file__).parents[2] / "sample_traces" / "cpu-float32-convnet"
+    chart = diagnose.chart_of(Recording.open(sample))
+    results = engine.examine(chart, [one for one in all_rules() if one.name == "unfused-batch-norm"])
+    norms = chart.fact(BatchNorms).unfused
+    names = {name for norm in norms for name in norm.names}
+    left = unexplained(chart, results)
+    assert len(names) > len(norms)
+    assert left is not None
+    assert names <= left.subjects

@@ -1,4 +1,7 @@
-"""The timeline of a typical step: what it shows is what the breakdown counts, and it stays small."""
+"""The timeline of a typical step: what it shows is what the breakdown counts, and it stays small;
+
+and which findings are about which work in it, by a stage, a part, an operation or an input's stage.
+"""
 
 from pathlib import Path
 
@@ -7,11 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfdoctor.diagnose.summary.timeline import WorkMarks, few, timeline
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.step import Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording import Recording
+from tfdoctor.terms.units import ms
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Stage, StepWork
 from tfdoctor.trace import xplane
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
@@ -95,3 +102,34 @@ def test_however_many_there_are_few_are_drawn_and_no_time_is_lost(
     assert sum(bar.pieces for bar in lane.bars) == len(made)
     covered = sum(bar.duration_ms for bar in lane.bars)
     assert covered >= sum(bar.duration_ms for bar in made) - 1e-9
+
+
+def marked(name: str, *effects: Effect) -> Result:
+    finding = Finding(summary="", evidence=(), remedies=(), effects=effects)
+    rule = Rule.named(name, Topic.OPERATIONS, name, own=False, general=False)
+    return Result(rule=rule, outcome=finding)
+
+
+def test_a_whole_stage_is_all_of_its_work_and_its_part_of_the_step() -> None:
+    marks = WorkMarks.of([marked("input-bound", Effect(Stage.INPUT, 0.0))])
+    assert marks.of_part("input") == ("input-bound",)
+    assert marks.of_work(Stage.INPUT, "Map") == ("input-bound",)
+    assert marks.of_part("device") == marks.of_work(Stage.DEVICE, "Map") == ()
+
+
+def test_an_operation_is_known_by_its_name_or_as_one_of_several() -> None:
+    norm = Effect(Stage.DEVICE, 0.5, "bn", ms(2.0), parts=("bn/mul", "bn/sub"))
+    marks = WorkMarks.of([marked("unfused-batch-norm", norm), marked("hot", Effect(Stage.DEVICE, 0.0))])
+    assert marks.of_work(Stage.DEVICE, "bn/mul") == ("hot", "unfused-batch-norm")
+    assert marks.of_work(Stage.DEVICE, "conv", "kernel") == marks.of_part("device") == ("hot",)
+
+
+def test_what_is_neither_operation_nor_stage_is_its_part_of_the_step_alone() -> None:
+    marks = WorkMarks.of([marked("retracing", Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(1.0)))])
+    assert (marks.of_part("host"), marks.of_work(Stage.HOST, "launch")) == (("retracing",), ())
+
+
+def test_what_gets_longer_by_a_change_is_not_what_is_wrong() -> None:
+    slower = marked("float32-matmul", Effect(Stage.DEVICE, 1.2, "bn", ms(2.0)))
+    healthy = Result(rule=slower.rule, outcome=Healthy(summary="fine"))
+    assert WorkMarks.of([slower, healthy]) == WorkMarks()

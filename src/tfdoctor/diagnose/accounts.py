@@ -137,14 +137,15 @@ def _account(chart: Chart, of_step: StepParts, part: str, results: Sequence[Resu
         left = max(0.0, unnamed - necessary)
         state = AccountState.UNEXPLAINED if of_step.is_large(left) else AccountState.NECESSARY
     is_left = state is AccountState.UNEXPLAINED
-    unassigned = _unassigned(chart) if part == UNKNOWN else ()
+    activity = chart.get(Activity) if part == UNKNOWN else None  # why the trace assigns time to nothing
+    unassigned = (activity.missing, WITHIN_DATA if activity.within_data else "") if activity else ()
     return Account(
         part=part,
         total_ms=total,
         state=state,
         rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
         why=(
-            *((*why, *unassigned) if state is not AccountState.NAMED else ()),
+            *((*why, *filter(None, unassigned)) if state is not AccountState.NAMED else ()),
             *(_disturbed(chart, part) if is_left else ()),
         ),
         unexplained_ms=left if is_left else 0.0,
@@ -167,12 +168,6 @@ def _seen(
         replace(seen, amount=ms(kept * seen.amount.value)) if seen.amount.unit is Unit.MILLISECONDS else seen
         for seen in seen_in(chart, part, left_ms / kept if kept else 0.0, named)
     )
-
-
-def _unassigned(chart: Chart) -> tuple[str, ...]:
-    activity = chart.get(Activity)
-    why = (activity.missing, WITHIN_DATA if activity.within_data else "") if activity else ()
-    return tuple(filter(None, why))
 
 
 def _disturbed(chart: Chart, part: str) -> tuple[str, ...]:

@@ -47,23 +47,21 @@ class MeasuredEnergy(Record):
 
     def account(self) -> EnergyAccount:
         """Return the energy of the run."""
-        rows = []
-        for meter in self.energy.meters:
-            step_j, idle_j = map(self._per_step, (meter.power_w, meter.waiting_w))
-            epoch_j = step_j * self.epoch_steps if step_j is not None and self.epoch_steps else None
-            row = EnergyRow(
+        rows = (
+            EnergyRow(
                 source=meter.source,
                 devices=meter.devices,
                 without=meter.without,
                 power_w=meter.power_w,
                 idle_w=meter.idle_w,
                 busy=meter.busy,
-                per_step=None if step_j is None else self._priced(step_j),
-                idle_per_step=None if idle_j is None else self._priced(idle_j),
-                per_epoch=None if epoch_j is None else self._priced(epoch_j),
+                per_step=self._of_steps(1, meter.power_w),
+                idle_per_step=self._of_steps(1, meter.waiting_w),
+                per_epoch=self._of_steps(self.epoch_steps, meter.power_w),
                 run=self._priced(meter.run_j),
             )
-            rows.append(row)
+            for meter in self.energy.meters
+        )
         return EnergyAccount(
             rows=tuple(rows),
             measured_s=min(meter.seconds for meter in self.energy.meters),
@@ -72,8 +70,10 @@ class MeasuredEnergy(Record):
             gco2_per_kwh=self.prices.gco2_per_kwh,
         )
 
-    def _per_step(self, power_w: float | None) -> float | None:
-        return None if power_w is None or not self.step_ms else power_w * self.step_ms / MS_PER_S
+    def _of_steps(self, number: int | None, power_w: float | None) -> EnergyAmount | None:
+        if power_w is None or not self.step_ms or not number:
+            return None
+        return self._priced(power_w * self.step_ms / MS_PER_S * number)
 
     def _priced(self, joules: float) -> EnergyAmount:
         return EnergyAmount(joules=joules, usd=self.prices.usd(joules), gco2=self.prices.gco2(joules))

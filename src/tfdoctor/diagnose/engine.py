@@ -7,7 +7,7 @@ from dataclasses import replace
 from tfdoctor.diagnose import saving_words as words
 from tfdoctor.diagnose.accounts import unexplained
 from tfdoctor.diagnose.rating import RunPricing, rated
-from tfdoctor.diagnose.savings import WORTH_SAYING, hides, model_of, saving_of
+from tfdoctor.diagnose.savings import WORTH_SAYING, Effects, hides, model_of, saving_of
 from tfdoctor.diagnose.window import only_traced
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
@@ -19,7 +19,6 @@ from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import (
     Bound,
-    Effect,
     Errored,
     Finding,
     Healthy,
@@ -76,7 +75,7 @@ def _judged(outcomes: Sequence[tuple[Rule, Outcome]], model: StepModel | None) -
     return _judged(remaining, model)
 
 
-def _judge(rule: Rule, outcome: Outcome, model: StepModel | None, effects: dict[str, tuple[Effect, ...]]) -> Result:
+def _judge(rule: Rule, outcome: Outcome, model: StepModel | None, effects: Effects) -> Result:
     """Give a finding its saving and severity; one that saves nothing worth saying is healthy."""
     if not isinstance(outcome, Finding):
         return Result(rule=rule, outcome=outcome)

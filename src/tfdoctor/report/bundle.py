@@ -27,12 +27,13 @@ def plotly() -> str:
 @cache
 def plotly_hash() -> str:
     """Return the hash by which a page's policy lets the script run, wherever the page has it from."""
-    return sha256_of(gzip.decompress(_packed()))
+    return script_hash(gzip.decompress(_packed()))
 
 
-def sha256_of(script: bytes) -> str:
-    """Return the hash of a script as a page's policy has it."""
-    return f"sha256-{b64encode(sha256(script).digest()).decode('ascii')}"
+def script_hash(script: bytes | str) -> str:
+    """Return the hash under which a page's policy lets this script run, and no other."""
+    data = script.encode() if isinstance(script, str) else script
+    return f"sha256-{b64encode(sha256(data).digest()).decode('ascii')}"
 
 
 def _packed() -> bytes:

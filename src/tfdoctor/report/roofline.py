@@ -86,22 +86,17 @@ def _name(row: OperationRow, *limit: int) -> str:
 
 
 def _drawn(points: Sequence[RooflinePoint], rates: DeviceRates) -> str:
-    most = max(row.share for row, _, _ in points) or 1.0
-    sizes = [8 + 20 * (row.share / most) ** 0.5 for row, _, _ in points]
+    rows, intensities, flops = zip(*points, strict=True)
+    most = max(row.share for row in rows) or 1.0
+    sizes = [8 + 20 * (row.share / most) ** 0.5 for row in rows]
     bend = [rates.flop_s / rates.bytes_s] if rates.flop_s and rates.bytes_s else []
-    known = [*(intensity for _, intensity, _ in points), *bend]
+    known = [*intensities, *bend]
     ends = [min(known) / 2, *bend, max(known) * 2]  # where the line of the limits begins, bends and ends
     limits = [limit_at(end, rates) for end in ends]
-    xs, ys = _range(ends), _range([*(flop_s for _, _, flop_s in points), *filter(None, limits)])
-    labels = [
-        tuple(filter(None, (text.name(name, LABEL) for name in (row.layer, row.operation)))) for row, _, _ in points
-    ]
-    placed = positions(
-        [
-            (_share(intensity, xs), _share(flop_s, ys), size, lines)
-            for (_, intensity, flop_s), size, lines in zip(points, sizes, labels, strict=True)
-        ]
-    )
+    xs, ys = _range(ends), _range([*flops, *filter(None, limits)])
+    labels = [tuple(filter(None, (text.name(one, LABEL) for one in (row.layer, row.operation)))) for row in rows]
+    at = [(_share(intensity, xs), _share(flop_s, ys)) for _, intensity, flop_s in points]
+    placed = positions([(*place, size, lines) for place, size, lines in zip(at, sizes, labels, strict=True)])
     hovers = (
         f"{_name(row, 80)}: {milliseconds(row.self_ms)}, {quantity(flop_rate(flop_s))}, "
         f"{intensity:.3g} FLOP per byte"
@@ -111,11 +106,11 @@ def _drawn(points: Sequence[RooflinePoint], rates: DeviceRates) -> str:
         "type": "scatter",
         "name": "operations",
         "mode": "markers+text",
-        "x": [intensity for _, intensity, _ in points],
-        "y": [flop_s for _, _, flop_s in points],
+        "x": intensities,
+        "y": flops,
         "marker": {"color": PART_COLOURS["device"], "opacity": 0.75, "size": sizes},
         "text": ["<br>".join(map(as_text, lines)) if at else "" for lines, at in zip(labels, placed, strict=True)],
-        "textposition": [at or "top center" for at in placed],
+        "textposition": [where or "top center" for where in placed],
         "textfont": {"size": 11},
         "customdata": list(map(as_text, hovers)),
         "hovertemplate": "%{customdata}<extra></extra>",

@@ -6,7 +6,7 @@ from functools import cache
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tfdoctor.report.bundle import sha256_of
+from tfdoctor.report.bundle import script_hash
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
 from tfdoctor.report.prose import coded, to_html
 from tfdoctor.report.timeline import caption, lanes, ticks
@@ -56,11 +56,6 @@ def asset(name: str) -> Markup:
     """Return the text of a style sheet or a script."""
     source, *_ = PackageLoader("tfdoctor.report", "assets").get_source(environment(), name)
     return Markup(source)  # noqa: S704 - our own file
-
-
-def script_hash(script: str) -> str:
-    """Return the hash under which a page's policy lets this script run, and no other."""
-    return sha256_of(script.encode())
 
 
 def in_script(json_text: str) -> Markup:

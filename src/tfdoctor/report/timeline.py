@@ -14,9 +14,7 @@ from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 
-WIDTH = 1000  # Units of the width of a lane
-
-HEIGHT = 14
+WIDTH, HEIGHT = 1000, 14  # Units of the size of a lane
 
 
 def caption(timeline: Timeline) -> str:

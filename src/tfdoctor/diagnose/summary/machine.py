@@ -29,15 +29,13 @@ from tfdoctor.terms.units import count, nbytes, ratio
 from tfdoctor.terms.verdict import Measure, Stage
 from tfdoctor.trace import Trace
 
-NO_BATCH = "the recording does not contain the batch size"
-NO_MEMORY = "the memory of the run was not sampled"
-NO_WORK = "the trace does not show the arithmetic of each matmul and convolution"
-
 SETTINGS = {
     "policy": "precision policy", "optimizer": "optimizer", "jit_compile": "jit_compile",
     "steps_per_execution": "steps per execution", "strategy": "distribution strategy",
     "replicas": "replicas", "batch_size": "batch size",
 }  # fmt: skip
+# What a sampler samples, for recordings that do not say whether the machine has it.
+SAMPLED = {"nvml": DeviceKind.GPU, "tpu": DeviceKind.TPU, "tpu-sdk": DeviceKind.TPU}
 NO_STRATEGY = "_DefaultDistributionStrategy"  # TensorFlow's name for none
 
 
@@ -123,10 +121,6 @@ def samples(chart: Chart) -> Iterator[Measure]:
     )
 
 
-# What a sampler samples, for recordings that do not say whether the machine has it.
-SAMPLED = {"nvml": DeviceKind.GPU, "tpu": DeviceKind.TPU, "tpu-sdk": DeviceKind.TPU}
-
-
 def unrecorded(chart: Chart) -> tuple[str, ...]:
     """List what could not be recorded, and why; a device that the machine lacks is no missing data."""
     recording, trace, device = chart.fact(Recording), chart.fact(Trace), chart.get(Device)
@@ -177,13 +171,14 @@ def _missing(chart: Chart, found: Conditions, groups: Iterable[OperationGroup]) 
     if breakdown and breakdown.unseen_input and not breakdown["input"]:
         yield "input", breakdown.unseen_input
     if found.batch_size is None:
-        yield "batch_size", chart.why_missing(Program) or NO_BATCH
+        yield "batch_size", chart.why_missing(Program) or "the recording does not contain the batch size"
     if found.host_bytes is None:
-        yield "host_bytes", chart.why_missing(HostMemory) or NO_MEMORY
+        yield "host_bytes", chart.why_missing(HostMemory) or "the memory of the run was not sampled"
     if found.device_bytes is None:
         yield "device_bytes", chart.why_missing(DeviceMemory)
     if found.matrix_unit is None:
-        yield "matrix_unit", chart.why_missing(MatrixUnit) or NO_WORK
+        no_work = "the trace does not show the arithmetic of each matmul and convolution"
+        yield "matrix_unit", chart.why_missing(MatrixUnit) or no_work
     if found.least_ms is None:
         yield "least_ms", chart.why_missing(OperationGroups)
     elif found.open_ms:  # why it is unknown for most of the time for which it is

@@ -92,8 +92,9 @@ def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
         return None
     step = steps.steps[min(distances)[1]]
     pieces = [  # each instant belongs to one part, as in the breakdown
-        _bar(step, span, part, part, marks.of_part(part))
+        _bar(step, span, part, part, rules)
         for part, intervals in parts_in(step, activity, device).items()
+        for rules in [marks.of_part(part)]
         for span in intervals.spans
     ]
     rows = [

@@ -39,29 +39,13 @@ class RunSection(Record, kw_only=True):
     phases: tuple[PhaseRow, ...]
     long_lines: tuple[PhaseLine, ...]
     title: str  # "The run in time order, 131 s"
+    words: str  # the bar, for those who do not see it
+    pieces: tuple[bar.BarPiece, ...]
+    ticks: tuple[tuple[float, str], ...]  # the labels of its axis
     step_title: str  # what part of the run the bar of the step is about
+    short: str  # the phases that are too short for rows of their own, with their times; "" of none
     notes: tuple[str, ...]
     long: str  # how many steps are long; "" where none is
-
-    @property
-    def words(self) -> str:
-        """The bar, for those who do not see it."""
-        return f"The {self.what}: {', '.join(f'{row.phase} {duration(row.ms)}' for row in self.phases)}."
-
-    @property
-    def what(self) -> str:
-        """What the account is of."""
-        return "run" if self.account.whole else "traced window"
-
-    @property
-    def pieces(self) -> tuple[bar.BarPiece, ...]:
-        """The pieces of the bar."""
-        return bar.pieces(self.account)
-
-    @property
-    def ticks(self) -> Iterator[tuple[float, str]]:
-        """The labels of its axis."""
-        return bar.axis(self.account.total_ms / 1000, STEPS_S, lambda seconds: duration(1000 * seconds))
 
     def share(self, of: PhaseRow | PhaseLine) -> str:
         """Return the share of a phase or a line."""
@@ -70,12 +54,6 @@ class RunSection(Record, kw_only=True):
     def is_short(self, row: PhaseRow) -> bool:
         """Return whether a phase takes too little of the run for a row of its own on the page."""
         return row.ms < LITTLE * self.whole_ms
-
-    @property
-    def short(self) -> str:
-        """The phases that are too short for rows of their own, with their times, as a sentence; "" of none."""
-        found = [f"{row.phase} {duration(row.ms)}" for row in self.phases if self.is_short(row)]
-        return f"Less than {share(LITTLE)} of the {self.what} each: {', '.join(found)}." if found else ""
 
 
 def where(line: PhaseLine) -> str:
@@ -94,13 +72,20 @@ def section(run: RunAccount | None) -> RunSection | None:
     taken_ms = _from_each_to_the_next(run)
     between = f"; {duration(taken_ms)} with the phases between them" if taken_ms else ""
     all_steps = f" (all steps: {duration(steps)}, {share(steps / whole)} of the {what}{between})" if steps else ""
+    taking = [replace(row, lines=_lines(row.lines)) for row in run.rows if row.phase in times(run)]
+    told = [f"{row.phase} {duration(row.ms)}" for row in taking]
+    little = ", ".join(words for row, words in zip(taking, told, strict=True) if row.ms < LITTLE * whole)
     return RunSection(
         account=run,
         whole_ms=whole,
-        phases=tuple(replace(row, lines=_lines(row.lines)) for row in run.rows if row.phase in times(run)),
+        phases=tuple(taking),
         long_lines=_lines(run.long_steps.lines) if run.long_steps else (),
         title=f"The {what} {'in time order' if run.segments else 'by phase'}, {duration(run.total_ms)}",
+        words=f"The {what}: {', '.join(told)}.",
+        pieces=bar.pieces(run),
+        ticks=tuple(bar.axis(run.total_ms / 1000, STEPS_S, lambda seconds: duration(1000 * seconds))),
         step_title=f"One training step{all_steps}",
+        short=f"Less than {share(LITTLE)} of the {what} each: {little}." if little else "",
         notes=tuple(_notes(run)),
         long=" ".join(_long(run.long_steps)) if run.long_steps else "",
     )

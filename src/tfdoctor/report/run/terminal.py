@@ -16,9 +16,7 @@ LARGE = 0.1  # Share of the run from which on a line is listed
 LONG = 0.01  # Share of the run from which on the time of long steps beyond the usual is told
 
 LINES = 4
-
 NOTES = 5
-
 LEAST_NAME = 24  # Characters of a place and of a name that are kept in the narrowest window
 
 
