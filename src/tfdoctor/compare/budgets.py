@@ -14,7 +14,6 @@ import numpy as np
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
 from tfdoctor.diagnosis import BudgetCheck, BudgetState, Conditions, Diagnosis, RunAccount, StepRow
-from tfdoctor.diagnosis.comparison import StepFigure
 from tfdoctor.edits.source import within_repository
 from tfdoctor.rulebook.config import Budget
 from tfdoctor.terms.humanize import counted, percent
@@ -48,12 +47,9 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
     checks: list[BudgetCheck] = []
     for limit in budget.of(diagnosis.subject.device):
         figure, unit = FIGURES[limit.key]
-        unsure = limit.device is not None and diagnosis.subject.device is None
-        measured = (
-            Measured95(why="the device of the run is unknown, and this budget depends on it")
-            if unsure
-            else figure(diagnosis)
-        )
+        measured = figure(diagnosis)
+        if limit.device is not None and diagnosis.subject.device is None:
+            measured = Measured95(why="the device of the run is unknown, and this budget depends on it")
         value, low, high = measured.value, measured.low, measured.high
         first, last = value if low is None else low, value if high is None else high
         found = BudgetState.UNKNOWN
@@ -89,21 +85,16 @@ def _step(diagnosis: Diagnosis) -> Measured95:
     The interval holds the step outside of the traced window, which has no profiler's cost, and what the step would
     be without the load of other programs.
     """
-    steps, shown = diagnosis.steps, diagnosis.steps.shown_ms
-    rows = _rows(diagnosis, steady=bool(steps.stalled))
-    if why := _why_no_step(diagnosis, rows):
+    steps = diagnosis.steps
+    if why := _why_no_step(diagnosis, _rows(diagnosis, steady=bool(steps.stalled))):
         return Measured95(why=why)
-    assert shown is not None  # noqa: S101 - otherwise there is a reason
-    times = ComparedSteps(
-        np.array([row.total_ms for row in rows]), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL
-    )
+    times = ComparedSteps.of(diagnosis)
     if steps.slow and not steps.stalled:  # slow steps are most of the time: the budget is for all steps
         times = times.by_stretches()
-        shown = times.step_ms
     low, high = times.ends(student(min(times.freedom, STRETCHES - 1)))
     low *= 1 - taken(diagnosis.conditions)
-    outside = diagnosis.conditions.untraced_ms or shown
-    return Measured95(shown, min(low, outside), max(high, outside))
+    outside = diagnosis.conditions.untraced_ms or times.step_ms
+    return Measured95(times.step_ms, min(low, outside), max(high, outside))
 
 
 def _rows(diagnosis: Diagnosis, *, steady: bool) -> list[StepRow]:
