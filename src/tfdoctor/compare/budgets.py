@@ -186,28 +186,30 @@ def _missing(conditions: Conditions, name: str) -> str:
     return conditions.missing.get(name) or "the recording does not contain it"
 
 
-def _of_run(figure: Callable[[RunAccount], float | str]) -> Callable[[Diagnosis], Measured95]:
-    """Return what measures a whole run; ``figure`` gives a clause where it is unknown."""
+def _of_run(
+    figure: Callable[[RunAccount], float | None], missing: str = "", *, whole: bool = True
+) -> Callable[[Diagnosis], Measured95]:
+    """Return what measures a run; ``missing`` is why the figure may be unknown of one that is known whole."""
 
     def measure(diagnosis: Diagnosis) -> Measured95:
         run = diagnosis.run
-        found = figure(run) if run and run.whole else _why_no_run(run)
-        return Measured95(why=found) if isinstance(found, str) else Measured95(found)
+        value = figure(run) if run and (run.whole or not whole) else None
+        if value is not None:
+            return Measured95(value)
+        unknown = (run.missing if run else "") or "the run outside of the traced steps was not recorded"
+        return Measured95(why=missing if run and run.whole else unknown)
 
     return measure
 
 
-def _peak(diagnosis: Diagnosis) -> Measured95:
-    """Return the highest resident memory of the whole run, bytes."""
-    run = diagnosis.run
-    if run and run.peak_bytes is not None:
-        return Measured95(run.peak_bytes)
-    return Measured95(why="the memory of the run was not recorded" if run and run.whole else _why_no_run(run))
-
-
-def _why_no_run(run: RunAccount | None) -> str:
-    return (run.missing if run else "") or "the run outside of the traced steps was not recorded"
-
+_whole_run = _of_run(
+    lambda run: run.total_ms - run.of(Phase.PROFILER) if run.finished else None,
+    "the end of the run was not recorded",
+)
+_boundary = _of_run(
+    lambda run: run.of(Phase.BOUNDARIES) / run.epochs if run.epochs else None, "the run has no epochs"
+)
+_peak = _of_run(lambda run: run.peak_bytes, "the memory of the run was not recorded", whole=False)
 
 # What each budget is about, and its unit.
 FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float], Quantity]]] = MappingProxyType(
@@ -218,20 +220,10 @@ FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float],
         "matrix-unit": (lambda diagnosis: _recorded(diagnosis, "matrix_unit"), ratio),
         "roofline": (_roofline, ratio),
         "memory-gb": (_memory, nbytes),
-        "run-s": (
-            _of_run(
-                lambda run: (
-                    run.total_ms - run.of(Phase.PROFILER) if run.finished else "the end of the run was not recorded"
-                )
-            ),
-            ms,
-        ),
+        "run-s": (_whole_run, ms),
         "run-start-s": (_of_run(lambda run: run.of(Phase.START, Phase.IMPORTS)), ms),
         "run-preparation-s": (_of_run(lambda run: run.of(Phase.PREPARING)), ms),
-        "epoch-boundary-s": (
-            _of_run(lambda run: run.of(Phase.BOUNDARIES) / run.epochs if run.epochs else "the run has no epochs"),
-            ms,
-        ),
+        "epoch-boundary-s": (_boundary, ms),
         "memory-peak-gb": (_peak, nbytes),
     }
 )

@@ -126,8 +126,8 @@ def _geometric_mean(values: Sequence[float]) -> float | None:
 
 def _why_missing(sides: Sides) -> str:
     """Return why the steps cannot be compared, as a clause; "" where they can."""
-    runs = (*(("before", report) for report in sides.before), *(("after", report) for report in sides.after))
-    for which, report in runs:
+    for at, report in enumerate((*sides.before, *sides.after)):
+        which = "before" if at < len(sides.before) else "after"
         count = len(report.steps.rows)
         if not step_of(report) or not count:
             why = report.steps.missing or "no step was found"
