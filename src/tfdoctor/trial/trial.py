@@ -7,7 +7,6 @@ from functools import partial
 from statistics import median
 
 from tfdoctor.diagnosis import BROKEN, Diagnosis, Measured, Result, TrainingState, Trial, Trials
-from tfdoctor.diagnosis.trials import is_broken
 from tfdoctor.diagnosis.tried import rated_by_trial
 from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
@@ -252,7 +251,7 @@ def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
     measured: Mapping[str, Measured] = {
         row.rules[0]: row.measured
         for row in reversed(trials.rows)  # an edit of ours before a patch for the same rule
-        if len(row.rules) == 1 and row.measured and not is_broken(row.training)
+        if len(row.rules) == 1 and row.measured and not (row.training and row.training.state in BROKEN)
     }
 
     def told(result: Result) -> Result:
