@@ -32,14 +32,18 @@ BEFORE = RunSide(
     parts_ms={"input": 12.0, "host": 4.1, "device": 10.0},
     tfdoctor="0.1.0",
 )
-AFTER = RunSide(
-    title="train.py",
-    recordings=1,
-    steps=60,
-    step_ms=18.0,
-    parts_ms={"input": 0.3, "host": 4.2, "device": 13.5},
-    tfdoctor="0.1.0",
-)
+AFTER = replace(BEFORE, step_ms=18.0, parts_ms={"input": 0.3, "host": 4.2, "device": 13.5})
+
+
+def part(name: str, before: float, after: float, *, changed: bool) -> PartChange:
+    return PartChange(part=name, before=before, after=after, changed=changed)
+
+
+def phases(**times: tuple[float, float]) -> tuple[PhaseChange, ...]:
+    return tuple(
+        PhaseChange(phase=Phase[name.upper()], before_ms=first, after_ms=last)
+        for name, (first, last) in times.items()
+    )
 
 
 def faster() -> RunComparison:
@@ -50,9 +54,9 @@ def faster() -> RunComparison:
         step=ChangeOfStep(change=-0.31, low=-0.34, high=-0.28, least=0.05, direction=Direction.FASTER),
         wider=("Other programs used 4 % of the cores while the steps after the change were traced.",),
         parts=(
-            PartChange(part="input", before=12.0, after=0.3, changed=True),
-            PartChange(part="host", before=4.1, after=4.2, changed=False),
-            PartChange(part="device", before=10.0, after=13.5, changed=True),
+            part("input", 12.0, 0.3, changed=True),
+            part("host", 4.1, 4.2, changed=False),
+            part("device", 10.0, 13.5, changed=True),
         ),
         movers=(
             Mover(kind=MoverKind.STAGE, name=".map(decode)", before=14.0, after=None),
@@ -104,7 +108,7 @@ def alike() -> RunComparison:
         before=BEFORE,
         after=BEFORE,
         step=ChangeOfStep(change=0.004, low=-0.04, high=0.05, least=0.045, direction=Direction.NONE),
-        parts=(PartChange(part="input", before=12.0, after=12.0, changed=False),),
+        parts=(part("input", 12.0, 12.0, changed=False),),
     )
 
 
@@ -117,7 +121,7 @@ def unlike() -> RunComparison:
         missing="the runs are not compared in milliseconds",
         in_ms=False,
         mismatches=(Mismatch("CPU", "EPYC", "Xeon"), Mismatch("command", "train.py", HOSTILE)),
-        parts=(PartChange(part="input", before=0.46, after=0.02, changed=True),),
+        parts=(part("input", 0.46, 0.02, changed=True),),
         findings=(
             FindingChange(
                 state=FindingState.WORSE, rule=HOSTILE, summary=HOSTILE, severity="", at=Place(HOSTILE, 1)
@@ -132,7 +136,7 @@ def slower() -> RunComparison:
         before=AFTER,
         after=BEFORE,
         step=ChangeOfStep(change=0.45, low=0.41, high=0.5, least=0.03, direction=Direction.SLOWER),
-        parts=(PartChange(part="input", before=0.3, after=12.0, changed=True),),
+        parts=(part("input", 0.3, 12.0, changed=True),),
         gate=RegressionGate(most=0.05, failed=True),
     )
 
@@ -146,7 +150,7 @@ def unknown() -> RunComparison:
         step=ChangeOfStep(
             change=-0.31, low=-0.62, high=0.25, least=0.81, direction=Direction.UNKNOWN, doubt=Undecided.WIDE
         ),
-        parts=(PartChange(part="input", before=12.0, after=0.3, changed=False),),
+        parts=(part("input", 12.0, 0.3, changed=False),),
         gate=RegressionGate(most=0.05, failed=False, unclear=True),
         long_steps=True,
     )
@@ -164,11 +168,11 @@ def whole() -> RunComparison:
         run=ChangeOfRun(
             before_ms=131_000.0,
             after_ms=39_400.0,
-            phases=(
-                PhaseChange(phase=Phase.IMPORTS, before_ms=6_100.0, after_ms=6_300.0),
-                PhaseChange(phase=Phase.PREPARING, before_ms=21_400.0, after_ms=21_600.0),
-                PhaseChange(phase=Phase.PREDICTION, before_ms=103_100.0, after_ms=11_100.0),
-                PhaseChange(phase=Phase.END, before_ms=400.0, after_ms=400.0),
+            phases=phases(
+                imports=(6_100.0, 6_300.0),
+                preparing=(21_400.0, 21_600.0),
+                prediction=(103_100.0, 11_100.0),
+                end=(400.0, 400.0),
             ),
         ),
         findings=(
@@ -194,11 +198,7 @@ def sooner() -> RunComparison:
         run=ChangeOfRun(
             before_ms=10_500.0,
             after_ms=3_600.0,
-            phases=(
-                PhaseChange(phase=Phase.IMPORTS, before_ms=2_600.0, after_ms=2_500.0),
-                PhaseChange(phase=Phase.TRACING, before_ms=7_400.0, after_ms=600.0),
-                PhaseChange(phase=Phase.STEPS, before_ms=500.0, after_ms=500.0),
-            ),
+            phases=phases(imports=(2_600.0, 2_500.0), tracing=(7_400.0, 600.0), steps=(500.0, 500.0)),
             epochs=(2, 2),
             steps=(60, 60),
         ),
@@ -212,23 +212,11 @@ def longer() -> RunComparison:
         run=ChangeOfRun(
             before_ms=60_000.0,
             after_ms=140_000.0,
-            phases=(
-                PhaseChange(phase=Phase.STEPS, before_ms=50_000.0, after_ms=120_000.0),
-                PhaseChange(phase=Phase.BOUNDARIES, before_ms=10_000.0, after_ms=20_000.0),
-            ),
+            phases=phases(steps=(50_000.0, 120_000.0), boundaries=(10_000.0, 20_000.0)),
             epochs=(10, 20),
             steps=(2_500, 5_000),
         ),
     )
 
 
-ALL = {
-    "faster": faster,
-    "alike": alike,
-    "unlike": unlike,
-    "slower": slower,
-    "unknown": unknown,
-    "whole": whole,
-    "longer": longer,
-    "sooner": sooner,
-}
+ALL = {one.__name__: one for one in (faster, alike, unlike, slower, unknown, whole, longer, sooner)}

@@ -14,7 +14,6 @@ import numpy as np
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
 from tfdoctor.diagnosis import Conditions, Diagnosis
-from tfdoctor.diagnosis.comparison import StepFigure
 from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState
 from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import RunAccount
@@ -51,12 +50,9 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
     checks: list[BudgetCheck] = []
     for limit in budget.of(diagnosis.subject.device):
         figure, unit = FIGURES[limit.key]
-        unsure = limit.device is not None and diagnosis.subject.device is None
-        measured = (
-            Measured95(why="the device of the run is unknown, and this budget depends on it")
-            if unsure
-            else figure(diagnosis)
-        )
+        measured = figure(diagnosis)
+        if limit.device is not None and diagnosis.subject.device is None:
+            measured = Measured95(why="the device of the run is unknown, and this budget depends on it")
         value, low, high = measured.value, measured.low, measured.high
         first, last = value if low is None else low, value if high is None else high
         found = BudgetState.UNKNOWN
@@ -92,21 +88,16 @@ def _step(diagnosis: Diagnosis) -> Measured95:
     The interval holds the step outside of the traced window, which has no profiler's cost, and what the step would
     be without the load of other programs.
     """
-    steps, shown = diagnosis.steps, diagnosis.steps.shown_ms
-    rows = _rows(diagnosis, steady=bool(steps.stalled))
-    if why := _why_no_step(diagnosis, rows):
+    steps = diagnosis.steps
+    if why := _why_no_step(diagnosis, _rows(diagnosis, steady=bool(steps.stalled))):
         return Measured95(why=why)
-    assert shown is not None  # noqa: S101 - otherwise there is a reason
-    times = ComparedSteps(
-        np.array([row.total_ms for row in rows]), shown, StepFigure.MEAN if steps.stalled else StepFigure.TYPICAL
-    )
+    times = ComparedSteps.of(diagnosis)
     if steps.slow and not steps.stalled:  # slow steps are most of the time: the budget is for all steps
         times = times.by_stretches()
-        shown = times.step_ms
     low, high = times.ends(student(min(times.freedom, STRETCHES - 1)))
     low *= 1 - taken(diagnosis.conditions)
-    outside = diagnosis.conditions.untraced_ms or shown
-    return Measured95(shown, min(low, outside), max(high, outside))
+    outside = diagnosis.conditions.untraced_ms or times.step_ms
+    return Measured95(times.step_ms, min(low, outside), max(high, outside))
 
 
 def _rows(diagnosis: Diagnosis, *, steady: bool) -> list[StepRow]:
@@ -198,28 +189,30 @@ def _missing(conditions: Conditions, name: str) -> str:
     return conditions.missing.get(name) or "the recording does not contain it"
 
 
-def _of_run(figure: Callable[[RunAccount], float | str]) -> Callable[[Diagnosis], Measured95]:
-    """Return what measures a whole run; ``figure`` gives a clause where it is unknown."""
+def _of_run(
+    figure: Callable[[RunAccount], float | None], missing: str = "", *, whole: bool = True
+) -> Callable[[Diagnosis], Measured95]:
+    """Return what measures a run; ``missing`` is why the figure may be unknown of one that is known whole."""
 
     def measure(diagnosis: Diagnosis) -> Measured95:
         run = diagnosis.run
-        found = figure(run) if run and run.whole else _why_no_run(run)
-        return Measured95(why=found) if isinstance(found, str) else Measured95(found)
+        value = figure(run) if run and (run.whole or not whole) else None
+        if value is not None:
+            return Measured95(value)
+        unknown = (run.missing if run else "") or "the run outside of the traced steps was not recorded"
+        return Measured95(why=missing if run and run.whole else unknown)
 
     return measure
 
 
-def _peak(diagnosis: Diagnosis) -> Measured95:
-    """Return the highest resident memory of the whole run, bytes."""
-    run = diagnosis.run
-    if run and run.peak_bytes is not None:
-        return Measured95(run.peak_bytes)
-    return Measured95(why="the memory of the run was not recorded" if run and run.whole else _why_no_run(run))
-
-
-def _why_no_run(run: RunAccount | None) -> str:
-    return (run.missing if run else "") or "the run outside of the traced steps was not recorded"
-
+_whole_run = _of_run(
+    lambda run: run.total_ms - run.of(Phase.PROFILER) if run.finished else None,
+    "the end of the run was not recorded",
+)
+_boundary = _of_run(
+    lambda run: run.of(Phase.BOUNDARIES) / run.epochs if run.epochs else None, "the run has no epochs"
+)
+_peak = _of_run(lambda run: run.peak_bytes, "the memory of the run was not recorded", whole=False)
 
 # What each budget is about, and its unit.
 FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float], Quantity]]] = MappingProxyType(
@@ -230,20 +223,10 @@ FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float],
         "matrix-unit": (lambda diagnosis: _recorded(diagnosis, "matrix_unit"), ratio),
         "roofline": (_roofline, ratio),
         "memory-gb": (_memory, nbytes),
-        "run-s": (
-            _of_run(
-                lambda run: (
-                    run.total_ms - run.of(Phase.PROFILER) if run.finished else "the end of the run was not recorded"
-                )
-            ),
-            ms,
-        ),
+        "run-s": (_whole_run, ms),
         "run-start-s": (_of_run(lambda run: run.of(Phase.START, Phase.IMPORTS)), ms),
         "run-preparation-s": (_of_run(lambda run: run.of(Phase.PREPARING)), ms),
-        "epoch-boundary-s": (
-            _of_run(lambda run: run.of(Phase.BOUNDARIES) / run.epochs if run.epochs else "the run has no epochs"),
-            ms,
-        ),
+        "epoch-boundary-s": (_boundary, ms),
         "memory-peak-gb": (_peak, nbytes),
     }
 )

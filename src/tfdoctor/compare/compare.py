@@ -9,8 +9,8 @@ import numpy as np
 from tfdoctor import __version__
 from tfdoctor.compare import found
 from tfdoctor.compare.differences import carried, movers, part_changes, run_change, step_by_parts
-from tfdoctor.compare.reports import Widening, mismatches, parts_of, step_of, widening, without_cost
-from tfdoctor.compare.step_times import FEWEST, LONG_STEPS, ComparedSteps, Floats, Interval, change
+from tfdoctor.compare.reports import Widening, mismatches, step_of, widening, without_cost
+from tfdoctor.compare.step_times import FEWEST, LONG_STEPS, ComparedSteps, Interval, change
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
@@ -115,7 +115,7 @@ def _side(reports: Sequence[Diagnosis]) -> RunSide:
         step_ms=step_ms,
         untraced_ms=untraced_beside(step_ms, _geometric_mean(untraced) if all(untraced) else None),
         mean_ms=_mean_ms(first),
-        parts_ms={part: ms * scale for part, ms in parts_of(first).items()},
+        parts_ms={part: ms * scale for part, ms in first.steps.shown_breakdown_ms.items()},
         tfdoctor=first.version,
     )
 
@@ -126,8 +126,8 @@ def _geometric_mean(values: Sequence[float]) -> float | None:
 
 def _why_missing(sides: Sides) -> str:
     """Return why the steps cannot be compared, as a clause; "" where they can."""
-    runs = (*(("before", report) for report in sides.before), *(("after", report) for report in sides.after))
-    for which, report in runs:
+    for at, report in enumerate((*sides.before, *sides.after)):
+        which = "before" if at < len(sides.before) else "after"
         count = len(report.steps.rows)
         if not step_of(report) or not count:
             why = report.steps.missing or "no step was found"
@@ -146,7 +146,7 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
     Where parts of it changed and others do not make up for it, their interval counts too: what is sure of the parts
     is sure of the whole.
     """
-    runs = [[step_times(report) for report in side] for side in (sides.before, sides.after)]
+    runs = [[ComparedSteps.of(report) for report in side] for side in (sides.before, sides.after)]
     figure, logs = change(*runs)
     ratios = replace(logs, low=logs.low - widen.below, high=logs.high + widen.above).ratios()
     by_parts = carried(parts) if figure is not StepFigure.STRETCHES else 0.0
@@ -178,12 +178,3 @@ def _step(sides: Sides, widen: Widening, parts: Sequence[PartChange]) -> ChangeO
 def _mean_ms(report: Diagnosis) -> float | None:
     rows = report.steps.rows
     return float(np.mean([row.total_ms for row in rows])) if rows else None
-
-
-def step_times(report: Diagnosis) -> ComparedSteps:
-    """Return the steps that the figure of a report is made of: all of them, or the steady ones of a mean."""
-    mean = bool(report.steps.stalled)
-    rows = [row for row in report.steps.rows if row.steady or not mean]
-    times: Floats = np.array([row.total_ms for row in rows or report.steps.rows])
-    figure = StepFigure.MEAN if mean else StepFigure.TYPICAL
-    return ComparedSteps(times, step_of(report) or 0.0, figure, report.conditions.untraced_ms)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tfdoctor.compare.reports import Widening, parts_of, step_of
+from tfdoctor.compare.reports import Widening, step_of
 from tfdoctor.compare.step_times import (
     Floats,
     Interval,
@@ -32,13 +32,13 @@ MOST = 20  # Movers that are kept: a comparison is read, and the reports of the 
 
 def part_changes(before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms: bool) -> tuple[PartChange, ...]:
     """Return the parts that either run has, in display order; in ms, or in shares of the step."""
-    known = parts_of(before) and parts_of(after)
+    known = before.steps.shown_breakdown_ms and after.steps.shown_breakdown_ms
     parts = _parts(before, after) if known else ()
     return tuple(_part_change(part, before, after, widen, in_ms=in_ms) for part in parts)
 
 
 def _parts(*reports: Diagnosis) -> Sequence[str]:
-    return [part for part in PARTS if any(parts_of(report).get(part) for report in reports)]
+    return [part for part in PARTS if any(report.steps.shown_breakdown_ms.get(part) for report in reports)]
 
 
 def carried(parts: Sequence[PartChange]) -> float:
@@ -54,7 +54,7 @@ def step_by_parts(before: Diagnosis, after: Diagnosis, widen: Widening) -> Inter
     """Return the change of the step as the sum of its parts, relative to the step before."""
     parts = _parts(before, after)
     half = math.hypot(*(_half_ms(_times(report, part)) for report in (before, after) for part in parts))
-    first, last = (sum(parts_of(report).values()) for report in (before, after))
+    first, last = (sum(report.steps.shown_breakdown_ms.values()) for report in (before, after))
     below, above = _slack(first, last, widen)
     return Interval(last / first - 1, (last - first - half - below) / first, (last - first + half + above) / first)
 
@@ -66,16 +66,13 @@ def _slack(before: float, after: float, widen: Widening) -> tuple[float, float]:
 
 def _part_change(part: str, before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms: bool) -> PartChange:
     """Compare one part; a share is that of its own run's step."""
-    reports = (before, after)
-    steps = [step_of(report) or 1.0 for report in reports]
+    steps = [step_of(report) or 1.0 for report in (before, after)]
     units = (1.0, 1.0) if in_ms else steps
-    first, last = (parts_of(report).get(part, 0.0) / unit for report, unit in zip(reports, units, strict=True))
+    (first, lower, upper), (last, lower_after, upper_after) = (
+        _taken(report, part, unit) for report, unit in zip((before, after), units, strict=True)
+    )
     least = SMALLEST * (max(steps) if in_ms else 1.0)
     below, above = _slack(first, last, widen) if in_ms else (0.0, 0.0)
-    reaches = [_reach_ms(_times(report, part)) for report in reports]
-    (lower, upper), (lower_after, upper_after) = (
-        (down / unit, up / unit) for (down, up), unit in zip(reaches, units, strict=True)
-    )
     by = last - first - math.hypot(upper, lower_after) - below
     if last < first:
         by = first - last - math.hypot(lower, upper_after) - above
@@ -88,16 +85,17 @@ def _times(report: Diagnosis, part: str) -> Floats:
     return np.array([row.parts_ms.get(part, 0.0) for row in report.steps.rows if row.steady])
 
 
-def _reach_ms(times: Floats) -> tuple[float, float]:
-    """Return how far below and above its mean a part may be, ms: not beyond what it took of any step.
+def _taken(report: Diagnosis, part: str, unit: float) -> tuple[float, float, float]:
+    """Return what a part takes, and how far below and above that it may be: not beyond what it took of any step.
 
     The step itself has the same bound, so that a step which clearly changed has a part that did.
     """
-    half = _half_ms(times)
-    if math.isinf(half):
-        return half, half
-    mean = float(times.mean())
-    return min(half, mean - float(times.min())), min(half, float(times.max()) - mean)
+    times = _times(report, part)
+    below = above = half = _half_ms(times)
+    if math.isfinite(half):
+        mean = float(times.mean())
+        below, above = min(half, mean - float(times.min())), min(half, float(times.max()) - mean)
+    return report.steps.shown_breakdown_ms.get(part, 0.0) / unit, below / unit, above / unit
 
 
 def _half_ms(times: Floats) -> float:

@@ -4,7 +4,7 @@ The script that ran is one place in both runs, whatever its name is, and so is a
 that was renamed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from tfdoctor.compare.reports import findings, step_of
@@ -22,38 +22,16 @@ SMALLEST = 0.02
 SMALLEST_OF_RUN = 0.02  # Likewise of the run, where a finding saves nothing of each step: a run is measured once
 
 
-class Found(Record):
+class Found(Record, kw_only=True):
     """A finding about a run."""
 
     result: Result
-    finding: Finding
-    report: Diagnosis
-
-    @property
-    def ms(self) -> float | None:
-        """What it saves or takes of the compared step, which may have the cost of the profiler."""
-        amount = self.result.saving or self.result.takes
-        return amount.share * (step_of(self.report) or 0.0) if amount else None
-
-    @property
-    def kind(self) -> AmountKind | None:
-        """What that time is."""
-        if self.result.saving:
-            return AmountKind.SAVING
-        return AmountKind.COST if self.result.takes else None
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """The file of the first line to change, and the hash of that line; "" where they are not known."""
-        at = next((remedy.at for remedy in self.finding.remedies if remedy.at), None)
-        return (at.path, self.report.lines.get(location(at), "")) if at else ("", "")
-
-    @property
-    def in_script(self) -> bool:
-        """Whether it is in the script of the run's command, whose path either may have more of."""
-        script = next((word for word in self.report.subject.command if word.endswith(".py")), "")
-        paths = [PurePosixPath(path.replace("\\", "/")).parts[::-1] for path in (script, self.place[0])]
-        return all(paths) and all(one == other for one, other in zip(*paths, strict=False))
+    summary: str
+    ms: float | None  # what it saves or takes of the compared step, which may have the cost of the profiler
+    kind: AmountKind | None  # what that time is
+    path: str  # of the first line to change; "" where none is known
+    line: str  # the hash of that line
+    in_script: bool  # of the run's command, whose path either may have more of
 
 
 def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[FindingChange, ...]:
@@ -63,30 +41,45 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
     smaller share of the step is the same. A finding is new or gone only if its rule was checked in the other run.
     """
     least_ms = max(certain, SMALLEST) * (step_of(before) or step_of(after) or 0.0)
-    first, last = ([Found(*one, report) for one in findings(report)] for report in (before, after))
+    first, last = list(_found(before)), list(_found(after))
+    leading = [_leading(report) for report in (before, after)]
     checked = [
         {one.rule.name for one in report.results if isinstance(one.outcome, Finding | Healthy)}
         for report in (before, after)
     ]
-    leading = [_leading(report) for report in (before, after)]
     made: list[FindingChange] = []
     for now in last:
-        known = now.result.rule.name in checked[0]
-        absent = FindingState.NEW if known else FindingState.UNCHECKED_BEFORE
         earlier = _same(now, first)
-        made.append(_change(_state(earlier, now, least_ms) if earlier else absent, earlier, now, leading))
+        absent = FindingState.NEW if now.result.rule.name in checked[0] else FindingState.UNCHECKED_BEFORE
+        made.append(_change(_state(earlier, now, least_ms) if earlier else absent, now, earlier, now, leading))
     for one in first:
         if _same(one, last) is None:
-            known = one.result.rule.name in checked[1]
-            state = FindingState.GONE if known else FindingState.UNCHECKED_AFTER
-            made.append(_change(state, one, None, leading))
-    return tuple(sorted(made, key=lambda change: (ORDER.index(change.state), -_amount(change))))
+            gone = one.result.rule.name in checked[1]
+            state = FindingState.GONE if gone else FindingState.UNCHECKED_AFTER
+            made.append(_change(state, one, one, None, leading))
+
+    def amount(one: FindingChange) -> float:  # of the run, where it saves nothing of each step
+        return one.after_ms or one.before_ms or one.after_run_ms or one.before_run_ms or 0.0
+
+    return tuple(sorted(made, key=lambda one: (ORDER.index(one.state), -amount(one))))
 
 
-def _amount(change: FindingChange) -> float:
-    """Return the time to rank by: what it saves of the run, where it saves nothing of each step."""
-    per_step = change.after_ms or change.before_ms
-    return per_step or change.after_run_ms or change.before_run_ms or 0.0
+def _found(report: Diagnosis) -> Iterator[Found]:
+    script = next((word for word in report.subject.command if word.endswith(".py")), "")
+    for result, finding in findings(report):
+        amount, kind = result.saving or result.takes, AmountKind.SAVING if result.saving else AmountKind.COST
+        at = next((remedy.at for remedy in finding.remedies if remedy.at), None)
+        path = at.path if at else ""
+        names = [PurePosixPath(one.replace("\\", "/")).parts[::-1] for one in (script, path)]
+        yield Found(
+            result=result,
+            summary=finding.summary,
+            ms=amount.share * (step_of(report) or 0.0) if amount else None,
+            kind=kind if amount else None,
+            path=path,
+            line=report.lines.get(location(at), "") if at else "",
+            in_script=all(names) and all(one == other for one, other in zip(*names, strict=False)),
+        )
 
 
 def _leading(report: Diagnosis) -> Mapping[str, str]:
@@ -102,10 +95,9 @@ def _leading(report: Diagnosis) -> Mapping[str, str]:
 def _same(one: Found, others: Sequence[Found]) -> Found | None:
     """Return the other finding of the same rule in the same file, in the script, or at a line of the same text."""
     matching = [other for other in others if other.result.rule.name == one.result.rule.name]
-    path, line = one.place
-    in_file = (other for other in matching if other.place[0] == path)
+    in_file = (other for other in matching if other.path == one.path)
     in_script = (other for other in matching if one.in_script and other.in_script)
-    by_line = (other for other in matching if line and line == other.place[1])
+    by_line = (other for other in matching if one.line and one.line == other.line)
     return next(in_file, None) or next(in_script, None) or next(by_line, None)
 
 
@@ -122,18 +114,20 @@ def _state(earlier: Found, now: Found, least_ms: float) -> FindingState:
 
 
 def _change(
-    state: FindingState, earlier: Found | None, now: Found | None, leading: Sequence[Mapping[str, str]]
+    state: FindingState,
+    shown: Found,
+    earlier: Found | None,
+    now: Found | None,
+    leading: Sequence[Mapping[str, str]],
 ) -> FindingChange:
     """Return a finding; it is shown by another where it belongs to that in each run that has it."""
-    shown = now or earlier
-    assert shown is not None  # noqa: S101 - one of them is given
     result, rule = shown.result, shown.result.rule.name
     first_run, last_run = (one.result.run if one else None for one in (earlier, now))
     of_runs = [of_run[rule] for of_run in leading if rule in of_run]
     return FindingChange(
         state=state,
         rule=rule,
-        summary=shown.finding.summary,
+        summary=shown.summary,
         severity=result.severity.name.lower() if result.severity else "",
         at=result.place,
         before_ms=earlier.ms if earlier else None,

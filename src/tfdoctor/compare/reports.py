@@ -1,6 +1,6 @@
 """What is compared: recordings, traces and stored reports, and what a comparison reads in the diagnosis of each."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,12 +68,6 @@ def without_cost(report: Diagnosis) -> bool:
     steps, outside_ms = report.steps, report.conditions.untraced_ms
     alike = outside_ms is not None and untraced_beside(steps.step_ms, outside_ms) is None
     return steps.untraced_ms is not None or alike
-
-
-def parts_of(report: Diagnosis) -> Mapping[str, float]:
-    """Return the parts of that step, in ms; {} where they are not known."""
-    steps = report.steps
-    return steps.untraced_breakdown_ms if steps.untraced_ms else steps.breakdown_ms
 
 
 def findings(report: Diagnosis) -> list[tuple[Result, Finding]]:

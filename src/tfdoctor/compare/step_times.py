@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import StepFigure
 from tfdoctor.facts.steps.untraced_pace import DISTORTED
 from tfdoctor.terms.record import Record
@@ -57,6 +58,15 @@ class ComparedSteps(Record, eq=False, dict=True):
     step_ms: float  # as the report states it
     figure: StepFigure = StepFigure.TYPICAL  # what the step is of the times
     untraced_ms: float | None = None  # median step outside of the traced window
+
+    @classmethod
+    def of(cls, report: Diagnosis) -> Self:
+        """Return the steps that the figure of a report is made of: all of them, or the steady ones of a mean."""
+        steps, mean = report.steps, bool(report.steps.stalled)
+        rows = [row for row in steps.rows if row.steady or not mean] or steps.rows
+        figure = StepFigure.MEAN if mean else StepFigure.TYPICAL
+        times = np.array([row.total_ms for row in rows])
+        return cls(times, steps.shown_ms or 0.0, figure, report.conditions.untraced_ms)
 
     @property
     def traced_ms(self) -> float:

@@ -41,43 +41,31 @@ def rated_by_trial(results: Sequence[Result]) -> tuple[Result, ...]:
 
 def is_lowered(result: Result) -> bool:
     """Whether the promise alone would have made a finding more severe than what was measured."""
-    return _saves_less(result) and Severity.of(_follows(result)) > _measured(result)
-
-
-def _saves_less(result: Result) -> bool:
-    """Whether the change was measured to save clearly less than the promise that the severity follows.
-
-    It is not where the interval reaches the promise, where the trial does not tell, or where the rule states the
-    severity itself.
-    """
-    promised, measured = _promised(result), result.measured
-    stated = isinstance(result.outcome, Finding) and result.outcome.severity is not None
-    if measured is None or not promised or result.severity is None or stated:
-        return False
-    tells = measured.difference is not Difference.UNKNOWN
-    return measured.dropped or (tells and measured.high < promised)
-
-
-def _promised(result: Result) -> float:
-    """Return the share that a trial measures: of the whole run, or of the step; 0 without a promise."""
-    of_run = result.measured is not None and result.measured.of_run
-    promise = result.run if of_run else result.saving
-    return max(promise.share, 0.0) if promise else 0.0
+    by_trial = _severities(result)
+    return by_trial is not None and by_trial[0] > by_trial[1]
 
 
 def _rated(result: Result) -> Result:
-    """Rate a finding by the share of its promise that was measured; never higher than before."""
-    if result.severity is None or not _saves_less(result):
+    by_trial = _severities(result)
+    if result.severity is None or by_trial is None:
         return result
-    return replace(result, severity=min(result.severity, _measured(result)))
+    return replace(result, severity=min(result.severity, by_trial[1]))
 
 
-def _follows(result: Result) -> float:
-    """Return the promised share that the severity follows."""
-    return result.run.rated if result.run else _promised(result)
+def _severities(result: Result) -> tuple[Severity, Severity] | None:
+    """Return the severity by the promise of a finding, and that by as much of it as was measured.
 
-
-def _measured(result: Result) -> Severity:
-    """Return the severity of as much of that share as was measured of the promise."""
-    share = max(0.0, result.measured.share) if result.measured else 0.0
-    return Severity.of(_follows(result) * share / _promised(result))
+    None where a trial does not show that the change saves clearly less: the interval reaches the promise, or is too
+    wide to tell; and where the rule states the severity itself.
+    """
+    measured = result.measured
+    stated = isinstance(result.outcome, Finding) and result.outcome.severity is not None
+    if measured is None or result.severity is None or stated:
+        return None
+    promise = result.run if measured.of_run else result.saving
+    promised = max(promise.share, 0.0) if promise else 0.0
+    tells = measured.difference is not Difference.UNKNOWN
+    if not promised or not (measured.dropped or (tells and measured.high < promised)):
+        return None
+    follows = result.run.rated if result.run else promised
+    return Severity.of(follows), Severity.of(follows * max(0.0, measured.share) / promised)

@@ -9,8 +9,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import Relationship, RunSaving, Saving, Together
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingState, Trial, Trials, is_broken
 from tfdoctor.diagnosis.tried import exceeds
-from tfdoctor.report import sentences
-from tfdoctor.report import trial_words as words
+from tfdoctor.report import sentences, trial_words
 from tfdoctor.report.run.words import saving_words
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_scale import Picture, SavingScale
@@ -60,7 +59,7 @@ class TrialLine(Record, kw_only=True):
     @property
     def brief(self) -> str:
         """What was measured, and how it contradicts the promise."""
-        holds = not self.remark or self.remark in (words.HOLDS, words.HOLDS_AT_MOST)
+        holds = not self.remark or self.remark in (trial_words.HOLDS, trial_words.HOLDS_AT_MOST)
         return self.measured if holds else f"{self.measured}; {self.remark}"
 
     @property
@@ -129,7 +128,7 @@ def verdict(trials: Trials, together: Together | None = None) -> tuple[str, ...]
     if trials.parts and not rows:
         shorter = [one for one in trials.parts if one.measured and one.measured.difference is Difference.SAVES]
         most = max(shorter, key=attrgetter("measured.share"), default=None)
-        measured = f"Measured: {_part(most)}, {words.less(most.measured)}." if most and most.measured else ""
+        measured = f"Measured: {_part(most)}, {trial_words.less(most.measured)}." if most and most.measured else ""
         return (measured or "No part was shown to take time.",)
     if not any(row.measured for row in rows):
         return (f"Nothing was measured: {_why_nothing(trials)}",)
@@ -144,7 +143,7 @@ def verdict(trials: Trials, together: Together | None = None) -> tuple[str, ...]
         proved = ""
     elif not _tells(rows):
         advised = _advised(rows)
-        unclear = (words.why_unclear(row.measured, row.training) for row in advised if row.measured)
+        unclear = (trial_words.why_unclear(row.measured, row.training) for row in advised if row.measured)
         return (f"A trial has no clear result, because {next(unclear, text.prose(advised[0].missing))}.",)
     elif tried == 1:
         proved = "the one change tried was not shown to save time."
@@ -170,7 +169,7 @@ def _some_of(kept: int, tried: int) -> str:
 
 def _faster(row: Trial, measured: Measured, changes: str, together: Together | None) -> str:
     """Return how much faster the program is with what is kept, and by how much that is more than predicted."""
-    less_time = f"{words.number(measured.share)} %"
+    less_time = f"{trial_words.number(measured.share)} %"
     shorter = f"a step is {less_time} shorter" if row.examples == 1 else f"an example takes {less_time} less time"
     shorter = f"the whole run is {less_time} shorter" if measured.of_run else shorter
     predicted, beyond = row.promised_run or row.promised or (None if measured.of_run else together), ""
@@ -178,14 +177,14 @@ def _faster(row: Trial, measured: Measured, changes: str, together: Together | N
         within = "" if measured.low > predicted.share else ", which is within the interval"
         beyond = f", more than predicted (at most {percent(predicted.share)}{within})"
     speed = factor(1 / (1 - measured.share))
-    return f"{speed} as fast with {changes}: {shorter} ({words.figures(measured)[1]}){beyond}."
+    return f"{speed} as fast with {changes}: {shorter} ({trial_words.figures(measured)[1]}){beyond}."
 
 
 def _changing(rows: Sequence[Trial]) -> str:
     """Name the variants that save time and change what is trained; "" of none."""
     if not rows:
         return ""
-    names = " and ".join(f"{text.prose(row.name)} ({words.saved_by(row)})" for row in rows)
+    names = " and ".join(f"{text.prose(row.name)} ({trial_words.saved_by(row)})" for row in rows)
     verb = "saves time and changes" if len(rows) == 1 else "save time and change"
     return f"{names} {verb} what is trained: compare the accuracy."
 
@@ -255,7 +254,9 @@ def _untried(diagnosis: Diagnosis, rows: Sequence[Trial]) -> str:
 
 def _promised(of_run: RunSaving | None, of_step: Saving | None) -> float:
     """Return the share of the run that is promised, or of the step; 0 without a figure."""
-    return next((share for share in (words.promise(of_run), words.promise(of_step)) if share is not None), 0.0)
+    return next(
+        (share for share in (trial_words.promise(of_run), trial_words.promise(of_step)) if share is not None), 0.0
+    )
 
 
 def _line(row: Trial, scale: SavingScale) -> TrialLine:
@@ -273,11 +274,11 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
         name=name if row.action else "",
         rule=text.name(row.rules[0]) if len(row.rules) == 1 else "",
         promised=promised or "no promise",
-        measured=words.saved_by(row) or f"no figure: {text.prose(row.missing)}",
-        remark=words.against(row.promised_run or row.promised, one),
-        beside=words.beside(row.beside),
+        measured=trial_words.saved_by(row) or f"no figure: {text.prose(row.missing)}",
+        remark=trial_words.against(row.promised_run or row.promised, one),
+        beside=trial_words.beside(row.beside),
         rounds=counted(len(one.rounds), "round") if one and one.rounds else "",
-        trained=words.trained(row.training, row.runs),
+        trained=trial_words.trained(row.training, row.runs),
         step=step,
         tone="broken" if is_broken(row.training) else one.difference.value if one else "unknown",
         picture=scale.picture(row),
@@ -313,10 +314,10 @@ def _part(one: PartTrial) -> str:
 
 def _part_cells(one: PartTrial) -> tuple[str, ...]:
     """Return the row of a part: beside what was measured stands the bound of the rule for the same, if any."""
-    told = words.less(one.measured) if one.measured else f"no figure, because {text.prose(one.missing)}"
+    told = trial_words.less(one.measured) if one.measured else f"no figure, because {text.prose(one.missing)}"
     if one.promised and one.measured:
         bound = f"{text.name(one.rule)} {sentences.promised(one.promised)}"
-        told = "; ".join([told, ": ".join(filter(None, (bound, words.against(one.promised, one.measured))))])
+        told = "; ".join([told, ": ".join(filter(None, (bound, trial_words.against(one.promised, one.measured))))])
     took = [milliseconds(ms) for ms in (one.as_is_ms, one.without_ms) if ms is not None]
     recorded = f"{share(one.share)} of what recurs" if one.share is not None else ""
     return _part(one), cell(one.at or ""), recorded, told, ", then ".join(took) if len(took) > 1 else ""
@@ -348,7 +349,7 @@ def _notes(trials: Trials) -> Iterator[str]:
         )
     if trials.as_is is not None:
         turned = trials.rounds_by_turns == trials.rounds
-        yield f"The program as it is against itself: {words.against_itself(trials.as_is, by_turns=turned)}."
+        yield f"The program as it is against itself: {trial_words.against_itself(trials.as_is, by_turns=turned)}."
     if trials.foreign >= BUSY:
         yield f"Other programs used {share(trials.foreign)} of the cores meanwhile."
     if not trials.layer:

@@ -9,7 +9,7 @@ from statistics import median
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rank import rated_by_trial
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import BROKEN, Measured, TrainingState, Trial, Trials, is_broken
+from tfdoctor.diagnosis.trials import BROKEN, Measured, TrainingState, Trial, Trials
 from tfdoctor.edits.splice import Declined
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import EnergySource
@@ -253,7 +253,7 @@ def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
     measured: Mapping[str, Measured] = {
         row.rules[0]: row.measured
         for row in reversed(trials.rows)  # an edit of ours before a patch for the same rule
-        if len(row.rules) == 1 and row.measured and not is_broken(row.training)
+        if len(row.rules) == 1 and row.measured and not (row.training and row.training.state in BROKEN)
     }
 
     def told(result: Result) -> Result:
