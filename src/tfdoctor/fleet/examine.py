@@ -27,8 +27,6 @@ from tfdoctor.terms.json_form import number
 from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.terms.verdict import Bound, Finding
 
-MS_PER_HOUR = 3_600_000.0
-
 
 def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
     """Return the row of a recording; a file that cannot be read is an error in the row. Copies go to ``scratch``.
@@ -93,7 +91,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
     # One that was ended after its traced steps, as asked, mostly starts: what it wastes is that of its steps.
     if run is not None and run.whole and not (run.ended_early and steps.shown_ms):
         of_all = {
-            "run_hours": number(run.total_ms / MS_PER_HOUR),
+            "run_hours": number(run.total_ms / names.MS_PER_HOUR),
             "run_saving_share": number(_share(diagnosis, of_run=True)),
             "run_saving_bound": _bound(diagnosis.run_together),
         }

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from tfdoctor.remote.filesystem import Action, opened
+from tfdoctor.remote.filesystem import READ, WRITE, opened
 from tfdoctor.terms.errors import InputError, NotEmptyError, OutputError
 from tfdoctor.terms.text import counted
 
@@ -125,7 +125,7 @@ def _fetch(url: str, file: Path) -> None:
         if place.filesystem.exists(place.path):
             place.filesystem.get_file(place.path, str(file))
 
-    place.attempt(Action.READ, get)
+    place.attempt(READ, get)
 
 
 def _removed(url: str, name: str, is_old: Callable[[str], bool]) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _removed(url: str, name: str, is_old: Callable[[str], bool]) -> Iterator[str
                 place.filesystem.rm_file(path)
 
     try:
-        place.attempt(Action.WRITE, remove)
+        place.attempt(WRITE, remove)
     except InputError as error:  # all that is new is there
         yield f"tfdoctor: old files stay at {url}/{name}, remove them yourself: {error}"
 
@@ -157,7 +157,7 @@ def _upload(file: Path, url: str) -> None:
         if size is not None and size != file.stat().st_size:
             raise OSError(f"{size:,} of {file.stat().st_size:,} bytes arrived")
 
-    place.attempt(Action.WRITE, put)
+    place.attempt(WRITE, put)
 
 
 UPLOADS = Uploads()  # Those of the command that runs
