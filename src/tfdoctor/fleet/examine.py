@@ -68,13 +68,16 @@ def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
         manifest, diagnosis = None, open_report(at, book.known)
         if job.plan.scrubbed:
             raise InputError(f"{job.found.shown} is a report, and --scrub needs its recording.")
-        known = replace(known, script=names.of_command(diagnosis.subject.command))
+        known = replace(known, script=names.script(diagnosis.subject.command))
     else:
         recording = Recording.open(at)
         manifest, title = recording.manifest, recording.invocation or names.title(job.found.place)
         diagnosis = diagnose(recording, book.rules, title, ask_xprof=False, settings=book.settings)
         recorded = names.recorded(manifest, tuple(map(PurePosixPath, recording.traces)))
-        known = replace(known, script=names.script(manifest), recorded=recorded)
+        known = replace(known, recorded=recorded)
+        if manifest is not None:
+            module = manifest.plan.script if manifest.plan else ""
+            known = replace(known, script=names.script(manifest.command, module, manifest.cwd))
         if job.plan.scrubbed:  # also without the names in its place
             secrets = Secrets.of(recording)
             users = (*secrets.users, *paths.of_text(job.found.place))
