@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from dask.system import CPU_COUNT
@@ -30,8 +30,7 @@ LEAST_BYTES = 1_000_000_000
 Tell = Callable[[str], None]  # Shows a sentence to the user
 
 
-@contextmanager
-def connected(address: str, workers: int, tell: Tell) -> Iterator[Client]:
+def connected(address: str, workers: int, tell: Tell) -> AbstractContextManager[Client]:
     """Examine so many recordings at once on this machine, or connect to the scheduler at an address.
 
     ``tell`` shows the user what a cluster waits for.
@@ -41,8 +40,7 @@ def connected(address: str, workers: int, tell: Tell) -> Iterator[Client]:
     """
     for name in ("distributed", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # a lost worker is no error of ours
-    with _existing(address, tell) if address else _own(workers) as client:
-        yield client
+    return _existing(address, tell) if address else _own(workers)
 
 
 @contextmanager
