@@ -67,9 +67,9 @@ class Remote(NamedTuple):
             try:
                 return action()
             except FileNotFoundError as error:
-                if what == READ:
-                    raise InputError(f"There is nothing at {self.url}: check the address.") from error
-                raise InputError(f"{self.url} {what} (its bucket or folder does not exist).") from error
+                nothing = f"There is nothing at {self.url}: check the address."
+                nowhere = f"{self.url} {what} (its bucket or folder does not exist)."
+                raise InputError(nothing if what == READ else nowhere) from error
             except PermissionError as error:
                 raise InputError(f"{self.url} {what} ({_reason(error)}): check your credentials.") from error
             except Exception as error:
