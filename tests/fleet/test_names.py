@@ -33,17 +33,16 @@ def manifest(**fields: Any) -> Manifest:
 
 
 @pytest.mark.parametrize(
-    ("fields", "script"),
+    ("command", "module", "script"),
     [
-        ({"command": ["python", "train.py"]}, "vision/train.py"),
-        ({"command": ["python", "../text/run.py", "--epochs=3"]}, "text/run.py"),
-        ({"command": ["python", "-m", "models.train"], "plan": {"script": "models.train"}}, "vision/models.train"),
-        ({"command": ["bash", "launch.sh"]}, ""),
+        ("python train.py", "", "vision/train.py"),
+        ("python ../text/run.py --epochs=3", "", "text/run.py"),
+        ("python -m models.train", "models.train", "vision/models.train"),
+        ("bash launch.sh", "", ""),
     ],
 )
-def test_the_script_of_a_run(fields: dict[str, Any], script: str) -> None:
-    assert names.script(manifest(**fields)) == script
-    assert names.script(None) == ""
+def test_the_script_of_a_run(command: str, module: str, script: str) -> None:
+    assert names.script(command.split(), module, "/home/user/vision") == script
 
 
 def test_when_a_run_was_recorded() -> None:

@@ -33,6 +33,13 @@ def test_its_row_has_what_it_says(job: RecordingJob, tmp_path: Path) -> None:
     assert "<html" in done.page
 
 
+def test_one_that_is_known_is_no_failure(job: RecordingJob, tmp_path: Path) -> None:
+    """Or the fork server would take it for one that lacked memory."""
+    digest = examine(job, tmp_path).run.digest
+    again = examine(replace(job, known=(digest,)), tmp_path)
+    assert (again.known, again.run.digest, again.run.failure) == (True, digest, "")
+
+
 def test_its_step_is_the_one_that_its_page_begins_with(job: RecordingJob, tmp_path: Path) -> None:
     made = diagnoses.full()
     assert made.steps.shown_ms

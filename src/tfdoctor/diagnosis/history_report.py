@@ -48,7 +48,7 @@ class HistoryRun(Record, kw_only=True):
     checked: frozenset[str] = frozenset()  # rules that gave a finding, or said that there is none
 
 
-class Accepted(Record, order=True):
+class Accepted(Record):
     """A change that was accepted: ``what`` is a metric or a rule, ``commit`` the first one that has it."""
 
     program: str
@@ -143,12 +143,6 @@ class Series(Record, kw_only=True):
     accepted: tuple[Accepted, ...] = ()
     notes: tuple[str, ...] = ()  # what else changed between runs, as sentences
 
-    @property
-    def failed(self) -> bool:
-        """Whether the command fails because of it."""
-        checks = [one.check for one in self.metrics if one.check is not None]
-        return any(check.failed for check in checks) or any(one.new for one in self.findings)
-
 
 class History(Record, kw_only=True):
     """All runs that were read."""
@@ -162,10 +156,15 @@ class History(Record, kw_only=True):
     @property
     def failed(self) -> bool:
         """Whether the command fails."""
-        return any(one.failed for one in self.series)
+        return any(check.failed for check in self._checks) or any(
+            finding.new for one in self.series for finding in one.findings
+        )
 
     @property
     def undecided(self) -> bool:
         """Whether a figure is undecided."""
-        checks = [metric.check for one in self.series for metric in one.metrics]
-        return any(check is not None and check.state is BudgetState.UNCLEAR for check in checks)
+        return any(check.state is BudgetState.UNCLEAR for check in self._checks)
+
+    @property
+    def _checks(self) -> list[RegressionCheck]:
+        return [metric.check for one in self.series for metric in one.metrics if metric.check]

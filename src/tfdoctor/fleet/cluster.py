@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from dask.system import CPU_COUNT
@@ -28,10 +28,11 @@ CONNECT_S = 10  # A scheduler that does not answer for so long is not there
 # For one recording, on machines with more workers than memory for them: enough for a trace of 150 MB.
 LEAST_BYTES = 1_000_000_000
 Tell = Callable[[str], None]  # Shows a sentence to the user
+SERVERS: dict[int, "subprocess.Popen[bytes]"] = {}  # The fork servers of this process, by the thread that asks
+ENDED = threading.Event()  # Set once they were ended, for good
 
 
-@contextmanager
-def connected(address: str, workers: int, tell: Tell) -> Iterator[Client]:
+def connected(address: str, workers: int, tell: Tell) -> AbstractContextManager[Client]:
     """Examine so many recordings at once on this machine, or connect to the scheduler at an address.
 
     ``tell`` shows the user what a cluster waits for.
@@ -41,8 +42,7 @@ def connected(address: str, workers: int, tell: Tell) -> Iterator[Client]:
     """
     for name in ("distributed", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # a lost worker is no error of ours
-    with _existing(address, tell) if address else _own(workers) as client:
-        yield client
+    return _existing(address, tell) if address else _own(workers)
 
 
 @contextmanager
@@ -62,7 +62,9 @@ def _own(threads: int) -> Iterator[Client]:
         try:
             yield client
         finally:
-            FORK_SERVERS.end()  # or closing would wait for the recordings that are being read
+            ENDED.set()  # or closing would wait for the recordings that are being read
+            for server in SERVERS.values():
+                server.kill()
 
 
 @contextmanager
@@ -119,41 +121,6 @@ def examined(client: Client, jobs: Sequence[RecordingJob]) -> Iterator[ExaminedR
             )
 
 
-class ForkServers:
-    """The fork servers of this process: one for each thread that asks."""
-
-    def __init__(self) -> None:
-        self._by_thread: dict[int, subprocess.Popen[bytes]] = {}
-        self._ended = False
-
-    def answer(self, job: RecordingJob) -> ExaminedRecording:
-        """Return the answer of this thread's server, started if there is none.
-
-        Raises:
-            EOFError: it ended, or all were ended.
-            OSError: it ended before it read the job.
-            pickle.UnpicklingError: it ended while it answered.
-        """
-        if self._ended:
-            raise EOFError
-        thread = threading.get_ident()
-        server = self._by_thread.get(thread)
-        if server is None or server.poll() is not None:
-            server = self._by_thread[thread] = started()
-        assert server.stdin  # noqa: S101 - for mypy: both are pipes
-        assert server.stdout  # noqa: S101 - same
-        pickle.dump(job, server.stdin)
-        server.stdin.flush()
-        answer: ExaminedRecording = pickle.load(server.stdout)  # noqa: S301 - from our own process
-        return answer
-
-    def end(self) -> None:
-        """End all of them, whatever they do, for good."""
-        self._ended = True
-        for server in self._by_thread.values():
-            server.kill()
-
-
 def started() -> "subprocess.Popen[bytes]":
     """Start a fork server; it ends when its pipes are closed, so also when this process is killed."""
     return subprocess.Popen(
@@ -166,9 +133,6 @@ def started() -> "subprocess.Popen[bytes]":
     )
 
 
-FORK_SERVERS = ForkServers()  # Those of this worker
-
-
 def task(job: RecordingJob) -> ExaminedRecording:
     """Examine one recording, on a worker of Dask."""
     if job.version != tfdoctor.__version__:
@@ -178,6 +142,21 @@ def task(job: RecordingJob) -> ExaminedRecording:
         share = MEMORY_LIMIT // get_worker().state.nthreads
         job = replace(job, plan=replace(job.plan, memory_bytes=max(share, LEAST_BYTES)))
     try:
-        return FORK_SERVERS.answer(job)
-    except (EOFError, OSError, pickle.UnpicklingError):
+        return _answer(job)
+    except (EOFError, OSError, pickle.UnpicklingError):  # the server ended, or all were
         return job.failed(Failure.CRASH, "The process that was to read it ended: the machine may lack memory.")
+
+
+def _answer(job: RecordingJob) -> ExaminedRecording:
+    """Return the answer of this thread's fork server, started if there is none."""
+    if ENDED.is_set():
+        raise EOFError
+    server = SERVERS.get(threading.get_ident())
+    if server is None or server.poll() is not None:
+        server = SERVERS[threading.get_ident()] = started()
+    assert server.stdin  # noqa: S101 - for mypy: both are pipes
+    assert server.stdout  # noqa: S101 - same
+    pickle.dump(job, server.stdin)
+    server.stdin.flush()
+    answer: ExaminedRecording = pickle.load(server.stdout)  # noqa: S301 - from our own process
+    return answer

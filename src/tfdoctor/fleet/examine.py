@@ -28,8 +28,6 @@ from tfdoctor.terms.json_form import number
 from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.terms.verdict import Bound, Finding
 
-MS_PER_HOUR = 3_600_000.0
-
 
 def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
     """Return the row of a recording; a file that cannot be read is an error in the row. Copies go to ``scratch``.
@@ -71,13 +69,16 @@ def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
         manifest, diagnosis = None, open_report(at, book.known)
         if job.plan.scrubbed:
             raise InputError(f"{job.found.shown} is a report, and --scrub needs its recording.")
-        known = replace(known, script=names.of_command(diagnosis.subject.command))
+        known = replace(known, script=names.script(diagnosis.subject.command))
     else:
         recording = Recording.open(at)
         manifest, title = recording.manifest, recording.invocation or names.title(job.found.place)
         diagnosis = diagnose(recording, book.rules, title, ask_xprof=False, settings=book.settings)
         recorded = names.recorded(manifest, tuple(map(PurePosixPath, recording.traces)))
-        known = replace(known, script=names.script(manifest), recorded=recorded)
+        known = replace(known, recorded=recorded)
+        if manifest is not None:
+            module = manifest.plan.script if manifest.plan else ""
+            known = replace(known, script=names.script(manifest.command, module, manifest.cwd))
         if job.plan.scrubbed:  # also without the names in its place
             secrets = Secrets.of(recording)
             users = (*secrets.users, *paths.of_text(job.found.place))
@@ -94,7 +95,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
     # One that was ended after its traced steps, as asked, mostly starts: what it wastes is that of its steps.
     if run is not None and run.whole and not (run.ended_early and steps.shown_ms):
         of_all = {
-            "run_hours": number(run.total_ms / MS_PER_HOUR),
+            "run_hours": number(run.total_ms / names.MS_PER_HOUR),
             "run_saving_share": number(_share(diagnosis, of_run=True)),
             "run_saving_bound": _bound(diagnosis.run_together),
         }

@@ -14,7 +14,6 @@ from tfdoctor.stored.files import NAMES
 # A folder that is named by a date or a number, and not by its program.
 DATED = re.compile(r"(attempt|exp|experiment|run|trial|try|v|version)?[-_]?\d[\d_.:T-]*", re.IGNORECASE)
 PARTS = 2  # Folders in the name of a job
-
 NS_PER_S = 1e9
 MS_PER_HOUR = 3_600_000.0
 
@@ -33,26 +32,12 @@ def job(place: str, script: str) -> str:
     return "/".join(named[-PARTS:]) or place
 
 
-def script(manifest: Manifest | None) -> str:
-    """Return the folder and the name of the script or the module of a run; "" where none is known."""
-    if manifest is None:
-        return ""
-    words = (manifest.plan.script if manifest.plan else "", *manifest.command)
-    path = next((word for word in words if word.endswith(SCRIPT)), "")
+def script(command: Sequence[str], module: str = "", cwd: str = "") -> str:
+    """Return the folder and the name of the script of a command, or of its module; "" where none is known."""
+    path = next((word for word in (module, *command) if word.endswith(SCRIPT)), "")
     if not path:
-        module = manifest.plan.script if manifest.plan else ""
-        return f"{posixpath.basename(manifest.cwd)}/{module}".lstrip("/") if module else ""
-    return _last_two(posixpath.join(manifest.cwd, path))
-
-
-def of_command(command: Sequence[str]) -> str:
-    """Return the same of a stored report, whose working folder is not known."""
-    path = next((word for word in command if word.endswith(SCRIPT)), "")
-    return _last_two(path) if path else ""
-
-
-def _last_two(path: str) -> str:
-    path = posixpath.normpath(path)
+        return f"{posixpath.basename(cwd)}/{module}".lstrip("/") if module else ""
+    path = posixpath.normpath(posixpath.join(cwd, path))
     return "/".join(filter(None, (posixpath.basename(posixpath.dirname(path)), posixpath.basename(path))))
 
 

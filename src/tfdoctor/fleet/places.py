@@ -14,7 +14,7 @@ from fsspec.utils import glob_translate
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
 from tfdoctor.recording.processes import PROCESSES, WORKERS
 from tfdoctor.remote.fetching import TRACE, chosen
-from tfdoctor.remote.filesystem import Action, Remote, is_url, opened
+from tfdoctor.remote.filesystem import READ, Remote, is_url, opened
 from tfdoctor.stored.files import NAMES
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.record import Record
@@ -76,36 +76,27 @@ def _found(pattern: str) -> Iterator[FoundRecording]:
     is_pattern = bool(MAGIC.search(path)) and not exists  # a folder may have brackets in its name
     if not exists and not is_pattern:
         raise InputError(f"There is nothing at {pattern}: check the path.")
-    infos = {
-        name.removeprefix(scheme): info
-        for name, info in _files(place, scheme + _searched(path, is_pattern=is_pattern)).items()
-    }
+    # Above a pattern, and above run folders, which may belong to a recording.
+    above = MAGIC.split(path)[0].rpartition("/")[0] if is_pattern else path
+    files = _files(place, scheme + (above.partition(RUNS_OF)[0] or above))
+    infos = {name.removeprefix(scheme): info for name, info in files.items()}
     wanted = re.compile(glob_translate(path) if is_pattern else re.escape(path))
     known = recordings(infos)
-    stored = [*reports(infos, known), *_named(infos, path)]
-    for root, files in {**known, **dict.fromkeys(stored, ("",))}.items():
-        if _matches(wanted, root, files):
-            yield _described(place, scheme, root, files, infos)
-
-
-def _searched(path: str, *, is_pattern: bool) -> str:
-    """Return the folder to look in: above a pattern, and above run folders, which may belong to a recording."""
-    magic = MAGIC.search(path)
-    if magic and is_pattern:
-        path = path[: magic.start()].rpartition("/")[0]
-    return path.partition(RUNS_OF)[0] or path
+    stored = [*_reports(infos, known), *_named(infos, path)]
+    for root, names in {**known, **dict.fromkeys(stored, ("",))}.items():
+        # A pattern means a recording by its root, a file of it, or a folder between them or above.
+        own = [PurePosixPath(root, name) for name in names]
+        if any(wanted.fullmatch(str(at)) for at in {*own, *(parent for file in own for parent in file.parents)}):
+            yield _described(place, scheme, root, names, infos)
 
 
 def _files(place: Remote, path: str) -> Mapping[str, Any]:
     """Return what the filesystem says of each file below a path."""
     if not is_url(place.url):
         return dict(_on_disk(path))
-    infos: dict[str, Any] = place.attempt(Action.READ, lambda: place.filesystem.find(path, detail=True))
-    return {
-        name.rstrip("/"): info
-        for name, info in infos.items()
-        if info.get("type", "file") == "file"  # no pipes: reading one would block
-    }
+    infos: dict[str, Any] = place.attempt(READ, lambda: place.filesystem.find(path, detail=True))
+    # No pipes: reading one would block.
+    return {name.rstrip("/"): info for name, info in infos.items() if info.get("type", "file") == "file"}
 
 
 def _on_disk(path: str) -> Iterator[tuple[str, Mapping[str, float]]]:
@@ -140,31 +131,30 @@ def _signs(folder: str, names: Iterable[str]) -> Iterator[tuple[str, Mapping[str
 def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the roots of the recordings among these files, each with its files, relative to it.
 
-    A root is a recording's folder, or else a run folder of TensorBoard, or else one trace file with the name "".
-    Stored reports are apart, in `reports`.
+    A root is the nearest folder of a recording, or else a run folder of TensorBoard, or else one trace file with
+    the name "". Stored reports are apart.
     """
     own = [PurePosixPath(path) for path in paths]
     folders = [path.parent for path in own if path.name in MARKS | {AGENT}]
     marked = {folder.parent.parent if folder.parent.name in INNER else folder for folder in folders}
     files: dict[PurePosixPath, list[str]] = {}
     for path in own:
-        root = _root(path, marked)
+        root = next((parent for parent in path.parents if parent in marked), None)
+        if root is None and path.name.endswith(TRACE):
+            root = path.parent if path.parent.parent.name == "profile" else path
         if root is not None:
             files.setdefault(root, []).append("" if root == path else str(path.relative_to(root)))
     picked = {root: tuple(sorted(chosen(names) if names != [""] else names)) for root, names in files.items()}
     return {str(root): names for root, names in picked.items() if names}
 
 
-def reports(paths: Iterable[str], roots: Iterable[str]) -> list[str]:
+def _reports(paths: Iterable[str], roots: Iterable[str]) -> list[str]:
     """Return the stored reports in folders that neither are, nor lie above or in, one of these recordings."""
     own = {PurePosixPath(root) for root in roots}
     above = {folder for root in own for folder in (root, *root.parents)}
-    files = [PurePosixPath(path) for path in paths]
-    return [
-        str(file)
-        for file in files
-        if file.name in NAMES and file.parent not in above and not own & set(file.parents)
-    ]
+    files = (PurePosixPath(path) for path in paths)
+    stored = (file for file in files if file.name in NAMES and file.parent not in above)
+    return [str(file) for file in stored if not own & set(file.parents)]
 
 
 def _named(paths: Iterable[str], pattern: str) -> list[str]:
@@ -174,21 +164,6 @@ def _named(paths: Iterable[str], pattern: str) -> list[str]:
         return []
     exact = None if MAGIC.search(pattern) else pattern
     return [path for path in paths if path == exact or PurePosixPath(path).name.endswith(NAMES)]
-
-
-def _root(path: PurePosixPath, marked: set[PurePosixPath]) -> PurePosixPath | None:
-    """Return the root that a file belongs to: the nearest marked folder, or that of a trace."""
-    outer = next((parent for parent in path.parents if parent in marked), None)
-    if outer is not None or not path.name.endswith(TRACE):
-        return outer
-    return path.parent if path.parent.parent.name == "profile" else path
-
-
-def _matches(wanted: re.Pattern[str], root: str, files: Iterable[str]) -> bool:
-    """Say whether a pattern means a recording: its root, a file of it, or a folder between them."""
-    top = PurePosixPath(root)
-    below = {parent for file in files for parent in ((top / file), *(top / file).parents)}
-    return any(wanted.fullmatch(str(path)) for path in (*below, *top.parents))
 
 
 def _described(

@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Self, TextIO
+from types import UnionType
+from typing import Any, Self, TextIO, get_args, get_origin
 
 import msgspec
 import pyarrow as pa
@@ -40,37 +41,25 @@ OWN_PAGE = re.compile(rf"[0-9a-f]{{{NAME}}}\.html")
 # Failures that another attempt does not change, as long as the files do not change.
 FINAL = ("", Failure.UNREADABLE.value)
 
-TEXT, WHOLE, REAL = pa.string(), pa.int64(), pa.float64()
-FINDING = pa.struct(
-    {
-        **dict.fromkeys(("rule", "severity"), TEXT),
-        "share": REAL,
-        **dict.fromkeys(("bound", "summary", "at"), TEXT),
-        "run_share": REAL,
-    }
-)
-# The columns of the Parquet file; docs/reference/fleet.md describes them.
-SCHEMA = pa.schema(
-    {
-        **dict.fromkeys(("place", "key", "stamp"), TEXT),
-        "nbytes": WHOLE,
-        **dict.fromkeys(("digest", "settings", "failure", "error", "recorded", "job", "script"), TEXT),
-        **dict.fromkeys(("user", "host", "device", "device_name"), TEXT),
-        **dict.fromkeys(("devices", "steps"), WHOLE),
-        **dict.fromkeys(("hours", "step_ms"), REAL),
-        "parts_ms": pa.struct(dict.fromkeys(PARTS, REAL)),
-        **dict.fromkeys(("trust", "missing"), TEXT),
-        "saving_share": REAL,
-        "saving_bound": TEXT,
-        "findings": pa.list_(FINDING),
-        "report": TEXT,
-        "copies": pa.list_(pa.struct(dict.fromkeys(("place", "key", "stamp"), TEXT))),
-        **dict.fromkeys(("run_hours", "run_saving_share"), REAL),
-        "run_saving_bound": TEXT,
-        **dict.fromkeys(("wasted_devices", "device_hours", "wasted_device_hours"), REAL),
-        **dict.fromkeys(("wasted_usd_per_hour", "wasted_usd"), REAL),
-    }
-)
+COMPUTED = ("wasted_devices", "device_hours", "wasted_device_hours")  # Columns that are no fields of a row
+
+
+def _column(kind: Any) -> pa.DataType:  # noqa: ANN401 - any annotation of a field
+    """Return the type of a column, by that of the field of a row."""
+    origin, (first, *_) = get_origin(kind), get_args(kind) or (None,)
+    if origin is UnionType:
+        return _column(first)
+    if origin is Mapping:
+        return pa.struct(dict.fromkeys(PARTS, pa.float64()))
+    if origin is tuple:
+        return pa.list_(pa.struct({field.name: _column(field.type) for field in msgspec.structs.fields(first)}))
+    return {str: pa.string(), int: pa.int64(), float: pa.float64()}[kind]
+
+
+# The columns of the Parquet file, dollars last; docs/reference/fleet.md describes them.
+COLUMNS = {field.name: _column(field.type) for field in msgspec.structs.fields(FleetRun)}
+DOLLARS = {name: COLUMNS.pop(name) for name in ("wasted_usd_per_hour", "wasted_usd")}
+SCHEMA = pa.schema({**COLUMNS, **dict.fromkeys(COMPUTED, pa.float64()), **DOLLARS})
 
 
 class FleetTable:
@@ -135,11 +124,8 @@ class FleetTable:
 
     def finish(self, runs: Sequence[FleetRun]) -> None:
         """Write these rows alone, in the order of their places, as JSON lines and as Parquet."""
-        rows = [
-            asdict(run)
-            | {name: getattr(run, name) for name in ("wasted_devices", "device_hours", "wasted_device_hours")}
-            for run in sorted(runs, key=lambda run: run.place)
-        ]
+        ordered = sorted(runs, key=lambda run: run.place)
+        rows = [asdict(run) | {name: getattr(run, name) for name in COMPUTED} for run in ordered]
         with replaced(self.folder / PARQUET) as temporary:
             parquet.write_table(pa.Table.from_pylist(rows, SCHEMA), temporary)
         replace_file(self.path, "".join(map(_line, rows)))

@@ -49,7 +49,7 @@ def change_points(values: Floats) -> tuple[int, ...]:
     if len(values) < FEWEST:
         return ()
     logs = np.log(values)
-    found = sorted(_within(logs, 0))
+    found = sorted(_within(logs))
     bounds = (0, *found, len(values))
     medians = [float(np.median(logs[start:end])) for start, end in pairwise(bounds)]
     return tuple(
@@ -58,14 +58,11 @@ def change_points(values: Floats) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def _within(logs: Floats, start: int) -> tuple[int, ...]:
-    """Return the changes within a part of the series that begins at place ``start``."""
+def _within(logs: Floats) -> list[int]:
+    """Return the changes of a series, and those of the parts between them."""
     inner = _found(logs)
-    if not inner:
-        return ()
-    bounds = (0, *inner, len(logs))
-    parts = [_within(logs[begin:end], start + begin) for begin, end in pairwise(bounds)]
-    return (*(start + at for at in inner), *(at for part in parts for at in part))
+    parts = pairwise((0, *inner, len(logs))) if inner else ()
+    return [*inner, *(begin + at for begin, end in parts for at in _within(logs[begin:end]))]
 
 
 def _found(logs: Floats) -> tuple[int, ...]:

@@ -1,10 +1,12 @@
 """The file that a team commits: names of baselines, and the changes that it accepted, with who, when and why."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
+from typing import TypeVar
 
 from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline, Series
 from tfdoctor.history.runs import ReadRun
@@ -19,6 +21,7 @@ from tfdoctor.terms.replacement import replace_file, unwritten
 SCHEMA = 1
 NAME = "tfdoctor-history.json"  # Of the file, in the current folder
 UNTRACED, SHOWN = "median step outside of the traced ones", "step of the report"  # What the step of a run is
+T = TypeVar("T")
 
 
 class KeptHistory(Record):
@@ -30,15 +33,16 @@ class KeptHistory(Record):
 
     def with_baseline(self, baseline: NamedBaseline) -> "KeptHistory":
         """Return it with a baseline, in place of one of the same name and program."""
-        key = (baseline.name, baseline.program)
-        others = [one for one in self.baselines if (one.name, one.program) != key]
-        return replace(self, baselines=tuple(sorted((*others, baseline), key=lambda one: (one.name, one.program))))
+        return replace(self, baselines=_with(self.baselines, baseline, attrgetter("name", "program")))
 
     def with_accepted(self, accepted: Accepted) -> "KeptHistory":
         """Return it with an accepted change, in place of the same one."""
-        key = (accepted.program, accepted.what, accepted.commit)
-        others = [one for one in self.accepted if (one.program, one.what, one.commit) != key]
-        return replace(self, accepted=tuple(sorted((*others, accepted))))
+        return replace(self, accepted=_with(self.accepted, accepted, attrgetter("program", "what", "commit")))
+
+
+def _with(entries: tuple[T, ...], new: T, key: Callable[[T], tuple[str, ...]]) -> tuple[T, ...]:
+    """Return entries in the order of their keys, with a new one in place of that with the same key."""
+    return tuple(sorted((*(one for one in entries if key(one) != key(new)), new), key=key))
 
 
 def read(path: Path) -> KeptHistory:
@@ -90,9 +94,9 @@ def of_program(read: Sequence[ReadRun], program: str) -> list[ReadRun]:
     Raises:
         InputError: there is none.
     """
-    chosen = [one for one in read if one.key.program == program]
+    chosen = [one for one in read if one.program == program]
     if not chosen:
-        raise InputError(f"no run of {program!r}: {hint(program, sorted({one.key.program for one in read}))}")
+        raise InputError(f"no run of {program!r}: {hint(program, sorted({one.program for one in read}))}")
     return chosen
 
 
@@ -101,7 +105,7 @@ def named(name: str, run: ReadRun) -> NamedBaseline:
     found = run.with_step(run.untraced_ms or run.shown_ms)
     return NamedBaseline(
         name=name,
-        program=run.key.program,
+        program=run.program,
         commit=found.commit,
         recorded=found.recorded,
         step=UNTRACED if run.untraced_ms else SHOWN,

@@ -28,18 +28,10 @@ from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Errored, NotApplicable
 
 
-class SeriesKey(Record):
-    """What runs must share to be one series: the program, its arguments, and the kind of machine."""
-
-    program: str
-    arguments: str
-    machine: str
-
-
 class ReadRun(Record):
     """A run with what decides its series, and with what may change between the runs of one."""
 
-    key: SeriesKey
+    key: tuple[str, str, str]  # the program, its arguments and the kind of machine: those of a series share it
     run: HistoryRun  # without the step
     ended_early: bool  # after its traced steps, as asked
     untraced_ms: float | None  # median step outside of the traced ones
@@ -72,6 +64,11 @@ class ReadRun(Record):
         return cls(key, run, early, report.conditions.untraced_ms, report.steps.shown_ms, traits)
 
     @property
+    def program(self) -> str:
+        """The program."""
+        return self.key[0]
+
+    @property
     def order(self) -> tuple[str, str, str]:
         """By which runs are in order: the time of the commit, or of the run where that is unknown."""
         run = self.run
@@ -84,8 +81,8 @@ class ReadRun(Record):
         return replace(self.run, values={**step, **own})
 
 
-def _key(report: Diagnosis, place: str) -> SeriesKey:
-    """Return the series of a run; host names differ between equal machines of a CI."""
+def _key(report: Diagnosis, place: str) -> tuple[str, str, str]:
+    """Return what decides the series of a run; host names differ between equal machines of a CI."""
     subject, conditions, words = report.subject, report.conditions, report.subject.command
     program = next((at for at, word in enumerate(words) if word.endswith(SCRIPT)), None)
     if program is None and "-m" in words:
@@ -96,7 +93,7 @@ def _key(report: Diagnosis, place: str) -> SeriesKey:
     cpu = conditions.cpu_model if conditions.cpu_model != name else ""
     cores = f"{conditions.cores_usable:g} cores" if conditions.cores_usable else ""
     machine = ", ".join(filter(None, (f"{many}{name}", cpu, cores)))
-    return SeriesKey(program_of_report(report) or job(place, ""), " ".join(arguments), machine)
+    return program_of_report(report) or job(place, ""), " ".join(arguments), machine
 
 
 def _findings(report: Diagnosis, *, early: bool) -> dict[str, HistoryFinding]:

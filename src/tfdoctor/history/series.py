@@ -19,7 +19,7 @@ from tfdoctor.diagnosis.history_report import (
 )
 from tfdoctor.history import change_points, gate
 from tfdoctor.history.kept import SHOWN, UNTRACED, KeptHistory
-from tfdoctor.history.runs import ReadRun, SeriesKey
+from tfdoctor.history.runs import ReadRun
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Severity
@@ -47,7 +47,7 @@ def history(
     unread: Sequence[tuple[str, str]] = (),
 ) -> History:
     """Return the series of these runs, those whose newest run is the newest first."""
-    groups: dict[SeriesKey, list[ReadRun]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[ReadRun]] = defaultdict(list)
     for one in sorted(read, key=lambda one: one.order):
         groups[one.key].append(one)
     newest_first = sorted(groups.values(), key=lambda runs: runs[-1].order, reverse=True)
@@ -72,17 +72,17 @@ def _series(read: Sequence[ReadRun], kept: KeptHistory, demand: Demand, titles: 
         one.with_step(one.untraced_ms if untraced else one.shown_ms, timed=all_early or not one.ended_early)
         for one in read
     )
-    key, step = read[0].key, UNTRACED if untraced else SHOWN
-    accepted = tuple(one for one in kept.accepted if one.program == key.program)
+    (program, arguments, machine), step = read[0].key, UNTRACED if untraced else SHOWN
+    accepted = tuple(one for one in kept.accepted if one.program == program)
     metrics = [_metric(metric, step, runs, demand, accepted) for metric in RunMetric]
     return Series(
-        program=key.program,
-        arguments=key.arguments,
-        machine=key.machine,
+        program=program,
+        arguments=arguments,
+        machine=machine,
         runs=runs,
         metrics=tuple(one for one in metrics if one is not None),
         findings=tuple(_findings(runs, demand, titles, accepted)),
-        baselines=tuple(one for one in kept.baselines if one.program == key.program),
+        baselines=tuple(one for one in kept.baselines if one.program == program),
         accepted=accepted,
         notes=tuple(_notes(read)),
     )

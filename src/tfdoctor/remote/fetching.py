@@ -6,12 +6,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
 
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, Notes
 from tfdoctor.recording.locate import newest as newest_of
 from tfdoctor.recording.processes import RUN_FILES, WORKERS
-from tfdoctor.remote.filesystem import Action, Remote, opened
+from tfdoctor.remote.filesystem import READ, Remote, opened
 from tfdoctor.terms.errors import InputError
 
 TRIALS = "trials.json"
@@ -47,8 +46,7 @@ def fetched_file(url: str) -> Path:
         InputError: it cannot be read.
     """
     place = opened(url)
-    folder = _folder(url)
-    return _copied(place, place.path, folder, PurePosixPath(place.path).name or "file")
+    return _copied(place, place.path, _folder(url), PurePosixPath(place.path).name or "file")
 
 
 def fetched(url: str) -> Path:
@@ -61,12 +59,15 @@ def fetched(url: str) -> Path:
     """
     place = opened(url)
     folder = _folder(url)
-    name = PurePosixPath(place.path.rstrip("/")).name or "recording"
-    if _is_file(place, name):
-        return _copied(place, place.path, folder, name)
     root = place.path.rstrip("/")
-    listed = (path for path in _found(place) if path.startswith(f"{root}/"))
-    files = {path.removeprefix(root).lstrip("/"): path for path in listed}
+    name = PurePosixPath(root).name or "recording"
+    # A web server shows a folder as a page, so there a file is known by its name.
+    if name.endswith(FILES) if place.is_web else place.attempt(READ, lambda: place.filesystem.isfile(place.path)):
+        return _copied(place, place.path, folder, name)
+    found: list[str] = place.attempt(READ, lambda: place.filesystem.find(place.path))
+    if not found and not place.exists():
+        raise InputError(f"There is nothing at {url}: check the address.")
+    files = {path.removeprefix(root).lstrip("/"): path for path in found if path.startswith(f"{root}/")}
     newest = _of_newest(place, files, folder / name)
     shared = _shared_trace(place, root)
     files |= shared
@@ -86,7 +87,7 @@ def _shared_trace(place: Remote, root: str) -> dict[str, str]:
     job, _, worker = root.rpartition(f"/{WORKERS}/")
     if not job or "/" in worker:
         return {}
-    found = place.attempt(Action.READ, lambda: place.filesystem.glob(f"{job}/{RUNS}/{worker}{TRACE}"))
+    found = place.attempt(READ, lambda: place.filesystem.glob(f"{job}/{RUNS}/{worker}{TRACE}"))
     return {path.removeprefix(job).lstrip("/"): path for path in found}
 
 
@@ -114,24 +115,11 @@ def fetched_files(url: str, files: Iterable[str], folder: Path) -> Path:
 
 
 def _folder(url: str) -> Path:
+    """Return a new folder for a copy of what is at a URL."""
     folder = Path(tempfile.mkdtemp(prefix="tfdoctor-"))
     _COPIES[folder] = url.rstrip("/")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def _is_file(place: Remote, name: str) -> bool:
-    """Say whether there is a file; for a web server, which shows a folder as a page, by its name."""
-    if place.is_web:
-        return name.endswith(FILES)
-    return bool(place.attempt(Action.READ, lambda: place.filesystem.isfile(place.path)))
-
-
-def _found(place: Remote) -> list[str]:
-    found: list[str] = place.attempt(Action.READ, lambda: place.filesystem.find(place.path))
-    if not found and not place.exists():
-        raise InputError(f"There is nothing at {place.url}: check the address.")
-    return found
 
 
 def chosen(files: Iterable[str]) -> Iterator[str]:
@@ -157,8 +145,10 @@ def _copied(place: Remote, path: str, folder: Path, name: str) -> Path:
     """Copy a file into a folder, under a name that may have folders in it, and check that all of it came.
 
     Raises:
-        InputError: it cannot be read, or its name leads out of the folder.
+        InputError: it cannot be read, is too large or too slow, or its name leads out of the folder.
     """
+    from fsspec.callbacks import Callback  # noqa: PLC0415 - only for URLs
+
     parts = PureWindowsPath(name)  # both kinds of slashes, and drives, on every machine
     if parts.anchor or ".." in parts.parts:
         raise InputError(f"{place.url} lists {path!r}, which lies outside of it: name the recording itself.")
@@ -166,25 +156,18 @@ def _copied(place: Remote, path: str, folder: Path, name: str) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
 
     def copy() -> None:
-        place.filesystem.get_file(path, str(target), callback=_limits())
+        begun = time.monotonic()
+
+        def count(size: int | None, copied: int, **_: object) -> None:
+            if time.monotonic() - begun > PATIENCE_S + copied / SLOWEST:
+                raise OSError(f"it comes at less than {SLOWEST // 1000} kB a second")
+            if max(size or 0, copied) > MOST_BYTES:
+                raise OSError(f"it has more than {MOST_BYTES // 2**30} GB")
+
+        place.filesystem.get_file(path, str(target), callback=Callback(hooks={"count": count}))
         size = place.filesystem.size(path)
         if size is not None and size != target.stat().st_size:
             raise OSError(f"{target.stat().st_size:,} of {size:,} bytes came")
 
-    place.attempt(Action.READ, copy)
+    place.attempt(READ, copy)
     return target
-
-
-def _limits() -> Any:  # noqa: ANN401 - fsspec has no types
-    """Return what follows one download, and ends it where it is too slow or too large."""
-    from fsspec.callbacks import Callback  # noqa: PLC0415 - only for URLs
-
-    begun = time.monotonic()
-
-    def count(size: int | None, copied: int, **_: object) -> None:
-        if time.monotonic() - begun > PATIENCE_S + copied / SLOWEST:
-            raise OSError(f"it comes at less than {SLOWEST // 1000} kB a second")
-        if max(size or 0, copied) > MOST_BYTES:
-            raise OSError(f"it has more than {MOST_BYTES // 2**30} GB")
-
-    return Callback(hooks={"count": count})

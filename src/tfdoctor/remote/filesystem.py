@@ -4,7 +4,6 @@ import logging
 import re
 import socket
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from tfdoctor.terms.errors import InputError
@@ -21,14 +20,8 @@ CAUSES: Mapping[type[BaseException], tuple[str, str]] = {
     socket.gaierror: ("the host is unknown", "check the name of the host, and the connection to the network"),
 }
 
+READ, WRITE = "cannot be read", "cannot be written"  # What fails
 T = TypeVar("T")
-
-
-class Action(StrEnum):
-    """What fails."""
-
-    READ = "cannot be read"
-    WRITE = "cannot be written"
 
 
 class Remote(NamedTuple):
@@ -49,7 +42,7 @@ class Remote(NamedTuple):
         return "http" in str(self.filesystem.protocol)
 
     def lacks_bucket(self) -> bool:
-        """Say whether its bucket is known not to exist; where it may not be listed, it is believed to."""
+        """Say whether its bucket is known not to exist; one that may not be listed is believed to."""
         try:
             return self.is_bucket and not self.filesystem.exists(self.path.partition("/")[0])
         except Exception:  # noqa: BLE001  # each package has its own for a refusal
@@ -62,22 +55,21 @@ class Remote(NamedTuple):
             InputError: it cannot be read.
         """
         strict = {"strict": True} if self.is_web else {}
-        found = self.attempt(Action.READ, lambda: self.filesystem.exists(self.path, **strict))
-        return bool(found)
+        return bool(self.attempt(READ, lambda: self.filesystem.exists(self.path, **strict)))
 
-    def attempt(self, what: Action, action: Callable[[], T]) -> T:
+    def attempt(self, what: str, action: Callable[[], T]) -> T:
         """Return what an action on the filesystem returns; it is tried again if the connection fails.
 
         Raises:
-            InputError: it failed; the sentence says ``what``.
+            InputError: it failed; ``what`` is READ or WRITE.
         """
         for left in reversed(range(1 if self.is_bucket else ATTEMPTS)):
             try:
                 return action()
             except FileNotFoundError as error:
-                if what is Action.READ:
-                    raise InputError(f"There is nothing at {self.url}: check the address.") from error
-                raise InputError(f"{self.url} {what} (its bucket or folder does not exist).") from error
+                nothing = f"There is nothing at {self.url}: check the address."
+                nowhere = f"{self.url} {what} (its bucket or folder does not exist)."
+                raise InputError(nothing if what == READ else nowhere) from error
             except PermissionError as error:
                 raise InputError(f"{self.url} {what} ({_reason(error)}): check your credentials.") from error
             except Exception as error:

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from tfdoctor.remote.filesystem import Action, opened
+from tfdoctor.remote.filesystem import READ, WRITE, opened
 from tfdoctor.terms.errors import InputError, NotEmptyError, OutputError
 from tfdoctor.terms.text import counted
 
@@ -86,33 +86,30 @@ class Uploads:
         """
         while self._urls:
             folder, url = next(iter(self._urls.items()))
-            del self._urls[folder]
             try:
-                files = self._send(folder, url)
+                files = self.save(folder)
             except InputError as error:
                 raise OutputError(f"{error} What was to be uploaded stays in {folder}.") from error
+            finally:
+                del self._urls[folder]
             shutil.rmtree(folder)
             if files:
                 yield f"tfdoctor: uploaded {counted(files, 'file')} to {url}"
             if folder in self._removals:
                 yield from _removed(url, *self._removals.pop(folder))
 
-    def save(self, folder: Path) -> None:
-        """Upload what is new in a folder now: it is then not lost if this process is killed.
+    def save(self, folder: Path) -> int:
+        """Upload what is new in a folder now, so that no kill loses it; return how many files the folder has.
 
         Raises:
             InputError: a file could not be uploaded.
         """
-        if folder in self._urls:
-            self._send(folder, self._urls[folder])
-
-    def _send(self, folder: Path, url: str) -> int:
-        """Upload the files of a folder that have changed since they were uploaded; return how many files it has."""
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        url = self._urls.get(folder)
+        files = sorted(path for path in folder.rglob("*") if path.is_file()) if url else []
         for file in files:
             state = file.stat().st_size, file.stat().st_mtime_ns
             if self._sent.get(file) != state:
-                _upload(file, "/".join((url, *file.relative_to(folder).parts)))
+                _upload(file, self.shown(file))
                 self._sent[file] = state
         return len(files)
 
@@ -125,7 +122,7 @@ def _fetch(url: str, file: Path) -> None:
         if place.filesystem.exists(place.path):
             place.filesystem.get_file(place.path, str(file))
 
-    place.attempt(Action.READ, get)
+    place.attempt(READ, get)
 
 
 def _removed(url: str, name: str, is_old: Callable[[str], bool]) -> Iterator[str]:
@@ -140,7 +137,7 @@ def _removed(url: str, name: str, is_old: Callable[[str], bool]) -> Iterator[str
                 place.filesystem.rm_file(path)
 
     try:
-        place.attempt(Action.WRITE, remove)
+        place.attempt(WRITE, remove)
     except InputError as error:  # all that is new is there
         yield f"tfdoctor: old files stay at {url}/{name}, remove them yourself: {error}"
 
@@ -157,7 +154,7 @@ def _upload(file: Path, url: str) -> None:
         if size is not None and size != file.stat().st_size:
             raise OSError(f"{size:,} of {file.stat().st_size:,} bytes arrived")
 
-    place.attempt(Action.WRITE, put)
+    place.attempt(WRITE, put)
 
 
 UPLOADS = Uploads()  # Those of the command that runs
