@@ -1,13 +1,18 @@
 """Fields of a group are options of the command, whatever their group is called, and arrive as the group."""
 
+import ast
+import inspect
 import sys
+from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from tfdoctor.cli import options
+from tfdoctor.cli import app as tfdoctor
+from tfdoctor.cli import commands, options
 from tfdoctor.cli.options import Group, argument, command, option
 
 
@@ -51,3 +56,21 @@ def test_a_field_without_a_default_is_required(app: typer.Typer) -> None:
 
 def test_a_group_that_is_made_elsewhere_has_the_defaults() -> None:
     assert vars(Size(width=1)) == {"width": 1, "height": 3}
+
+
+def test_the_work_of_each_command_takes_what_the_command_declares() -> None:
+    """It is named by a text, so that it is imported when the command is called."""
+    declared = [
+        (kind.name, one.args[2].value)
+        for kind in ast.parse(Path(commands.__file__).read_bytes()).body
+        if isinstance(kind, ast.ClassDef)
+        for one in kind.decorator_list
+        if isinstance(one, ast.Call)
+        and isinstance(one.args[2], ast.Constant)
+        and isinstance(one.args[2].value, str)
+    ]
+    assert len(declared) == len(tfdoctor.registered_commands)
+    for kind, work in declared:
+        module, _, function = f"tfdoctor.cli.{work}".rpartition(".")
+        (given,) = inspect.signature(getattr(import_module(module), function), eval_str=True).parameters.values()
+        assert given.annotation is getattr(commands, kind)

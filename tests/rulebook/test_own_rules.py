@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_cli import SAMPLES, run
 from tests.command import tfdoctor
-from tfdoctor.api.results import Results
+from tfdoctor.api.run import Results
 from tfdoctor.recording import Recording
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rulebook.config import Config

@@ -8,7 +8,8 @@ import pytest
 from tests.report import diagnoses
 from tests.report.diagnoses import HELPS, NOISY, NOTHING, SLOW
 from tests.rules.verdicts import as_finding
-from tfdoctor.cli.gates import FOUND, exit_code
+from tfdoctor.cli import FOUND
+from tfdoctor.cli.gates import exit_code
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import RunSaving, Saving
 from tfdoctor.diagnosis.trials import Measured, TrainingMatch, TrainingState, Trials

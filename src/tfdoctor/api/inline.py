@@ -31,7 +31,13 @@ def frame(diagnosis: Diagnosis) -> str:
     from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
     from tfdoctor.report.formats import html  # noqa: PLC0415 - brings Jinja and plotly
 
-    cell = _running_cell()
+    cell = None
+    if (
+        notebook()
+    ):  # what the running cell is known by when it runs again: its number in the front end, else its text
+        shell = _shell()
+        parent: dict[str, Any] = getattr(shell.kernel, "get_parent", dict)()
+        cell = str(parent.get("metadata", {}).get("cellId") or shell.history_manager.input_hist_raw[-1])
     if cell is not None and not _carriers:
         _carriers.add(cell)
     carries = cell is None or cell in _carriers
@@ -39,16 +45,6 @@ def frame(diagnosis: Diagnosis) -> str:
     quoted = page.replace("&", "&amp;").replace("'", "&#39;")
     text = escape(terminal.render(diagnosis, color=False))
     return FRAME.format(page=quoted, height=HEIGHT_PX, text=text)
-
-
-def _running_cell() -> str | None:
-    """Return what a cell is known by when it runs again: its number in the front end, else its text."""
-    shell = _shell()
-    if not notebook():
-        return None
-    parent: dict[str, Any] = getattr(shell.kernel, "get_parent", dict)()
-    known = parent.get("metadata", {}).get("cellId")
-    return str(known or shell.history_manager.input_hist_raw[-1])
 
 
 def notebook() -> bool:

@@ -9,8 +9,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, Self
 
-from tfdoctor.api.results import Results, say
-from tfdoctor.api.run import PROFILED, begin, checked_epochs, planned
+from tfdoctor.api.run import PROFILED, Results, begin, planned, say
 from tfdoctor.capture import in_process
 from tfdoctor.capture.agent.process.other_threads import OtherThreads
 from tfdoctor.terms.errors import CaptureError, NotEmptyError, TfdoctorError
@@ -47,9 +46,8 @@ class Recorder(Results):
         for_epochs: int | None = None,
     ) -> None:
         super().__init__()
-        self._plan = planned(path, steps, warmup, None, sample_every_ms)
-        self._for_epochs = checked_epochs(for_epochs)
-        self._recorded = 0
+        numbers = {"steps": steps, "warmup": warmup, "sample_every_ms": sample_every_ms}
+        self._plan, self._for_epochs, self._recorded = planned(path, numbers, for_epochs), for_epochs, 0
         out = self._plan.out
         if out is not None and out.is_dir() and any(out.iterdir()):
             raise NotEmptyError(f"{out} is not empty: choose another folder, or remove it first.")

@@ -1,18 +1,137 @@
-"""`with tfdoctor.record(…):` records whatever trains inside the block."""
+"""`with tfdoctor.record(…):` records whatever trains inside the block; its results, reports and their display."""
 
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tfdoctor.api import inline
-from tfdoctor.api.results import Results, say
 from tfdoctor.capture import Plan, in_process
 from tfdoctor.capture.agent.process.stack import user_line
-from tfdoctor.terms.errors import CaptureError, NotEmptyError
+from tfdoctor.capture.result_line import sentence
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.recording import Recording
+from tfdoctor.report.formats import FORMATS, is_streamed
+from tfdoctor.terms.errors import CaptureError, NotEmptyError, TfdoctorError
+from tfdoctor.terms.text import harmless
 
 PROFILED = "`tfdoctor profile` already records this run"
+
+
+class Results:
+    """A recording before, during and after it runs."""
+
+    _inside: in_process.InProcessRecording | None = None
+    _for_epochs: int | None = None
+    _why_none = "nothing has been recorded yet"
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the recording; None before it starts, and without a recording."""
+        return self._inside.folder.out if self._inside else None
+
+    @property
+    def recording(self) -> Recording | None:
+        """The recording; None until it has ended."""
+        return self._inside.recording if self._inside else None
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """The diagnosis of the recording by every rule.
+
+        Raises:
+            CaptureError: there is no recording, or it has not ended.
+            ConfigError: the settings of the current project are invalid.
+            InputError: its trace is damaged.
+        """
+        recording = self.recording
+        if recording is None:
+            raise CaptureError(f"There is no recording to report on: {self._gap()}.")
+        return self._diagnosis
+
+    @cached_property
+    def _diagnosis(self) -> Diagnosis:
+        from tfdoctor.examination import Question, examined  # noqa: PLC0415 - same
+        from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - same
+        from tfdoctor.rulebook.config import find  # noqa: PLC0415 - only when asked for
+        from tfdoctor.stored.report import finished  # noqa: PLC0415 - same
+
+        assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
+        config = find(Path())
+        question = Question(budget=config.budget, for_epochs=self._for_epochs)
+        return finished(examined(self.recording, str(self.path), rulebook(config), question))
+
+    def report(self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None) -> tuple[Path, ...]:
+        """Write `report.<format>` for each format to the recording, or to the folder `out`; return the paths.
+
+        Raises:
+            CaptureError: there is no recording, or no such format.
+            InputError: its trace is damaged.
+            OutputError: the folder cannot be written to.
+        """
+        from tfdoctor.report.files import write  # noqa: PLC0415 - brings plotly
+
+        diagnosis = self.diagnosis
+        names = [formats] if isinstance(formats, str) else [*formats]
+        files = [name for name in FORMATS if not is_streamed(name)]
+        if unknown := [name for name in names if name not in files]:
+            raise CaptureError(f"Unknown report format {unknown[0]!r}: use {', '.join(files)}.")
+        return write(diagnosis, Path(out or self.path or ""), [*dict.fromkeys(names)])
+
+    def show(self) -> None:
+        """Show the report: the HTML page in a notebook, elsewhere the summary of the command line."""
+        self.diagnosis  # noqa: B018 - a fault is raised here, not shown
+        if not inline.display(self):
+            sys.stdout.write(f"{self!r}\n")
+
+    def _gap(self) -> str:
+        """Return why there is no recording."""
+        inside = self._inside
+        if inside is None:
+            return self._why_none
+        if inside.faults:
+            return f"recording failed ({inside.faults[0]})"
+        return f"the {inside.what} is still running"
+
+    def _summary(self) -> str:
+        """Return the line that is printed when the recording has ended."""
+        recording = self.recording
+        manifest = recording.manifest if recording else None
+        if manifest is None:
+            return f"nothing recorded: {self._gap()}"
+        recorded = recording is not None and recording.run is not None
+        what = self._inside.what if self._inside else "run"
+        return f"{sentence(manifest, recorded=recorded, what=what)} in {self.path}"
+
+    def __repr__(self) -> str:
+        """Return the summary of the command line, or one line in a notebook, which shows the page."""
+        if self.recording is None or inline.notebook():
+            return f"<tfdoctor: {self._summary() if self.recording else self._gap()}>"
+        from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
+
+        try:
+            return terminal.render(self.diagnosis, color=False).rstrip("\n")
+        except TfdoctorError as error:
+            return f"tfdoctor: {error}"
+
+    def _repr_html_(self) -> str | None:
+        """Return the report for a notebook cell; None without a recording, for which repr() says why."""
+        return self._rendered(inline.frame)
+
+    def _repr_markdown_(self) -> str | None:
+        """Return the report for a viewer of notebooks that shows no frames; None as for HTML."""
+        from tfdoctor.report.formats import md  # noqa: PLC0415 - only where it is shown
+
+        return self._rendered(md.render)
+
+    def _rendered(self, render: Callable[[Diagnosis], str]) -> str | None:
+        try:
+            return None if self.recording is None else render(self.diagnosis)
+        except TfdoctorError:
+            return None
 
 
 class Run(Results):
@@ -63,50 +182,33 @@ def record(  # noqa: PLR0913 - its arguments are the options
         CaptureError: an argument is invalid, or another recording is running when the block starts.
         OutputError: the folder is not empty or cannot be written when the block starts.
     """
-    plan = planned(path, steps, warmup, seconds, sample_every_ms, trace=trace)
-    return Run(plan, checked_epochs(for_epochs))
-
-
-def checked_epochs(for_epochs: object) -> int | None:
-    """Return the number of epochs to extrapolate to; None is unknown.
-
-    Raises:
-        CaptureError: it is no whole number of at least 1.
-    """
-    if for_epochs is None or (isinstance(for_epochs, int) and for_epochs >= 1):
-        return for_epochs
-    raise CaptureError(f"for_epochs must be a whole number of at least 1, not {for_epochs!r}.")
+    numbers = {"steps": steps, "warmup": warmup, "sample_every_ms": sample_every_ms}
+    return Run(planned(path, numbers, for_epochs, seconds, trace=trace), for_epochs)
 
 
 def planned(
     path: str | Path | None,
-    steps: int,
-    warmup: int,
-    seconds: float | None,
-    sample_every_ms: int,
+    numbers: Mapping[str, Any],
+    for_epochs: object,
+    seconds: float | None = None,
     *,
     trace: bool = True,
 ) -> Plan:
-    """Return a plan without a script.
+    """Return a plan without a script; arguments of a wrong type are refused.
 
     Raises:
         CaptureError: an argument is invalid.
     """
-    numbers = {"steps": steps, "warmup": warmup, "sample_every_ms": sample_every_ms}
     for name, value in numbers.items():
         if not isinstance(value, int):
             raise CaptureError(f"{name} must be a whole number, not {value!r}.")
     if seconds is not None and not isinstance(seconds, int | float):
         raise CaptureError(f"seconds must be a number, not {seconds!r}.")
-    return Plan(
-        script="",
-        out=Path(path) if path is not None else None,
-        steps=steps,
-        warmup=warmup,
-        seconds=seconds,
-        sample_every_ms=sample_every_ms,
-        trace=trace,
-    )
+    out = Path(path) if path is not None else None
+    plan = Plan(script="", out=out, seconds=seconds, trace=trace, **numbers)
+    if for_epochs is not None and not (isinstance(for_epochs, int) and for_epochs >= 1):
+        raise CaptureError(f"for_epochs must be a whole number of at least 1, not {for_epochs!r}.")
+    return plan
 
 
 def begin(plan: Plan, frame: FrameType | None, what: str) -> in_process.InProcessRecording:
@@ -122,13 +224,8 @@ def begin(plan: Plan, frame: FrameType | None, what: str) -> in_process.InProces
     file, line = user_line(frame) or ("", 0)
     name = places.get(file) or file.removeprefix(f"{Path.cwd()}/")
     at = f"{name}:{line}" if name else "python"
-    return _begin(plan, "notebook" if inline.notebook() else name or at, at, what)
-
-
-def _begin(plan: Plan, script: str, at: str, what: str) -> in_process.InProcessRecording:
-    """Start to record; a folder named by the time gets a number where that name is taken."""
-    places, path, number = inline.places(), Path(script), 1
-    while True:
+    path, number = Path("notebook" if inline.notebook() else name or at), 1
+    while True:  # a folder named by the time gets a number where that name is taken
         again = "" if number == 1 else f"-{number}"
         named = replace(plan, script=str(path.with_name(f"{path.stem}{again}{path.suffix}")))
         try:
@@ -137,3 +234,9 @@ def _begin(plan: Plan, script: str, at: str, what: str) -> in_process.InProcessR
             if plan.out is not None:
                 raise
             number += 1
+
+
+def say(text: str) -> None:
+    """Print a message as the command line does."""
+    sys.stderr.write(harmless(f"tfdoctor: {text}\n"))
+    sys.stderr.flush()

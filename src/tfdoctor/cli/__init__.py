@@ -10,8 +10,7 @@ import typer
 
 from tfdoctor import __version__
 from tfdoctor.cli import commands
-from tfdoctor.cli.gates import FOUND, INTERRUPTED, UNDECIDED
-from tfdoctor.cli.options import app
+from tfdoctor.cli.options import FOUND, INTERRUPTED, UNDECIDED, app
 from tfdoctor.cli.streams import prepare, say
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import TfdoctorError

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from tfdoctor.cli.commands import Diff
-from tfdoctor.cli.gates import FOUND, UNDECIDED, book, settings
+from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import noted, tell_files, untried
 from tfdoctor.cli.streams import draw
 from tfdoctor.cli.values import files_beside, parse_percent
@@ -29,7 +29,7 @@ def diff(given: Diff) -> int:
         raise typer.BadParameter("--shares and --anyway exclude each other: leave one out")
     first, second = [given.before, *(given.also_before or ())], [given.after, *(given.also_after or ())]
     read = (given.before, given.after, *first[1:], *second[1:])
-    applied = book(settings(given.rules, *read))
+    applied = book(given.rules.settings(*read))
     must_differ([*first, *second])
 
     def diagnosis(path: Path) -> Diagnosis:

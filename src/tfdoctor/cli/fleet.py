@@ -9,7 +9,7 @@ from typing import Self, TextIO
 import typer
 
 from tfdoctor.cli.commands import Fleet
-from tfdoctor.cli.gates import INTERRUPTED, book, settings
+from tfdoctor.cli.options import INTERRUPTED, book
 from tfdoctor.cli.outcome import open_pages, tell_files
 from tfdoctor.cli.streams import draw, say
 from tfdoctor.remote.uploads import UPLOADS
@@ -46,7 +46,7 @@ def fleet(given: Fleet) -> int:
     if work.on and work.workers:
         raise typer.BadParameter("--on uses the workers of its cluster: leave --workers out")
     prices = DevicePrices.parse(given.usd_per_device_hour or ())
-    chosen = settings(given.rules, *given.where)
+    chosen = given.rules.settings(*given.where)
     applied = book(chosen)
     plan = FleetPlan(
         config=chosen,

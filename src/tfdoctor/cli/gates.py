@@ -1,54 +1,18 @@
-"""The rules a command applies, and what makes it fail: severities, budgets and a baseline of known findings.
+"""What makes a command fail: the severity of findings, budgets, and a baseline of known findings."""
 
-Settings of the command line come before those of the configuration file.
-"""
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-from tfdoctor.cli.options import GateOptions, RuleOptions
+from tfdoctor.cli.options import FOUND, UNDECIDED, GateOptions
 from tfdoctor.cli.streams import say
-from tfdoctor.cli.values import comma_separated, parse_percent
-from tfdoctor.rulebook.config import Budget, BudgetLimit, Config, FailOn, RuleNames, find, load
+from tfdoctor.cli.values import parse_percent
+from tfdoctor.compare import baseline as baselines
+from tfdoctor.compare.baseline import Baseline
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.rulebook.config import Budget, BudgetLimit, Config, FailOn
 from tfdoctor.terms.units import ratio
-
-if TYPE_CHECKING:
-    from tfdoctor.compare.baseline import Baseline
-    from tfdoctor.diagnosis import Diagnosis
-    from tfdoctor.rulebook.book import Rulebook
-
-FOUND = 3  # Exit code when a budget, ``--fail-on`` or ``--fail-on-promise`` fails and nothing else went wrong
-# Exit code when nothing fails, but a budget or ``--max-regression`` lies within the interval that was measured.
-UNDECIDED = 4
-INTERRUPTED = 130  # Exit code of Ctrl-C, as a shell shows it
-
-
-def settings(options: RuleOptions, *reads: str | Path) -> Config:
-    """Return the settings of the file, replaced by those of the command line, which reads these paths.
-
-    Raises:
-        ConfigError: the file cannot be read, or a setting is invalid.
-    """
-    config = load(options.config) if options.config else find(Path(), lambda text: say(f"note: {text}"), reads)
-    if options.select is not None:
-        config = replace(config, select=RuleNames(tuple(comma_separated(options.select)), "--select"))
-    if options.ignore is not None:
-        config = replace(config, ignore=RuleNames(tuple(comma_separated(options.ignore)), "--ignore"))
-    return replace(config, rules=(*config.rules, *(options.rules or ())))
-
-
-def book(config: Config) -> "Rulebook":
-    """Return the rules of these settings.
-
-    Raises:
-        ConfigError: a name does not exist, or one of the user's own rules is invalid.
-    """
-    from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - no rule is loaded before it is needed
-
-    return rulebook(config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +22,7 @@ class Gates:
     fail_on: FailOn | None
     budget: Budget
     file: Path | None  # the baseline's
-    baseline: "Baseline | None"
+    baseline: Baseline | None
     target: Path | None  # where the findings are written as known ones
 
     @property
@@ -73,39 +37,34 @@ class Gates:
             InputError: they are not.
             OutputError: the baseline cannot be written.
         """
-        from tfdoctor.compare import baseline  # noqa: PLC0415 - keeps --help fast
-
         if self.baseline is not None and self.file is not None:
-            baseline.must_be_of(self.baseline, program, self.file)
+            baselines.must_be_of(self.baseline, program, self.file)
         if self.target is not None:
-            baseline.must_be_writable(self.target, program)
+            baselines.must_be_writable(self.target, program)
 
-    def applied(self, diagnosis: "Diagnosis") -> "Diagnosis":
+    def applied(self, diagnosis: Diagnosis) -> Diagnosis:
         """Return the diagnosis with its budgets checked, and the findings that the baseline knows."""
-        from tfdoctor.compare.baseline import compared  # noqa: PLC0415 - keeps --help fast
-        from tfdoctor.compare.budgets import checked  # noqa: PLC0415 - same
+        from tfdoctor.compare.budgets import checked  # noqa: PLC0415 - brings facts: a script does not wait for them
 
         if self.budget.limits:  # a stored report may have others
             diagnosis = checked(diagnosis, self.budget)
         self.say_what_is_unchecked(diagnosis)
-        return diagnosis if self.baseline is None else compared(diagnosis, self.baseline, str(self.file))
+        return diagnosis if self.baseline is None else baselines.compared(diagnosis, self.baseline, str(self.file))
 
-    def say_what_is_unchecked(self, diagnosis: "Diagnosis") -> None:
+    def say_what_is_unchecked(self, diagnosis: Diagnosis) -> None:
         """Say that no budget was checked, where all that are set are those of other devices."""
         if self.budget.limits and not diagnosis.budgets:
             say(f"note: no budget was checked: none is set for a {diagnosis.subject.device}")
 
-    def write(self, diagnosis: "Diagnosis", program: str, *, quiet: bool = False) -> None:
+    def write(self, diagnosis: Diagnosis, program: str, *, quiet: bool = False) -> None:
         """Write the findings as known ones, where that was asked for.
 
         Raises:
             OutputError: the file cannot be written.
         """
-        from tfdoctor.compare.baseline import write  # noqa: PLC0415 - keeps --help fast
-
         if self.target is None:
             return
-        write(diagnosis, program, self.target)
+        baselines.write(diagnosis, program, self.target)
         if not quiet:
             typer.echo(f"wrote {self.target}", err=True)
 
@@ -117,8 +76,6 @@ def gates(options: GateOptions, config: Config) -> Gates:
         InputError: the baseline cannot be read.
         typer.BadParameter: the share of the hardware is no percentage.
     """
-    from tfdoctor.compare.baseline import read  # noqa: PLC0415 - keeps --help fast
-
     share, budget = parse_percent(options.fail_on_roofline, "--fail-on-roofline"), config.budget
     if share is not None:
         budget = budget.with_limit(BudgetLimit("roofline", ratio(share)))
@@ -127,12 +84,12 @@ def gates(options: GateOptions, config: Config) -> Gates:
         file = file.relative_to(Path.cwd())  # as messages show it
     if file is not None and target is not None and file.resolve() == target.resolve():
         file = None  # it is written anew, and may not exist yet
-    known = read(file) if file is not None else None
+    known = baselines.read(file) if file is not None else None
     fail_on = FailOn.NEVER if target is not None else options.fail_on or config.fail_on
     return Gates(fail_on, budget, file, known, target)
 
 
-def exit_code(diagnosis: "Diagnosis", fail_on: FailOn | None) -> int:
+def exit_code(diagnosis: Diagnosis, fail_on: FailOn | None) -> int:
     """Return 3 on a failed budget, or on a finding of this severity or above that the baseline does not know.
 
     Otherwise it is 4 where a budget is undecided, and 0.

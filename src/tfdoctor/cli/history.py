@@ -9,7 +9,7 @@ import typer
 
 from tfdoctor.capture.revision import user
 from tfdoctor.cli.commands import History, HistoryGates, KeptOptions
-from tfdoctor.cli.gates import FOUND, UNDECIDED, book, settings
+from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import tell_files, untried
 from tfdoctor.cli.streams import draw, say
 from tfdoctor.cli.values import files_beside, parse_percent
@@ -30,7 +30,7 @@ def history(given: History) -> int:
     """Show the runs of programs over their commits, and return the exit code."""
     keep, wanted = given.kept, files_beside(given.formats, show=given.show)
     accepts, names = [*_accepts(keep)], [*_names(keep)]
-    demand, chosen = _demand(given.gates), settings(given.rules, *given.where)
+    demand, chosen = _demand(given.gates), given.rules.settings(*given.where)
     file = keep.history or chosen.history or Path(kept.NAME)
     known, applied = kept.read(file), book(chosen)
     titles = {rule.name: rule.doc.title for rule in applied.known}

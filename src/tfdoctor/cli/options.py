@@ -5,17 +5,20 @@ A command is a `Group`: each field is an option, an argument, or a group of opti
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, TypeVar, dataclass_transform, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_type_hints
 
 import typer
 from typer.models import ParameterInfo
 
+from tfdoctor.cli.streams import say
 from tfdoctor.cli.values import (
     BESIDE,
     at_least,
+    comma_separated,
     of_a_kwh,
     parse_file,
     parse_out,
@@ -25,8 +28,16 @@ from tfdoctor.cli.values import (
     price,
 )
 from tfdoctor.report.formats import FORMATS
-from tfdoctor.rulebook.config.settings import FailOn
+from tfdoctor.rulebook.config import Config, FailOn, RuleNames, find, load
 from tfdoctor.terms.options import NUMBERS
+
+if TYPE_CHECKING:
+    from tfdoctor.rulebook.book import Rulebook
+
+FOUND = 3  # Exit code when a budget, ``--fail-on`` or ``--fail-on-promise`` fails and nothing else went wrong
+# Exit code when nothing fails, but a budget or ``--max-regression`` lies within the interval that was measured.
+UNDECIDED = 4
+INTERRUPTED = 130  # Exit code of Ctrl-C, as a shell shows it
 
 app = typer.Typer(
     name="tfdoctor",
@@ -195,6 +206,30 @@ class RuleOptions(Group):
     select: str | None = option("Apply only these rules: comma-separated names and topics, or ALL.", **RULES)
     ignore: str | None = option("Do not apply these rules: comma-separated names and topics.", **RULES)
     rules: list[Path] | None = OWN_RULES
+
+    def settings(self, *reads: str | Path) -> Config:
+        """Return the settings of the file, replaced by those of the command line, which reads these paths.
+
+        Raises:
+            ConfigError: the file cannot be read, or a setting is invalid.
+        """
+        config = load(self.config) if self.config else find(Path(), lambda text: say(f"note: {text}"), reads)
+        if self.select is not None:
+            config = replace(config, select=RuleNames(tuple(comma_separated(self.select)), "--select"))
+        if self.ignore is not None:
+            config = replace(config, ignore=RuleNames(tuple(comma_separated(self.ignore)), "--ignore"))
+        return replace(config, rules=(*config.rules, *(self.rules or ())))
+
+
+def book(config: Config) -> "Rulebook":
+    """Return the rules of these settings.
+
+    Raises:
+        ConfigError: a name does not exist, or one of the user's own rules is invalid.
+    """
+    from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - no rule is loaded before it is needed
+
+    return rulebook(config)
 
 
 class GateOptions(Group):

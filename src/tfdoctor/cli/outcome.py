@@ -1,34 +1,40 @@
 """From a recording to report files and a terminal summary.
 
-What only a report needs is imported in the functions: a script that is profiled does not wait for it.
+It brings all that a report needs: a script that is profiled does not wait for it.
 """
 
 import shlex
 import sys
+import webbrowser
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from tfdoctor.cli.commands import TRIAL_MINUTES
-from tfdoctor.cli.gates import INTERRUPTED, Gates, exit_code
-from tfdoctor.cli.options import SavingOptions
+from tfdoctor.cli.gates import Gates, exit_code
+from tfdoctor.cli.options import INTERRUPTED, SavingOptions
 from tfdoctor.cli.streams import draw, say
+from tfdoctor.compare.baseline import program_of
+from tfdoctor.diagnose.diagnose import diagnose as examine
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.examination import Question, examined
+from tfdoctor.facts.savings.price import EnergyPrices
 from tfdoctor.recording import Recording
 from tfdoctor.remote.fetching import shown
 from tfdoctor.remote.uploads import UPLOADS
+from tfdoctor.report import terminal
+from tfdoctor.report.files import write as write_files
+from tfdoctor.report.formats import COMMANDS, is_streamed, prepare, render
+from tfdoctor.rulebook.book import Rulebook
+from tfdoctor.scrub import Secrets, scrub
+from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import OutputError, TfdoctorError
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.progress_line import late_line, line
-
-if TYPE_CHECKING:
-    from tfdoctor.diagnosis import Diagnosis
-    from tfdoctor.rulebook.book import Rulebook
-    from tfdoctor.trace.xprof import Asked
+from tfdoctor.trace.xprof import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +50,9 @@ class Output:
 
 
 def report_after(
-    recording: Recording, title: str, rules: "Rulebook", gates: Gates, output: Output, savings: SavingOptions
+    recording: Recording, title: str, rules: Rulebook, gates: Gates, output: Output, savings: SavingOptions
 ) -> int:
     """Report on a run that has ended; errors here must not hide the exit code of the script."""
-    from tfdoctor.compare.baseline import program_of  # noqa: PLC0415 - after the run
-
     folder = recording.root or Path()
     try:
         with line("reading the trace …", sys.stderr, quiet=output.quiet):
@@ -71,7 +75,7 @@ def report_after(
     return exit_code(diagnosis, gates.fail_on)
 
 
-def next_steps(diagnosis: "Diagnosis", folder: Path) -> str:
+def next_steps(diagnosis: Diagnosis, folder: Path) -> str:
     """Return how to apply the changes that are edits, and how to measure them; "" where there is none."""
     ready = sum(any(not edit.missing for edit in result.edits) for result in diagnosis.results)
     if not ready:
@@ -95,34 +99,22 @@ def noted(recording: Recording, *, quiet: bool = False) -> Recording:
     return replace(recording, notes=notes)
 
 
-def ask_xprof(recording: Recording) -> AbstractContextManager["Asked | None"]:
-    """Ask xprof about the trace of one host; of several, it is asked later about one that is not known yet."""
-    from tfdoctor.trace.xprof import Asked  # noqa: PLC0415 - only where it is asked so early
-
-    alone = len(recording.traces) == 1 and len(recording.workers) <= 1
-    return Asked(recording.traces[0]) if alone else nullcontext()
-
-
 def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report is to be
     recording: Recording,
     title: str,
-    rules: "Rulebook",
+    rules: Rulebook,
     gates: Gates,
     savings: SavingOptions,
     *,
     formats: Sequence[str] = (),
-    asked: "Asked | None" = None,
+    asked: Asked | None = None,
     says: bool = False,
-) -> "Diagnosis":
+) -> Diagnosis:
     """Apply rules and gates to a recording, and add what the last `tfdoctor try` of it measured.
 
     ``asked`` is a question that xprof works on already. While it does, what writes reports in these formats is
     imported. On a terminal it ``says`` what it reads if that takes long.
     """
-    from tfdoctor.examination import Question, examined  # noqa: PLC0415 - after the run
-    from tfdoctor.facts.savings.price import EnergyPrices  # noqa: PLC0415 - same
-    from tfdoctor.report.formats import prepare  # noqa: PLC0415 - same
-
     question = Question(
         budget=gates.budget,
         baseline=None if gates.baseline is None else (gates.baseline, str(gates.file)),
@@ -149,30 +141,21 @@ def _named(recording: Recording) -> str:
     return f"the {many}, {size / 1e6:,.0f} MB"
 
 
-def untried(recording: Recording, title: str, rules: "Rulebook") -> "Diagnosis":
+def untried(recording: Recording, title: str, rules: Rulebook) -> Diagnosis:
     """Apply these rules to a recording, without what any trial measured."""
-    from tfdoctor.diagnose.diagnose import diagnose as examine  # noqa: PLC0415 - after the run
-
     return examine(recording, rules.rules, title, settings=rules.settings)
 
 
-def without_names(diagnosis: "Diagnosis", recording: Recording) -> "Diagnosis":
+def without_names(diagnosis: Diagnosis, recording: Recording) -> Diagnosis:
     """Return a diagnosis that names no person and no machine of the recording."""
-    from tfdoctor.scrub import Secrets, scrub  # noqa: PLC0415 - where that is asked for
-
     return scrub(diagnosis, Secrets.of(recording))
 
 
-def write(diagnosis: "Diagnosis", folder: Path, output: Output, prefix: str = "") -> None:
+def write(diagnosis: Diagnosis, folder: Path, output: Output, prefix: str = "") -> None:
     """Write the reports and, unless quiet, print the summary.
 
     Formats that are no files go to the standard output, even if quiet.
     """
-    from tfdoctor.report import terminal  # noqa: PLC0415 - brings rich
-    from tfdoctor.report.files import write as write_files  # noqa: PLC0415 - brings plotly
-    from tfdoctor.report.formats import COMMANDS, is_streamed, render  # noqa: PLC0415 - after the run
-    from tfdoctor.stored.report import finished  # noqa: PLC0415 - same
-
     diagnosis = finished(replace(diagnosis, link=output.link or diagnosis.link))
     written = write_files(diagnosis, folder, output.formats, prefix)
     printed = [*filter(is_streamed, output.formats)]
@@ -199,8 +182,6 @@ def tell_files(paths: Iterable[Path], *, show: bool) -> None:
 
 def open_pages(paths: Iterable[Path]) -> None:
     """Open the pages among these files in the user's browser, or say that none was found: they are there."""
-    import webbrowser  # noqa: PLC0415 - where that is asked for
-
     for page in paths:
         if page.suffix == ".html" and not webbrowser.open(page.resolve().as_uri()):
             say(f"no browser was found: open {page} yourself.")

@@ -8,11 +8,9 @@ import typer
 
 from tfdoctor.capture import Kind, Plan
 from tfdoctor.capture import profile as capture
-from tfdoctor.cli import outcome
 from tfdoctor.cli.commands import Attach, Profile
-from tfdoctor.cli.gates import book, exit_code, gates, settings
-from tfdoctor.cli.options import GateOptions, SavingOptions
-from tfdoctor.cli.outcome import Output
+from tfdoctor.cli.gates import exit_code, gates
+from tfdoctor.cli.options import GateOptions, SavingOptions, book
 from tfdoctor.cli.profile_parser import COMMAND
 from tfdoctor.cli.streams import say
 from tfdoctor.cli.values import parse_formats
@@ -30,8 +28,7 @@ TRACING = {"steps": "--steps", "warmup": "--warmup", "seconds": "--for", "stop_a
 def profile(given: Profile) -> int:
     """Run a script and report on it; return its exit code, or that of the report."""
     recording, demanded = given.recording, given.demands
-    wanted, chosen = parse_formats(given.formats, show=given.show), settings(given.rules)
-    output = Output(wanted, quiet=given.quiet, scrubbed=given.scrub, show=given.show, err=True)
+    wanted, chosen = parse_formats(given.formats, show=given.show), given.rules.settings()
     applied = None if chosen == Config() else book(chosen)  # errors in it show before the run
     for name in ("write_baseline", "baseline", "fail_on", "fail_on_roofline"):
         if given.no_report and getattr(demanded, name):
@@ -72,8 +69,11 @@ def profile(given: Profile) -> int:
             UPLOADS.save(recording.out)
     if given.no_report:
         return ended.exit_code
-    title = ended.recording.invocation or plan.name
-    failed = outcome.report_after(ended.recording, title, applied or book(chosen), demands, output, given.savings)
+    from tfdoctor.cli import outcome  # noqa: PLC0415 - the script does not wait for it
+
+    title, applied = ended.recording.invocation or plan.name, applied or book(chosen)
+    output = outcome.Output(wanted, quiet=given.quiet, scrubbed=given.scrub, show=given.show, err=True)
+    failed = outcome.report_after(ended.recording, title, applied, demands, output, given.savings)
     return ended.exit_code or failed
 
 
@@ -96,17 +96,16 @@ def what(ctx: typer.Context, module: str | None, command: list[str]) -> tuple[Ki
 def attach(given: Attach) -> int:
     """Trace running jobs and report on them; return the exit code."""
     from tfdoctor.capture.attach import attach as trace  # noqa: PLC0415 - `profile` has no need of it
+    from tfdoctor.cli import outcome  # noqa: PLC0415 - as above
 
-    output, chosen = Output(parse_formats(given.formats), scrubbed=given.scrub), settings(given.rules)
+    wanted, chosen = parse_formats(given.formats), given.rules.settings()
     applied = book(chosen)  # errors in it show before anything is traced
     demands = gates(GateOptions(fail_on=given.fail_on, baseline=given.baseline), chosen)
     recording = trace(given.addresses, given.seconds, given.out, stderr=sys.stderr)
     if given.no_report:
         return 0
     with line("reading the trace …", sys.stderr):
-        diagnosis = outcome.diagnose(
-            recording, given.addresses, applied, demands, SavingOptions(), formats=output.formats
-        )
+        diagnosis = outcome.diagnose(recording, given.addresses, applied, demands, SavingOptions(), formats=wanted)
     diagnosis = outcome.without_names(diagnosis, recording) if given.scrub else diagnosis
-    outcome.write(diagnosis, recording.root or Path(), output)
+    outcome.write(diagnosis, recording.root or Path(), outcome.Output(wanted, scrubbed=given.scrub))
     return exit_code(diagnosis, demands.fail_on)

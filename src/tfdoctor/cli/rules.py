@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tfdoctor.cli.commands import Explain, Listing, Rules
-from tfdoctor.cli.gates import book, settings
-from tfdoctor.cli.options import RuleOptions
+from tfdoctor.cli.options import RuleOptions, book
 from tfdoctor.cli.streams import draw
 from tfdoctor.rulebook.config import Config
 from tfdoctor.terms.pages import built_in
@@ -20,13 +19,13 @@ if TYPE_CHECKING:
 
 def rules(given: Rules) -> None:
     """List the rules."""
-    applied = book(settings(given.rules))
+    applied = book(given.rules.settings())
     typer.echo(_json(applied) if given.form is Listing.JSON else _text(applied))
 
 
 def explain(given: Explain) -> None:
     """Show the page of a rule."""
-    chosen = settings(RuleOptions(config=given.config, rules=given.rules))
+    chosen = RuleOptions(config=given.config, rules=given.rules).settings()
     page = (built_in(given.rule) if chosen == Config() else "") or _page(book(chosen), given.rule)
     if sys.stdout.isatty():
         from tfdoctor.cli.screen import rendered  # noqa: PLC0415 - brings rich

@@ -11,8 +11,8 @@ from tfdoctor.capture import Plan, profile
 from tfdoctor.capture.signals import outlive
 from tfdoctor.cli import outcome
 from tfdoctor.cli.commands import TrialOptions, Try
-from tfdoctor.cli.gates import book, exit_code, gates, settings
-from tfdoctor.cli.options import GateOptions
+from tfdoctor.cli.gates import exit_code, gates
+from tfdoctor.cli.options import GateOptions, book
 from tfdoctor.cli.outcome import Output
 from tfdoctor.cli.patching import check_target, not_written, write_file
 from tfdoctor.cli.profile import what
@@ -39,7 +39,7 @@ UNASKED = (
 def try_(given: Try) -> int:
     """Run the program with the changes and without, report what each saves, and return the exit code."""
     trial = given.trial
-    wanted, chosen = parse_formats(given.formats, show=given.show), settings(given.rules)
+    wanted, chosen = parse_formats(given.formats, show=given.show), given.rules.settings()
     output = Output(wanted, scrubbed=given.scrub, show=given.show)
     applied, demands = book(chosen), gates(GateOptions(), chosen)
     limit = parse_percent(trial.fail_on_promise, "--fail-on-promise")

@@ -1,9 +1,17 @@
-"""The recordings of some folders, as text for a model: nothing outside of these folders is read."""
+"""The recordings of some folders, as text for a model: nothing outside of these folders is read.
 
+``python -m tfdoctor.mcp.runs`` answers one question about them, in a process with limits. On the standard input is
+the question as JSON: the folders, the name of a method of `ServedRuns`, and its arguments. The answer goes to the
+standard output; why there is none goes to the standard error, with the exit code 2.
+"""
+
+import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.reports import load, must_differ
@@ -20,7 +28,8 @@ from tfdoctor.rulebook.config import Config
 from tfdoctor.rulebook.values import nearest
 from tfdoctor.stored.files import open_report, report_at
 from tfdoctor.stored.report import finished
-from tfdoctor.terms.errors import ConfigError, InputError
+from tfdoctor.terms.errors import ConfigError, InputError, TfdoctorError
+from tfdoctor.terms.limits import ROOM, TOO_MUCH_MEMORY
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.text import name
 
@@ -40,8 +49,9 @@ class ServedRuns(Record):
 
     def listed(self) -> str:
         """Return the recordings, the newest first, each with its time and its command."""
-        found = sorted(self._found(), key=lambda manifest: -manifest.stat().st_mtime)
-        lines = [f"- {manifest.parent}, recorded {_time(manifest)}" for manifest in found[:MOST_RUNS]]
+        found = sorted(((one.stat().st_mtime, one.parent) for one in self._found()), key=lambda run: -run[0])
+        times = [(datetime.fromtimestamp(at, UTC).isoformat(" ", "minutes"), run) for at, run in found[:MOST_RUNS]]
+        lines = [f"- {run}, recorded {time}" for time, run in times]
         if len(found) > MOST_RUNS:
             lines.append(f"… {len(found) - MOST_RUNS:,} older ones")
         return "\n".join(lines) or f"No recording below {', '.join(map(str, self.folders))}."
@@ -74,7 +84,9 @@ class ServedRuns(Record):
         one, other = (load(path, lambda r, title: self._examined(r, title, rules), rules.rules) for path in paths)
         sides = Sides.of([one], [other])
         told = md.as_it_is(comparison.render("md", compare(sides, in_ms=not sides.mismatches)))
-        return told if len(told.encode()) <= llm.LIMIT else _cut(told)
+        if len(told.encode()) <= llm.LIMIT:
+            return told
+        return told.encode()[: llm.LIMIT - len(CUT.encode())].decode(errors="ignore") + CUT
 
     def inside(self, path: str) -> Path:
         """Return a path that is in the folders, links resolved.
@@ -145,9 +157,21 @@ def _rules() -> Rulebook:
     return rulebook(Config())
 
 
-def _time(manifest: Path) -> str:
-    return datetime.fromtimestamp(manifest.stat().st_mtime, UTC).isoformat(" ", "minutes")
+def main() -> None:
+    """Answer the question."""
+    ROOM.begin()
+    folders, method, arguments = json.load(sys.stdin)
+    runs = ServedRuns([Path(folder) for folder in folders])
+    answers: dict[str, Any] = {"report": runs.report, "patch": runs.patch, "difference": runs.difference}
+    try:
+        answer: str = answers[method](*arguments)
+    except TfdoctorError as error:
+        sys.stderr.buffer.write(str(error).encode("utf-8", "backslashreplace"))
+        sys.exit(error.exit_code)
+    except MemoryError:
+        sys.exit(TOO_MUCH_MEMORY)
+    sys.stdout.buffer.write(answer.encode("utf-8", "backslashreplace"))
 
 
-def _cut(told: str) -> str:
-    return told.encode()[: llm.LIMIT - len(CUT.encode())].decode(errors="ignore") + CUT
+if __name__ == "__main__":
+    main()

@@ -72,18 +72,12 @@ def _add_running(made: MCPServer, runs: ServedRuns) -> None:
     async def profile(script: str, out: str, arguments: list[str] | None = None) -> str:
         """Run a training script of the served folders, record it in the new folder `out`, and report."""
         with telling():
-            program = _python(runs.inside(script))
+            program = runs.inside(script)
+        if program.suffix != ".py" or not program.is_file():
+            raise ToolError(f"{program} is no Python script")
         folder = _new(runs, out)
-        await _tfdoctor(
-            program.parent,
-            "profile",
-            "--quiet",
-            "--no-report",
-            "--out",
-            str(folder),
-            str(program),
-            *(arguments or ()),
-        )
+        options = ("--quiet", "--no-report", "--out", str(folder))
+        await _tfdoctor(program.parent, "profile", *options, str(program), *(arguments or ()))
         return await _read(runs, "report", str(folder))
 
     @made.tool(name="try")
@@ -97,12 +91,6 @@ def _add_running(made: MCPServer, runs: ServedRuns) -> None:
         return await _read(runs, "report", run)
 
 
-def _python(path: Path) -> Path:
-    if path.suffix != ".py" or not path.is_file():
-        raise ToolError(f"{path} is no Python script")
-    return path
-
-
 def _new(runs: ServedRuns, out: str) -> Path:
     """Return a folder that is not there yet, in the served ones."""
     place = next(runs.places(out), None)
@@ -114,7 +102,7 @@ def _new(runs: ServedRuns, out: str) -> Path:
 async def _read(runs: ServedRuns, method: str, *arguments: str) -> str:
     """Return the answer of a method of the runs, from a process that reads them within limits."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "tfdoctor.mcp.reader",
+        sys.executable, "-P", "-m", "tfdoctor.mcp.runs",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     question = json.dumps([[*map(str, runs.folders)], method, arguments])
