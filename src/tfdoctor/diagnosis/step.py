@@ -188,7 +188,7 @@ class BarRow(NamedTuple):
     part: Count
     name: Count
     pieces: Count
-    rules: Count = 0
+    rules: Count = -1
 
 
 class LaneRows(Record):
@@ -232,7 +232,11 @@ def _timeline_of(found: TimelineRows) -> Timeline:
         for at, entries, number in ((2, "parts", row.part), (3, "names", row.name), (5, "rules", row.rules)):
             if number >= len(getattr(found, entries)):
                 raise ValueError(f"expected the number of one of {entries}, not {number} - at `${path}[{at}]`")
-        part, name, rules = found.parts[row.part], found.names[row.name], found.rules[row.rules]
+        part, name, rules = (
+            found.parts[row.part],
+            found.names[row.name],
+            found.rules[row.rules] if row.rules >= 0 else (),
+        )
         return TimelineBar(row.start / US_PER_MS, row.duration / US_PER_MS, part, name, row.pieces, rules)
 
     lanes = [

@@ -1,5 +1,6 @@
 """Writes a diagnosis as the object of report.json, and reads such an object: its types say their own form there."""
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -39,18 +40,30 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
     whole = {**content, "steps": {**steps, **lifted}} if isinstance(steps, Mapping) else content
     try:
         found: Diagnosis = finished(converted(whole, Diagnosis))
-    except ValidationError as error:
-        raise NoReportError(fault(str(error), whole)) from error
+    except ValueError as error:
+        raise NoReportError(fault(_said(error, whole), whole)) from error
     known, results, seen = {rule.name: rule for rule in rules}, [], set[str]()
     for at, result in enumerate(found.results):
         name = result.rule.name
         if name in seen:
             raise NoReportError(f"results[{at}]: a second result of the rule {name}")
         seen.add(name)
-        rule = known.get(name, result.rule)
+        doc = replace(result.rule.doc, title=_legible(result.rule.doc.title))
+        rule = known.get(_legible(name)) or replace(result.rule, name=_legible(name), doc=doc)
         results.append(replace(result, rule=rule, outcome=rule.counted(result.outcome)))
     # Reports of earlier versions rate a finding by its promise alone.
     return replace(found, results=rated_by_trial(results))
+
+
+def _said(error: ValueError, content: Json) -> str:
+    """Return the message of msgspec, which can show no text with halves of characters: these are left out then."""
+    if "surrogates not allowed" not in str(error):
+        return str(error)
+    try:
+        converted(json.loads(json.dumps(content, ensure_ascii=False).encode(errors="replace")), Diagnosis)
+    except ValidationError as whole:
+        return str(whole)
+    return "expected the texts of a report to be whole - at `$`"
 
 
 def finished(diagnosis: Diagnosis) -> Diagnosis:

@@ -99,7 +99,8 @@ def fault(error: str, content: Json) -> str:
     shown, of, value = "", _choices({"$ref": "Diagnosis"}), content
     for name, at in re.findall(r"\.(\w+)|\[(\d+|\.{3})\]", path):
         names = set(value) if isinstance(value, Mapping) else ()
-        meant = max(of, key=lambda one: len({*one.get("properties", ())}.intersection(names)))
+        fields = [{*one.get("properties", ())} for one in of]
+        meant = of[max(range(len(of)), key=lambda at: (name in fields[at], len(fields[at].intersection(names))))]
         if at.isdigit():
             of = _choices(meant["prefixItems"][int(at)] if "prefixItems" in meant else meant["items"])
             shown, value = f"{shown}[{at}]", value[int(at)]

@@ -96,13 +96,14 @@ def grams_co2(value: float) -> Quantity:
 
 def one_unit(kind: Any) -> Any:  # noqa: ANN401 - same
     """Return the form of a record whose quantities share one unit: a report has numbers, and the field ``unit``."""
-    made, shared = [("unit", Unit, NODEFAULT)], []
+    made: list[tuple[str, Any, Any]] = []
+    shared = []
     for name, key, hint, default in columns(kind):
         if Quantity in parts(hint):
             shared.append(name)
             hint = Number | None if NoneType in get_args(hint) else Number  # noqa: PLW2901 - of the row
         made.append((key, hint, default))
-    row = defstruct(kind.__name__, made, kw_only=True)
+    row = defstruct(kind.__name__, [*made, ("unit", Unit, NODEFAULT)], kw_only=True)
     names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
 
     def write(value: Any) -> Struct:  # noqa: ANN401 - of the kind

@@ -121,7 +121,7 @@ class Place(Record):
 if TYPE_CHECKING:
     Cell = str | Quantity | Location
 else:
-    Cell = one_of((str, Quantity, Location), unit=Quantity, path=Location)
+    Cell = one_of((str, Quantity, Location), path=Location, line=Location, unit=Quantity)
 
 
 class Measure(Record):
