@@ -1,4 +1,14 @@
-"""Errors that a user can fix, with their exit codes."""
+"""Errors that a user can fix, with their exit codes.
+
+TfdoctorError               2
+├── InputError              2   the input is not a recording or a trace, or cannot be read
+├── OutputError             2   the output cannot be written
+│   ├── NotEmptyError       2   the output folder already has files
+│   └── LostRecordingError  2   a run has ended, and its recording cannot be completed
+├── ConfigError             2   a setting, a rule name or one of the user's own rules is invalid
+├── CaptureError            2   the script could not be profiled, or no running job traced
+└── InterruptedTrialError 130   Ctrl-C ended a trial before anything was measured
+"""
 
 from tfdoctor.terms.text import legible
 
