@@ -33,7 +33,7 @@ from tfdoctor.rules import all_rules
 from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import TfdoctorError
-from tfdoctor.terms.pages import by_hand, shown, with_limits
+from tfdoctor.terms.pages import ABOUT, LIMITS, shown
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
@@ -123,6 +123,18 @@ def documented(rule: Rule) -> dict[Path, str]:
     text = f"{written}\n{generated(rule, case.sick, case.healthy)}"
     banner = BANNER.format(source=source.as_posix())
     return {ROOT / source: text, RULES / f"{rule.name}.md": f"{banner}\n{shown(text)}"}
+
+
+def by_hand(text: str) -> str:
+    """Return a page without what is generated."""
+    return text.partition(f"\n## {ABOUT}\n")[0].rstrip("\n")
+
+
+def with_limits(text: str, limits: str) -> str:
+    """Return a page with this text in its section of limits; unchanged where it has none."""
+    head, heading, rest = text.partition(f"\n## {LIMITS}\n")
+    _, following, rest = rest.partition("\n\n## ")
+    return f"{head}{heading}\n{limits}{following}{rest}" if heading else text
 
 
 def _first_line(function: Any) -> str:  # noqa: ANN401 - any function with a docstring

@@ -37,6 +37,13 @@ class Strict(Record):
     items: Annotated[tuple[Inner, ...], WHOLE] = ()
 
 
+def deep(levels: int) -> object:
+    value: object = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
 def test_what_fits_is_taken() -> None:
     data = {
         "text": "a", "flag": True, "share": 1, "at": ["train.py", 3], "shape": [None, 4],
@@ -96,13 +103,15 @@ def test_a_list_that_is_judged_as_a_whole_is_lost_as_a_whole() -> None:
         read(Strict, {"items": [{"name": "x"}, {"name": 2}]}, [])
 
 
-@pytest.mark.parametrize("data", [None, [], "text", 3, [{}]])
+@pytest.mark.parametrize("data", [None, [], "text", 3, [{}], {"text": deep(10_000)}])
 def test_what_is_no_object_does_not_fit(data: object) -> None:
     with pytest.raises(Misfit):
         read(Outer, data, [])
 
 
-@pytest.mark.parametrize("data", [{}, {"text": None, "many": None, "at": {}}, {"unknown": 1}])
+@pytest.mark.parametrize(
+    "data", [{}, {"text": None, "many": None, "at": {}}, {"unknown": 1}, {"options": {"a": None, "b": {}}}]
+)
 def test_nothing_stands_for_the_default(data: object) -> None:
     faults: list[str] = []
     assert read(Outer, data, faults) == Outer()

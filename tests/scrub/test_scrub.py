@@ -19,7 +19,7 @@ from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.scrub import Secrets, scrub
-from tfdoctor.scrub.texts import rewritten
+from tfdoctor.scrub.words import rewritten
 from tfdoctor.terms.verdict import Errored, Location
 from tfdoctor.trace.wire import parse
 

@@ -201,8 +201,10 @@ class Manifest(Record):
     def from_json(cls, data: object, faults: list[str] | None = None) -> Self:
         """Read a manifest; invalid values keep their defaults and are added to `faults`."""
         faults = [] if faults is None else faults
+        if isinstance(data, Mapping):
+            data = {OLD_KEYS.get(key, key): value for key, value in data.items()}
         try:
-            return read(cls, _renamed(data), faults)
+            return read(cls, data, faults)
         except Misfit:
             faults.append("")
             return cls()
@@ -224,13 +226,6 @@ class Manifest(Record):
     def lacks(self, what: str, why: str) -> Self:
         """Return the manifest with one more entry of missing data."""
         return replace(self, missing=(*self.missing, Missing(what, why)))
-
-
-def _renamed(data: object) -> object:
-    """Return the entries under their present keys."""
-    if not isinstance(data, Mapping):
-        return data
-    return {OLD_KEYS.get(key, key): value for key, value in data.items()}
 
 
 def fold(manifest: Manifest, agent: AgentState) -> Manifest:

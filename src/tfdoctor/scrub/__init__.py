@@ -9,35 +9,49 @@ import re
 from dataclasses import replace
 
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Edit, Result
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.scrub import paths
-from tfdoctor.scrub.secrets import Secrets
-from tfdoctor.scrub.source_lines import without_source
-from tfdoctor.scrub.texts import rewritten, texts
-from tfdoctor.scrub.words import Words
+from tfdoctor.scrub.words import Secrets, Words, rewritten, texts
+from tfdoctor.terms.verdict import Errored, Finding
 
 __all__ = ["Secrets", "scrub"]
 
+LEFT_OUT = "# Your source lines are removed (--scrub)."  # Precedes the example that a report shows instead
+NO_TRACEBACK = "Traceback removed (--scrub): it quotes source lines."
+
 
 def scrub(diagnosis: Diagnosis, secrets: Secrets) -> Diagnosis:
-    """Return the diagnosis without these names; the documentation of rules stays."""
-    diagnosis = without_source(diagnosis)
+    """Return the diagnosis without these names and without source; the documentation of rules stays."""
+    results = tuple(map(_without_source, diagnosis.results))
+    diagnosis = replace(diagnosis, results=results, repository={}, lines={}, patch=b"")
     mentioned = (user for text in texts(diagnosis) for user in paths.of_text(text))
     hosts = (*secrets.hosts, *diagnosis.subject.hosts)
     secrets = replace(secrets, users=(*secrets.users, *mentioned), hosts=hosts).identifying()
-    words = Words(secrets, _vocabulary(diagnosis))
+    said = list(PARTS)  # by the rules' documentation: the report consists of its words
+    for rule in (result.rule for result in results):
+        said += [rule.name, rule.topic, rule.doc.title, *rule.doc.sections.values()]
+    words = Words(secrets, frozenset(word.lower() for text in said for word in re.findall(r"\w+", text)))
     scrubbed: Diagnosis = rewritten(diagnosis, words)
-    subject = replace(
-        scrubbed.subject,
-        title=words.as_name(diagnosis.subject.title),
-        hosts=tuple(map(words.as_name, diagnosis.subject.hosts)),
-    )
-    return replace(scrubbed, subject=subject)
+    title, hosts = words.as_name(diagnosis.subject.title), tuple(map(words.as_name, diagnosis.subject.hosts))
+    return replace(scrubbed, subject=replace(scrubbed.subject, title=title, hosts=hosts))
 
 
-def _vocabulary(diagnosis: Diagnosis) -> frozenset[str]:
-    """Return the words of the rules' documentation in lowercase: the report consists of them."""
-    texts_shown = list(PARTS)
-    for rule in (result.rule for result in diagnosis.results):
-        texts_shown += [rule.name, rule.topic, rule.doc.title, *rule.doc.sections.values()]
-    return frozenset(word.lower() for text in texts_shown for word in re.findall(r"\w+", text))
+def _without_source(result: Result) -> Result:
+    """Return a result with examples instead of the user's lines: any part of a line can be a secret."""
+    outcome, edits = result.outcome, result.edits
+    if isinstance(outcome, Errored) and result.rule.own:
+        return replace(result, outcome=replace(outcome, traceback=NO_TRACEBACK))
+    if not isinstance(outcome, Finding) or not any(map(_shown, edits)):
+        return result
+    remedies = list(outcome.remedies)
+    for at, (remedy, edit) in enumerate(zip(outcome.remedies, edits, strict=False)):
+        if _shown(edit):
+            lines = (LEFT_OUT, "# An example:", remedy.code) if remedy.code else (LEFT_OUT,)
+            remedies[at] = replace(remedy, code="\n".join(lines))
+    bare = tuple(replace(edit, before="", after="", replacements=()) for edit in edits)
+    return replace(result, outcome=replace(outcome, remedies=tuple(remedies)), edits=bare)
+
+
+def _shown(edit: Edit) -> bool:
+    return bool(edit.before or edit.after)

@@ -1,12 +1,72 @@
-"""Replaces names in a text, only where they cannot be other words."""
+"""The names of people and machines in a recording, replaced in texts only where they cannot be other words."""
 
+import os
+import platform
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, Self
 
+from tfdoctor.diagnosis.rule import Rule
+from tfdoctor.recording import Recording
+from tfdoctor.recording.files import manifest_in
+from tfdoctor.scrub import paths
 from tfdoctor.scrub.paths import ABSOLUTE, ENDS, HOME, HOMES, PACKAGES, ROOTS_HOME, SCRIPTS
-from tfdoctor.scrub.secrets import NOBODY, Secrets
+from tfdoctor.terms.record import Record
 
+# Standard accounts of system, notebook and cloud images, which name nobody.
+NOBODY = frozenset(
+    (
+        *("admin", "app", "azureuser", "colab", "debian", "docker", "ec2-user", "agent", "jovyan"),
+        *("nobody", "public", "root", "runner", "sagemaker-user", "shared", "ubuntu", "user"),
+        "vscode",
+    )
+)
+
+# Host names that identify no machine.
+NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noqa: S104 - not bound to
 IDENTIFYING_LETTERS = 4  # Shorter names are often words, units or abbreviations as well: map, max, gpu, ms
+
+
+class Secrets(Record):
+    """Names to remove; the first user is that of the run. `homes` are folders that no pattern matches."""
+
+    homes: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, recording: Recording) -> Self:
+        """Collect the names; those of this machine only if the recording was made here."""
+        own = [recording.manifest] if recording.manifest else []
+        manifests = [*own, *map(manifest_in, recording.workers)]  # the report mentions names of other workers
+        hosts, users = [], []
+        for manifest in manifests:
+            attached = manifest.plan.addresses if manifest.plan else ()
+            hosts += [manifest.host.name, *(one.rpartition(":")[0].strip("[]") for one in attached)]
+            for path in (manifest.cwd, manifest.python, *manifest.command):
+                users += paths.of_path(path)
+        if not manifests:  # in other recordings a trace has the name of its host
+            hosts = [trace.name.removesuffix(".xplane.pb") for trace in recording.traces]
+        shown = [str(path) for path in (recording.root, *recording.traces, *recording.workers) if path]
+        for text in texts([*manifests, recording.program, shown]):
+            users += paths.of_text(text)
+        recorded_here = platform.node() in hosts
+        if recorded_here:
+            users += [os.environ.get(name, "") for name in ("LOGNAME", "USER", "USERNAME")]
+        homes = (str(Path("~").expanduser()),) if recorded_here else ()
+        return cls(homes, tuple(users), tuple(hosts)).identifying()
+
+    def identifying(self) -> Self:
+        """Return each name once, without those that identify nobody and no machine."""
+        homes = tuple(home for home in self.homes if home not in ("~", "/"))
+        return type(self)(homes, _unlike(self.users, NOBODY), _unlike(self.hosts, NOWHERE))
+
+
+def _unlike(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name and name.lower() not in known))
 
 
 class Words:
@@ -42,7 +102,6 @@ class Words:
         return self.names.get(text) or self(text)
 
     def _home(self, match: re.Match[str]) -> str:
-        """Return the alias of a home folder; those of several users differ."""
         name = match["name"]
         if name.endswith(SCRIPTS):
             return match[0]
@@ -73,3 +132,36 @@ def _aliases(names: Iterable[str], kind: str) -> dict[str, str]:
 def _short(host: str) -> str:
     """Return a host name without its domain; an IP address stays."""
     return host if re.fullmatch(r"[\d.]+", host) else host.partition(".")[0]
+
+
+def texts(value: object) -> Iterator[str]:
+    """Yield every text in a value of dataclasses, tuples, lists and mappings, without what rules document."""
+    parts: Iterable[object] = ()
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, tuple | list):
+        parts = value
+    elif is_dataclass(value) and not isinstance(value, Rule):
+        parts = (getattr(value, field.name) for field in fields(value))
+    for part in parts:
+        yield from texts(part)
+
+
+def rewritten(value: Any, words: Callable[[str], str]) -> Any:  # noqa: ANN401 - of any type, and the same
+    """Return a frozen value with every text in it replaced; numbers, kinds, keys and rules stay."""
+    match value:
+        case Enum() | Rule():
+            return value
+        case str():
+            return words(value)
+        case tuple():
+            return tuple(rewritten(part, words) for part in value)
+        case Mapping():
+            return {key: rewritten(part, words) for key, part in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            parts = {field.name: getattr(value, field.name) for field in fields(value)}
+            return replace(value, **rewritten(parts, words))
+        case _:
+            return value

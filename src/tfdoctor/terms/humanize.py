@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import PurePosixPath
 
 from tfdoctor.terms import text
@@ -16,6 +17,7 @@ _THOUSAND = 1000
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _MICROSECONDS_BELOW_MS = 0.01
 _LEAST_MS = 0.0001
+_JOULES_PER_WH = 3600.0
 _LEAST_PERCENT = 0.1
 _DECIMALS_BELOW_PERCENT = 9.95
 _EXACT_BELOW = 1e15  # Beyond it a float no longer counts one by one
@@ -23,59 +25,48 @@ _EXACT_BELOW = 1e15  # Beyond it a float no longer counts one by one
 
 def quantity(value: Quantity) -> str:
     """Return a quantity with its unit, to the digits that matter."""
-    if value.unit in _WRITTEN:
-        return _scaled(value.value, _WRITTEN[value.unit])
     return _AS_TEXT[value.unit](value.value)
 
 
-# Units that take a prefix, as they are written.
-_WRITTEN = {
-    Unit.BYTES: "B",
-    Unit.BYTES_PER_SECOND: "B/s",
-    Unit.FLOP_PER_SECOND: "FLOP/s",
-    Unit.FLOP_PER_DOLLAR: "FLOP/$",
-}
+def _finite(write: Callable[[float], str]) -> Callable[[float | None], str]:
+    """Return what writes any number, of what writes those from 0 on."""
 
-_JOULES_PER_WH = 3600.0
+    @wraps(write)
+    def text_of(value: float | None) -> str:
+        if value is None or not math.isfinite(100 * value):  # as a percentage
+            return UNKNOWN
+        return _MINUS + text_of(-value) if value < 0 else write(value)
+
+    return text_of
 
 
-def energy(value: float | None) -> str:
+@_finite
+def energy(value: float) -> str:
     """Return an energy of so many joules: ``12.3 J``, ``0.0042 J``, from an hour of a watt on ``3.4 kWh``."""
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    if abs(value) < _JOULES_PER_WH:
-        return _amount_of(value, "J")
-    return _scaled(value / _JOULES_PER_WH, "Wh")
+    return _amount_of("J")(value) if value < _JOULES_PER_WH else _scaled("Wh")(value / _JOULES_PER_WH)
 
 
-def _amount_of(value: float, unit: str) -> str:
-    """Return an amount with a unit that takes a prefix from a thousand on, and more decimals below one."""
-    return f"{amount(value)} {unit}" if abs(value) < 1 else _scaled(value, unit)
-
-
-def dollars(value: float | None) -> str:
+@_finite
+def dollars(value: float) -> str:
     """Return money to three digits, in cents from a dollar on: ``$1,204.50``, ``$0.0417``."""
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    if value < 0:
-        return _MINUS + dollars(-value)
     if value >= 1 or not value:
         return f"${value:,.2f}"
     return f"${value:.{2 - math.floor(math.log10(value))}f}"
 
 
-def milliseconds(value: float | None) -> str:
+@_finite
+def milliseconds(value: float) -> str:
     """Return a time to three digits: ``52.0 ms``, ``1.24 s``, ``0.42 ms``, ``62.2 s``."""
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    if value < 0:
-        return _MINUS + milliseconds(-value)
     rounded = _rounded(value, 3)
     if rounded >= _THOUSAND:
         return f"{_digits(value / _THOUSAND, 3)} s"
     if rounded >= 1:
         return f"{_digits(value, 3)} ms"
-    return f"{value:.2f} ms" if rounded >= _MICROSECONDS_BELOW_MS else _microseconds(value)
+    if rounded >= _MICROSECONDS_BELOW_MS:
+        return f"{value:.2f} ms"
+    if value == 0:
+        return "0 ms"
+    return "<0.1 µs" if value < _LEAST_MS else f"{value * _THOUSAND:.1f} µs"
 
 
 def time_span(low: float | None, high: float | None) -> str:
@@ -95,14 +86,6 @@ def _span(start: str, end: str) -> str:
     return f"{digits if digits and end.endswith(f' {unit}') else start} to {end}"
 
 
-def _microseconds(milliseconds: float) -> str:
-    if milliseconds == 0:
-        return "0 ms"
-    if milliseconds < _LEAST_MS:
-        return "<0.1 µs"
-    return f"{milliseconds * _THOUSAND:.1f} µs"
-
-
 def about_ms(value: float) -> str:
     """Return an estimated time to two digits, since a prediction knows no more."""
     rounded = _rounded(value, 2)
@@ -111,12 +94,21 @@ def about_ms(value: float) -> str:
     return f"{_trimmed(_digits(rounded, 2))} ms" if rounded >= 1 else milliseconds(rounded)
 
 
-def duration(value_ms: float | None) -> str:
+_HUNDREDTHS_FROM_S, _TENTHS_BELOW_S, _MINUTES_FROM_S = 0.0995, 99.95, 599.5
+_DAY, _HOUR, _MINUTE = 86400, 3600, 60
+# From how many seconds on a time has these two units.
+_LONG: tuple[tuple[float, int, str, int, str], ...] = (
+    (2 * _DAY - _HOUR / 2, _DAY, "d", _HOUR, "h"),
+    (_HOUR - 0.5, _HOUR, "h", _MINUTE, "min"),
+    (_MINUTES_FROM_S, _MINUTE, "min", 1, "s"),
+)
+# Below how many seconds an estimate is rounded to how many.
+_ROUGH = ((100 * _MINUTE, _MINUTE), (10 * _HOUR, 10 * _MINUTE))
+
+
+@_finite
+def duration(value_ms: float) -> str:
     """Return a time of a run: ``0.42 s``, ``6.1 s``, ``131 s``, ``12 min 5 s``, ``3 h 20 min``, ``2 d 4 h``."""
-    if value_ms is None or not math.isfinite(value_ms):
-        return UNKNOWN
-    if value_ms < 0:
-        return _MINUS + duration(-value_ms)
     seconds = value_ms / _THOUSAND
     if 0 < seconds < _HUNDREDTHS_FROM_S:
         return about_ms(value_ms)
@@ -124,25 +116,9 @@ def duration(value_ms: float | None) -> str:
         return f"{_trimmed(f'{seconds:.{2 if seconds < 1 else 1}f}')} s"
     if seconds < _MINUTES_FROM_S:
         return f"{seconds:.0f} s"
-    _, large, name, small, rest = next(row for row in _LONG if seconds >= row[0])
-    return _in_two(seconds, (large, name), (small, rest))
-
-
-_HUNDREDTHS_FROM_S, _TENTHS_BELOW_S, _MINUTES_FROM_S = 0.0995, 99.95, 599.5
-_DAY, _HOUR, _MINUTE = 86400, 3600, 60
-
-# From how many seconds on a time has these two units.
-_LONG: tuple[tuple[float, int, str, int, str], ...] = (
-    (2 * _DAY - _HOUR / 2, _DAY, "d", _HOUR, "h"),
-    (_HOUR - 0.5, _HOUR, "h", _MINUTE, "min"),
-    (_MINUTES_FROM_S, _MINUTE, "min", 1, "s"),
-)
-
-
-def _in_two(seconds: float, large: tuple[int, str], small: tuple[int, str]) -> str:
-    """Return a time in a large unit and the rest in a small one, none where it is zero."""
-    whole, rest = divmod(round(seconds / small[0]), large[0] // small[0])
-    return f"{whole:,} {large[1]} {rest} {small[1]}" if rest else f"{whole:,} {large[1]}"
+    _, large, name, small, small_name = next(row for row in _LONG if seconds >= row[0])
+    whole, rest = divmod(round(seconds / small), large // small)
+    return f"{whole:,} {name} {rest} {small_name}" if rest else f"{whole:,} {name}"
 
 
 def about_duration(value_ms: float) -> str:
@@ -154,16 +130,9 @@ def about_duration(value_ms: float) -> str:
     return duration(round(seconds / digits) * digits * _THOUSAND)
 
 
-# Below how many seconds an estimate is rounded to how many.
-_ROUGH = ((100 * _MINUTE, _MINUTE), (10 * _HOUR, 10 * _MINUTE))
-
-
-def percent(value: float | None) -> str:
+@_finite
+def percent(value: float) -> str:
     """Return a ratio as a percentage, with a decimal where small values need it."""
-    if value is None or not math.isfinite(100 * value):
-        return UNKNOWN
-    if value < 0:
-        return _MINUS + percent(-value)
     hundredths = 100 * value
     if 0 < hundredths < _LEAST_PERCENT:
         return f"<{_LEAST_PERCENT} %"
@@ -172,12 +141,9 @@ def percent(value: float | None) -> str:
     return share(value)
 
 
-def share(value: float | None) -> str:
+@_finite
+def share(value: float) -> str:
     """Return a part of the whole in full percents: ``83 %``, ``<1 %``, ``>99 %``."""
-    if value is None or not math.isfinite(100 * value):
-        return UNKNOWN
-    if value < 0:
-        return _MINUS + share(-value)
     if 0 < value < 1 / 100:
         return "<1 %"
     return ">99 %" if value < 1 <= round(value, 2) else f"{100 * value:,.0f} %"
@@ -190,26 +156,21 @@ def factor(value: float) -> str:
     return f"{value:,.{decimals}f}{_TIMES}"
 
 
-def number(value: float | None) -> str:
+@_finite
+def number(value: float) -> str:
     """Return a number of things: ``20``, ``1,234,567``, ``3.5``."""
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    if value < 0:
-        return _MINUS + number(-value)
     if value >= _EXACT_BELOW:
         return f"{value:.3g}"
     whole = value == int(value) or value >= 100  # noqa: PLR2004 - three digits are shown
     return f"{value:,.0f}" if whole else _trimmed(_digits(value, 3))
 
 
-def amount(value: float | None) -> str:
+@_finite
+def amount(value: float) -> str:
     """Return an amount to three digits from 1 on, to two below, however small: ``1,204``, ``3.25``, ``0.00067``."""
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    if abs(value) >= 1 or not value:
+    if value >= 1 or not value:
         return number(value)
-    places = 1 - math.floor(math.log10(abs(value)))
-    return _trimmed(f"{value:.{places}f}").replace("-", _MINUS)
+    return _trimmed(f"{value:.{1 - math.floor(math.log10(value))}f}")
 
 
 counted = text.counted
@@ -254,28 +215,22 @@ def cell(value: Cell) -> str:
             return location(value)
 
 
-# How the other units are written.
-_AS_TEXT: Mapping[Unit, Callable[[float], str]] = {
-    Unit.MILLISECONDS: milliseconds,
-    Unit.RATIO: percent,
-    Unit.COUNT: number,
-    Unit.EXAMPLES_PER_SECOND: lambda value: f"{number(value)} {Unit.EXAMPLES_PER_SECOND}",
-    Unit.US_DOLLARS: dollars,
-    Unit.JOULES: energy,
-    Unit.WATTS: lambda value: _amount_of(value, "W"),
-    Unit.GRAMS_CO2: lambda value: _amount_of(value, "g CO2"),
-}
+def _scaled(unit: str) -> Callable[[float | None], str]:
+    """Return what writes numbers of a unit that takes a prefix."""
+
+    @_finite
+    def scaled(value: float) -> str:
+        power = 0
+        while power < len(_PREFIXES) - 1 and _rounded(value, 3) >= _THOUSAND:
+            value, power = value / _THOUSAND, power + 1
+        return f"{_trimmed(_digits(value, 3))} {_PREFIXES[power]}{unit}"
+
+    return scaled
 
 
-def _scaled(value: float, unit: str) -> str:
-    if not math.isfinite(value):
-        return UNKNOWN
-    if value < 0:
-        return _MINUS + _scaled(-value, unit)
-    power = 0
-    while power < len(_PREFIXES) - 1 and _rounded(value, 3) >= _THOUSAND:
-        value, power = value / _THOUSAND, power + 1
-    return f"{_trimmed(_digits(value, 3))} {_PREFIXES[power]}{unit}"
+def _amount_of(unit: str) -> Callable[[float | None], str]:
+    """Return what writes numbers of a unit that takes a prefix from a thousand on, and more decimals below one."""
+    return _finite(lambda value: f"{amount(value)} {unit}" if value < 1 else _scaled(unit)(value))
 
 
 def _rounded(value: float, digits: int) -> float:
@@ -291,3 +246,20 @@ def _digits(value: float, digits: int) -> str:
 
 def _trimmed(digits: str) -> str:
     return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+# How the units are written.
+_AS_TEXT: Mapping[Unit, Callable[[float], str]] = {
+    Unit.MILLISECONDS: milliseconds,
+    Unit.RATIO: percent,
+    Unit.COUNT: number,
+    Unit.BYTES: _scaled("B"),
+    Unit.BYTES_PER_SECOND: _scaled("B/s"),
+    Unit.FLOP_PER_SECOND: _scaled("FLOP/s"),
+    Unit.FLOP_PER_DOLLAR: _scaled("FLOP/$"),
+    Unit.EXAMPLES_PER_SECOND: lambda value: f"{number(value)} {Unit.EXAMPLES_PER_SECOND}",
+    Unit.US_DOLLARS: dollars,
+    Unit.JOULES: energy,
+    Unit.WATTS: _amount_of("W"),
+    Unit.GRAMS_CO2: _amount_of("g CO2"),
+}

@@ -73,18 +73,6 @@ def built_in(name: str) -> str:
     return shown(text) if f"\n## {ABOUT}\n" in text else ""
 
 
-def by_hand(text: str) -> str:
-    """Return a page without what is generated."""
-    return text.partition(f"\n## {ABOUT}\n")[0].rstrip("\n")
-
-
-def with_limits(text: str, limits: str) -> str:
-    """Return a page with this text in its section of limits; unchanged where it has none."""
-    head, heading, rest = text.partition(f"\n## {LIMITS}\n")
-    _, following, rest = rest.partition("\n\n## ")
-    return f"{head}{heading}\n{limits}{following}{rest}" if heading else text
-
-
 def shown(text: str) -> str:
     """Return a page file as it is shown: what the rule is about first, and no code that its remedies show."""
     title, sections = _split(text)

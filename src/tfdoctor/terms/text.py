@@ -50,7 +50,7 @@ def as_read(name: str) -> str:
 
 def legible(text: str) -> str:
     """Return a text, of one or several lines, with the characters that hide as escapes."""
-    return text if text.isprintable() else _HIDDEN.sub(_escape, text)
+    return text if text.isprintable() else _HIDDEN.sub(_escaped, text)
 
 
 def uncommanding(text: str) -> str:
@@ -66,7 +66,7 @@ def uncommanding_json(text: str) -> str:
 def harmless(text: str, *, colored: bool = False) -> str:
     """Return output that commands neither a terminal nor a CI runner, apart from its colors."""
     hidden = _HIDDEN_BUT_COLORS if colored else _HIDDEN
-    return uncommanding(text if text.isprintable() else hidden.sub(_escape, text))
+    return uncommanding(text if text.isprintable() else hidden.sub(_escaped, text))
 
 
 class Drawn(str):
@@ -137,19 +137,13 @@ def _on_one_line(text: str) -> str:
 
 
 def _visible(text: str) -> str:
-    return text if text.isprintable() else "".join(map(_visible_character, text))
+    if text.isprintable():
+        return text
+    return "".join(_escaped(char) if unicodedata.category(char) in _INVISIBLE else char for char in text)
 
 
-def _visible_character(char: str) -> str:
-    return _escaped(char) if unicodedata.category(char) in _INVISIBLE else char
-
-
-def _escape(hidden: re.Match[str]) -> str:
-    return _escaped(hidden[0])
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape", "surrogatepass").decode("ascii")
+def _escaped(char: str | re.Match[str]) -> str:
+    return char[0].encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 _WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905

@@ -1,5 +1,6 @@
 """Numbers with units, so that nothing formats a figure without knowing what it is."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args
@@ -34,64 +35,22 @@ class Quantity(Record):
     unit: Unit
 
 
-def ms(value: float) -> Quantity:
-    """Return a duration in milliseconds."""
-    return Quantity(float(value), Unit.MILLISECONDS)
+def _of(unit: Unit) -> Callable[[float], Quantity]:
+    return lambda value: Quantity(float(value), unit)
 
 
-def ratio(value: float) -> Quantity:
-    """Return a ratio: 1.0 is the whole."""
-    return Quantity(float(value), Unit.RATIO)
-
-
-def count(value: float) -> Quantity:
-    """Return a number of steps, calls, files or other items."""
-    return Quantity(float(value), Unit.COUNT)
-
-
-def nbytes(value: float) -> Quantity:
-    """Return an amount of memory or data in bytes, not in KiB or MiB."""
-    return Quantity(float(value), Unit.BYTES)
-
-
-def bandwidth(value: float) -> Quantity:
-    """Return a bandwidth in bytes per second."""
-    return Quantity(float(value), Unit.BYTES_PER_SECOND)
-
-
-def flop_rate(value: float) -> Quantity:
-    """Return floating-point operations per second."""
-    return Quantity(float(value), Unit.FLOP_PER_SECOND)
-
-
-def examples_rate(value: float) -> Quantity:
-    """Return training examples per second."""
-    return Quantity(float(value), Unit.EXAMPLES_PER_SECOND)
-
-
-def usd(value: float) -> Quantity:
-    """Return a price or a saving in US dollars."""
-    return Quantity(float(value), Unit.US_DOLLARS)
-
-
-def flops_per_dollar(value: float) -> Quantity:
-    """Return floating-point operations per US dollar."""
-    return Quantity(float(value), Unit.FLOP_PER_DOLLAR)
-
-
-def watts(value: float) -> Quantity:
-    """Return a power in watts."""
-    return Quantity(float(value), Unit.WATTS)
-
-
-def joules(value: float) -> Quantity:
-    """Return an energy in joules; 3600 are a watt-hour."""
-    return Quantity(float(value), Unit.JOULES)
-
-
-def grams_co2(value: float) -> Quantity:
-    """Return greenhouse gases in grams of CO2 with the same effect."""
-    return Quantity(float(value), Unit.GRAMS_CO2)
+ms = _of(Unit.MILLISECONDS)
+ratio = _of(Unit.RATIO)  # 1.0 is the whole
+count = _of(Unit.COUNT)  # of steps, calls, files or other items
+nbytes = _of(Unit.BYTES)  # not KiB or MiB
+bandwidth = _of(Unit.BYTES_PER_SECOND)
+flop_rate = _of(Unit.FLOP_PER_SECOND)
+examples_rate = _of(Unit.EXAMPLES_PER_SECOND)
+usd = _of(Unit.US_DOLLARS)
+flops_per_dollar = _of(Unit.FLOP_PER_DOLLAR)
+watts = _of(Unit.WATTS)
+joules = _of(Unit.JOULES)  # 3600 are a watt-hour
+grams_co2 = _of(Unit.GRAMS_CO2)  # greenhouse gases with the same effect
 
 
 def one_unit(kind: Any) -> Any:  # noqa: ANN401 - same
