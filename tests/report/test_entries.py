@@ -6,7 +6,7 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis, Edit, Result, Takes
-from tfdoctor.report import terminal
+from tfdoctor.report import findings, terminal
 from tfdoctor.report.entries import entries
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
@@ -86,9 +86,9 @@ def test_two_ceilings_of_one_stage_are_one_entry(time: float, *, told: bool) -> 
     both = replace(base, results=(symptom, general))
     assert len(entries(both)) == (1 if told else 2)
     first = page(both).fixes[0]
-    assert first.rule == ("hot-stage" if told else "input-bound")
-    assert first.saving.amount == "41.5 ms (80 %)"
-    assert first.severity == "critical"
+    assert first.result.rule.name == ("hot-stage" if told else "input-bound")
+    assert findings.saving(first, both) == ("41.5 ms (80 %)", "")
+    assert findings.severity(first) == "critical"
 
 
 def test_edits_that_differ_are_entries_of_their_own() -> None:

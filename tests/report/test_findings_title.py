@@ -2,7 +2,9 @@
 
 import pytest
 
-from tfdoctor.report.findings import _first_change
+from tests.report import diagnoses
+from tfdoctor.diagnosis import Result
+from tfdoctor.report.findings import what
 from tfdoctor.terms.verdict import Finding, Location, Remedy
 
 FIRST = Remedy("choose 32 in a", at=Location("train.py", 3))
@@ -19,8 +21,9 @@ INSTEAD = Remedy("Or train in bfloat16", at=Location("train.py", 9))
 )
 def test_a_title_counts_the_changes_that_its_saving_is_of(alike: int, title: str) -> None:
     found = Finding(summary="Padding", evidence=(), remedies=(FIRST, INSTEAD), alike=alike)
-    assert _first_change(found) == title
+    assert what(Result(rule=diagnoses.rule("padding"), outcome=found)) == title
 
 
-def test_a_finding_without_a_remedy_has_no_change() -> None:
-    assert not _first_change(Finding(summary="Padding", evidence=(), remedies=()))
+def test_a_finding_without_a_remedy_is_called_by_its_summary() -> None:
+    found = Finding(summary="Padding", evidence=(), remedies=())
+    assert what(Result(rule=diagnoses.rule("padding"), outcome=found)) == "Padding."

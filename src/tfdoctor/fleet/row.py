@@ -8,7 +8,7 @@ from tfdoctor.diagnosis.fleet_report import FleetFinding, FleetRun
 from tfdoctor.fleet import names
 from tfdoctor.recording import Manifest
 from tfdoctor.report.entries import entries
-from tfdoctor.report.sentences import pace_ms
+from tfdoctor.report.words import pace_ms
 from tfdoctor.scrub import paths
 from tfdoctor.terms.humanize import place
 from tfdoctor.terms.json_form import number

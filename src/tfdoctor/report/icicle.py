@@ -9,8 +9,8 @@ from tfdoctor.report.figures import TEXTS, Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS, PHASE_COLOURS, ink
 from tfdoctor.report.run.section import RunLineText, RunPhaseText, RunSection
 from tfdoctor.report.run.words import times, whole_ms
-from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.tables import Grid
+from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, location, milliseconds, share
 from tfdoctor.terms.record import Record

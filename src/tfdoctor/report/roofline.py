@@ -12,8 +12,8 @@ from tfdoctor.diagnosis import DeviceRates, OperationRow
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.point_labels import LabelledPoint, positions
-from tfdoctor.report.run.words import is_known
 from tfdoctor.report.tables import grid
+from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds, quantity
 from tfdoctor.terms.record import Record

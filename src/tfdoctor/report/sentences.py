@@ -1,42 +1,29 @@
 """The verdict in words that a reviewer can quote, and how far to trust it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from tfdoctor.diagnosis import (
-    PARTS,
-    Account,
-    AccountState,
-    Diagnosis,
-    LimitSet,
-    Result,
-    RunAccount,
-    Saving,
-    StepsSummary,
-    Takes,
-)
-from tfdoctor.diagnosis.step import untraced_beside
+from tfdoctor.diagnosis import Account, AccountState, Diagnosis, Result, RunAccount, StepsSummary
 from tfdoctor.report.entries import entries
-from tfdoctor.report.money import is_about_money
-from tfdoctor.report.profile import heaviest
 from tfdoctor.report.run import verdict as run_verdict
-from tfdoctor.report.run.words import is_known
+from tfdoctor.report.sections import profile_share, profile_where, reached, reached_told
+from tfdoctor.report.words import (
+    FEW,
+    at_most,
+    each,
+    gains,
+    is_about_money,
+    is_known,
+    pace_ms,
+    parts_of,
+    saves,
+    step_count,
+    takes,
+)
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_ms, counted, factor, milliseconds, share, time_span
 from tfdoctor.terms.kinds import Phase, StepSource
-from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable, Severity
-
-# Names of the parts of a step in the bar, the charts and the tables.
-PART_LABELS = {
-    "input": "input wait",
-    "transfer": "transfers",
-    "host": "host",
-    "device": "device",
-    "collective": "collectives",
-    "between": "between steps",
-    "unknown": "unaccounted for",
-}
 
 # The largest part of a step in the verdict: "including 12 ms <...>".
 _LARGEST = {
@@ -64,9 +51,6 @@ _SOURCES = {
     StepSource.GRAPH_LOOP: "a loop inside a tf.function",
     StepSource.NONE: "nothing in the trace",
 }
-
-
-FEW = 2  # Traced steps up to which none is called typical
 
 # What a part of a step without a finding is: "6.9 ms of each step are <...> without a finding".
 _UNEXPLAINED = {
@@ -140,23 +124,9 @@ def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
 
 def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return a sentence for each part of the step without a finding."""
-    of_step = f"of {each(diagnosis)} are"
-    return tuple(
-        f"{milliseconds(account.unexplained_ms)} {of_step} {_unexplained_part(account)} without a finding."
-        for account in unexplained(diagnosis)
-    )
-
-
-def _unexplained_part(account: Account) -> str:
-    return _UNEXPLAINED.get(account.part, text.name(account.part))
-
-
-def each(diagnosis: Diagnosis) -> str:
-    """Return which steps the figures are of: of one or two traced steps none is typical."""
-    count = step_count(diagnosis.steps)
-    if count > FEW:
-        return "each traced step" if pace_ms(diagnosis) else "each step"
-    return "the traced step" if count == 1 else "each of the two traced steps"
+    parts = [(one, _UNEXPLAINED.get(one.part, text.name(one.part))) for one in unexplained(diagnosis)]
+    of = f"of {each(diagnosis)} are"
+    return tuple(f"{milliseconds(one.unexplained_ms)} {of} {part} without a finding." for one, part in parts)
 
 
 def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -169,67 +139,6 @@ def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
         f"The run ended with exit code {code}." if code else "",
     ]
     return tuple(filter(None, sentences))
-
-
-def saves(saving: Saving | None) -> str:
-    """Return what a change saves, "at most" when it is an upper bound; "" when there is no number."""
-    if saving is None or not is_known(saving.per_step.value):
-        return ""
-    if saving.per_step.value <= 0:
-        first = " and ".join(map(text.name, saving.after))
-        verb = "is" if len(saving.after) == 1 else "are"
-        return f"nothing until {first} {verb} fixed" if first else "nothing"
-    ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
-    return f"{ceiling}{milliseconds(saving.per_step.value)} ({share(saving.share)})"
-
-
-def promised(saving: Saving | None) -> str:
-    """Return the same as a share of the step, for figures of other steps beside it."""
-    if saving is None or not is_known(saving.per_step.value) or saving.per_step.value <= 0:
-        return saves(saving)
-    return f"{'at most ' if saving.bound is Bound.AT_MOST else ''}{share(saving.share)}"
-
-
-def takes(time: Takes | None) -> str:
-    """Return the time that a general finding names; "" when there is no number."""
-    if time is None or not is_known(time.per_step.value):
-        return ""
-    return f"{milliseconds(time.per_step.value)} ({share(time.share)})"
-
-
-def limit_set(limit: LimitSet) -> str:
-    """Return a limit that was set: its value, its default and where it was set."""
-    rule, name, by = map(text.name, (limit.rule, limit.name, limit.by))
-    return f"{rule}.{name} = {limit.value:g} (default {limit.default:g}, set in {by})"
-
-
-def step_count(steps: StepsSummary) -> int:
-    """Return how many steps were seen: at least one a row."""
-    return max(steps.count, len(steps.rows))
-
-
-def parts_of(steps: StepsSummary) -> list[tuple[str, float]]:
-    """Return the parts that take time, in their order."""
-    return known_parts(steps.shown_breakdown_ms)
-
-
-def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Return the parts of a breakdown that take time, in their order."""
-    times = [(part, breakdown_ms.get(part, 0.0)) for part in PARTS]
-    return [(part, time) for part, time in times if is_known(time) and time > 0]
-
-
-def pace_ms(diagnosis: Diagnosis) -> float | None:
-    """Return the median step outside of the traced window, where the parts and savings are of other, traced ones.
-
-    None where the traced ones take as long, where a step without the profiler's cost is shown anyway, and where the
-    mean is shown, because the input stalls some steps.
-    """
-    steps = diagnosis.steps
-    typical = step_count(steps) > FEW and not steps.stalled
-    if not typical or steps.untraced_ms is not None:
-        return None
-    return untraced_beside(steps.shown_ms, diagnosis.conditions.untraced_ms)
 
 
 def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
@@ -303,14 +212,18 @@ def changes(diagnosis: Diagnosis) -> tuple[str, ...]:
         result for result in diagnosis.results if isinstance(result.outcome, Finding) and not is_about_money(result)
     ]
     if not findings:
-        return tuple(filter(None, [_nothing_found(diagnosis), heaviest(diagnosis)]))
-    long = map(_of_long_steps, findings)
+        return tuple(filter(None, [_nothing_found(diagnosis), _heaviest(diagnosis)]))
+    # A saving of typical steps says nothing of long ones.
+    long = [
+        text.sentence(text.prose(found.summary))
+        for found, severity in ((one.outcome, one.severity) for one in findings)
+        if isinstance(found, Finding) and found.concern is Concern.LONG_STEPS and (severity or 0) > Severity.NOTE
+    ]
     if of_run := _run_change(diagnosis, findings):
         told = (*of_run, *long)
     elif diagnosis.steps.too_few:
         told = (_too_few(diagnosis),)
     else:
-        # A saving of typical steps says nothing of long ones.
         told = (*long, *(_together(diagnosis) or (_best_alone(findings, each(diagnosis)),)))
     return tuple(filter(None, told))
 
@@ -348,21 +261,12 @@ TOO_FEW = (
 )
 
 
-def _of_long_steps(result: Result) -> str:
-    outcome, severity = result.outcome, result.severity or Severity.NOTE
-    if not isinstance(outcome, Finding) or severity <= Severity.NOTE:
-        return ""
-    if outcome.concern is not Concern.LONG_STEPS:
-        return ""
-    return text.sentence(text.prose(outcome.summary))
-
-
 ONLY_TOGETHER = "Part of this gain needs the changes combined."
 
 
 def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     now, together = diagnosis.steps.shown_ms, diagnosis.together
-    if together is None or now is None or not together.rules or not _gains(together.per_step):
+    if together is None or now is None or not together.rules or not gains(together):
         return ()
     after = now - together.per_step.value
     if not 0 < after < now:
@@ -372,22 +276,20 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
     it = "a step" if diagnosis.run else "it"
     if pace_ms(diagnosis) and not mixed:  # a time would be one of a traced step
-        most = "at most " if together.bound is Bound.AT_MOST else "about "
-        text = f"{changes} would make {it} {most}{share(together.share)} shorter ({factor(now / after)})."
-        return (text, ONLY_TOGETHER) if together.more_than_alone else (text,)
-    step, times = ("typical steps", "") if mixed else (it, f" ({factor(now / after)})")
-    if together.bound is Bound.AT_MOST:
-        text = f"{changes} would reduce {step} to {about_ms(after)} at best{times}."
+        most = at_most(together.bound) or "about "
+        said = f"{changes} would make {it} {most}{share(together.share)} shorter ({factor(now / after)})."
     else:
-        text = f"{changes} would reduce {step} to about {about_ms(after)}{times}."
-    return (text, ONLY_TOGETHER) if together.more_than_alone else (text,)
+        step, times = ("typical steps", "") if mixed else (it, f" ({factor(now / after)})")
+        time = f"{about_ms(after)} at best" if together.bound is Bound.AT_MOST else f"about {about_ms(after)}"
+        said = f"{changes} would reduce {step} to {time}{times}."
+    return (said, ONLY_TOGETHER) if together.more_than_alone else (said,)
 
 
 def _best_alone(findings: Sequence[Result], step: str) -> str:
     faults = counted(len(findings), "problem").capitalize()
-    savings = [r.saving for r in findings if r.saving and _gains(r.saving.per_step)]
+    savings = [r.saving for r in findings if r.saving and gains(r.saving)]
     if not savings:
-        places = [r.takes for r in findings if r.takes and _gains(r.takes.per_step)]
+        places = [r.takes for r in findings if r.takes and gains(r.takes)]
         if places:
             longest = max(places, key=lambda time: time.per_step.value)
             return f"{faults} found; the largest takes {takes(longest)} of {step}."
@@ -418,8 +320,15 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
     return f"{NO_WAY}: {checked}."
 
 
-def _gains(saved: Quantity) -> bool:
-    return is_known(saved.value) and saved.value > 0
+def _heaviest(diagnosis: Diagnosis) -> str:
+    """Return the row of the profile that takes most, with its distance from the hardware's rates; "" of none."""
+    row = next((row for row in diagnosis.profile.rows if not row.beside), None)
+    if row is None:
+        return ""
+    where = f" at {profile_where(row)}" if row.at else ""
+    time = f"{milliseconds(row.ms)} ({profile_share(row)})"
+    far = reached_told(row) if row.attained is None else f"at {reached(row)} of what this hardware allows"
+    return f"Most of a step takes {text.name(row.what, 80)}{where}: {time}, {far}."
 
 
 def _traced(steps: StepsSummary, *, kept: bool) -> Iterator[str]:

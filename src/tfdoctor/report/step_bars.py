@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tfdoctor.diagnosis import PARTS, Diagnosis, Trials
-from tfdoctor.report.sentences import PART_LABELS, pace_ms, parts_of
+from tfdoctor.report.words import PART_LABELS, pace_ms, parts_of
 from tfdoctor.terms.humanize import milliseconds, percent, share
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis import PARTS, Timeline, TimelineBar, TimelineLane
-from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.record import Record

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tfdoctor.diagnosis import Diagnosis, Difference, RunSaving, RunTogether, Saving, Together, Trial
-from tfdoctor.report.run.words import is_known
 from tfdoctor.report.trial_words import is_broken
+from tfdoctor.report.words import is_known
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.verdict import Bound
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from tfdoctor.diagnosis import Difference, Measured, PartTrial
-from tfdoctor.report.sentences import promised
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_words import against, figures, of_what, unclear
+from tfdoctor.report.words import promised
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import cell, milliseconds, share
 from tfdoctor.terms.kinds import Part

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 from tfdoctor.diagnosis import Difference, Measured, RunSaving, Saving, Trial
-from tfdoctor.report.run.words import is_known
 from tfdoctor.report.trial_words import interval, number
+from tfdoctor.report.words import is_known
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 

@@ -11,7 +11,7 @@ from tfdoctor.diagnosis import (
     TrainingState,
     Trial,
 )
-from tfdoctor.report.run.words import is_known
+from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.verdict import Bound

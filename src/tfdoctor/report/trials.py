@@ -16,8 +16,7 @@ from tfdoctor.diagnosis import (
     Trial,
     Trials,
 )
-from tfdoctor.report import sentences, trial_parts
-from tfdoctor.report.run.savings import saving_words
+from tfdoctor.report import trial_parts, words
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_bounds import more_than_predicted
 from tfdoctor.report.trial_scale import IntervalPicture, SavingScale, ScaleTick, promise
@@ -209,8 +208,8 @@ def _untried(diagnosis: Diagnosis, trials: Trials) -> str:
     most = max((_share(row.promised_run, row.promised) for row in ran), default=0.0)
     if result is None or share <= most:
         return ""
-    words = saving_words(result.run, result.saving, diagnosis.run)
-    promised = words.amount if words else f"{sentences.promised(result.saving)} of the step"
+    saved = words.run_saving(result.run, result.saving, diagnosis.run)
+    promised = saved[0] if saved else f"{words.promised(result.saving)} of the step"
     name, own = text.name(result.rule.name), any(not row.rules and not row.parts for row in ran)
     patch = f"; where a patch makes that change, give it as --patch {name}=FILE" if own else ""
     return f"{name}, which promises {promised}, was not tried{patch}."
@@ -295,7 +294,7 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
         promised = f"{most}{share(of_run.share)} of the whole run"
         step = f"whole run {milliseconds(row.run_ms)}"
     else:
-        promised = sentences.promised(row.promised)
+        promised = words.promised(row.promised)
         more = "" if row.examples == 1 else f" with {row.examples:.3g} times the examples"
         step = ", ".join([f"{milliseconds(row.step_ms)}{more}", *_energies(row.energy_j)])
     tone = row.measured.difference.value if row.measured else "unknown"

@@ -4,9 +4,9 @@ from typing import Self
 
 from tfdoctor.diagnosis.comparison import FindingChange, FindingState, MoverKind, RunComparison
 from tfdoctor.report.comparison import words
-from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, pieces
 from tfdoctor.report.tables import Grid
+from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, milliseconds, place
 from tfdoctor.terms.record import Record

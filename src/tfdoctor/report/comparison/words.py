@@ -19,8 +19,8 @@ from tfdoctor.diagnosis.comparison import (
     Undecided,
 )
 from tfdoctor.report.run.words import PHASE_NOUNS
-from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.trial_words import number
+from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent
 from tfdoctor.terms.text import name
 

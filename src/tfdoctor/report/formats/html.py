@@ -6,17 +6,28 @@ from types import MappingProxyType
 from markupsafe import Markup
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report import bundle
+from tfdoctor.report import bundle, findings, hosts, sections, sentences, tables, timeline, words
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
-from tfdoctor.report.page import page
+from tfdoctor.report.page import by_outcome, page, said, traceback
 from tfdoctor.report.palette import PHASE_COLOURS
+from tfdoctor.report.step_bars import step_bars
 from tfdoctor.report.template import environment, fill
 
 # The picture that shows what the rules of a topic find.
 PICTURES: Mapping[str, str] = MappingProxyType(
     {"input": "pipeline", "operations": "operations", "precision": "operations", "execution": "steps"}
 )
+
+# What the template calls for its words.
+WORDS: dict[str, object] = {
+    "findings": findings,
+    "hosts": hosts,
+    "sections": sections,
+    "sentences": sentences,
+    "words": words,
+}
+WORDS |= {"tables": tables, "said": said, "traceback": traceback}
 
 TEMPLATE = "report.html.jinja"
 
@@ -37,15 +48,26 @@ def render_without_plotly(diagnosis: Diagnosis) -> str:
 
 
 def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
-    pictures = charts(diagnosis)
+    shown, pictures, seen = page(diagnosis), charts(diagnosis), timeline.section(diagnosis.timeline)
     why_missing = {
         "Step by step": "" if diagnosis.steps.rows else diagnosis.steps.missing,
         "Input pipeline": "" if diagnosis.pipeline else diagnosis.pipeline_missing,
         "Layers and operations": "" if diagnosis.operations else diagnosis.operations_missing,
     }
+    numbered = enumerate(shown.entries, 1)
     return fill(
         TEMPLATE,
-        page=page(diagnosis),
+        page=shown,
+        d=shown.diagnosis,
+        outcomes=by_outcome(diagnosis),
+        timeline=seen,
+        # The findings, with their numbers, that are about work of the step in the timeline.
+        marked=[one for one in numbered if seen and seen.rules & set(findings.names(one[1]))],
+        segments=words.segments(diagnosis.steps),
+        bars=step_bars(shown.diagnosis),
+        accounts=words.accounts(diagnosis),
+        device_time=sections.device_time(diagnosis),
+        **WORDS,
         charts=pictures,
         missing=[(title, reason) for title, reason in why_missing.items() if reason],
         pictures=PICTURES,

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis import LongStepTime, PhaseLine, PhaseRow, RunAccount
 from tfdoctor.report.run import bar, verdict
-from tfdoctor.report.run.words import is_known, noun, times, whole_ms
+from tfdoctor.report.run.words import noun, times, whole_ms
+from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, quantity, share
 from tfdoctor.terms.kinds import Phase

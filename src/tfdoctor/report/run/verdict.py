@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from types import MappingProxyType
 
 from tfdoctor.diagnosis import LongStepTime, Result, RunAccount, RunTogether
-from tfdoctor.report.run.savings import saving_words
-from tfdoctor.report.run.words import amount, is_known, noun, times, whole_ms
+from tfdoctor.report.run.words import amount, noun, times, whole_ms
+from tfdoctor.report.words import is_known, run_saving
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, number, share
 from tfdoctor.terms.kinds import Phase
@@ -110,8 +110,8 @@ def change(run: RunAccount, together: RunTogether | None, findings: Sequence[Res
     if best is None or best.total.value <= 0:
         return ""
     faults = counted(len(findings), "problem").capitalize()
-    words = saving_words(best, None, run)
-    return f"{faults} found; the largest saving is {words.amount}." if words else ""
+    words = run_saving(best, None, run)
+    return f"{faults} found; the largest saving is {words[0]}." if words else ""
 
 
 def without_savings(findings: Sequence[Result]) -> str:

@@ -1,10 +1,10 @@
 """Names and amounts of the account of the run."""
 
-import math
 import re
 from types import MappingProxyType
 
 from tfdoctor.diagnosis import PhaseRow, RunAccount
+from tfdoctor.report.words import is_known
 from tfdoctor.terms.humanize import duration, share
 from tfdoctor.terms.kinds import Phase
 
@@ -42,11 +42,6 @@ def noun(row: PhaseRow) -> str:
 
 # In the name of a function that writes summaries.
 SUMMARIES = re.compile(r"(^|\.)(summary(_ops_v2)?|TensorBoard)\.")
-
-
-def is_known(value: float | None) -> bool:
-    """Return whether there is a number, and a finite one."""
-    return value is not None and math.isfinite(value)
 
 
 def times(run: RunAccount) -> dict[Phase, float]:
