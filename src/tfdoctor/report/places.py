@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from tfdoctor.diagnosis import Diagnosis, Edit, Result
 from tfdoctor.report import findings
 from tfdoctor.report.entries import Entry, entries
-from tfdoctor.report.sections import budget_message
+from tfdoctor.report.sections import budget_state, budget_told
 from tfdoctor.report.words import joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import NEAR, place
@@ -52,7 +52,7 @@ def placed_budgets(diagnosis: Diagnosis) -> list[Placed]:
             path=check.at.path,
             line=max(1, check.at.line),
             severity=Severity.CRITICAL,  # it fails the command
-            message=budget_message(check),
+            message=f"Budget {check.key} {budget_state(check)}: {budget_told(check)}.",
         )
         for check in diagnosis.budgets
         if check.failed and check.at is not None
@@ -66,28 +66,28 @@ def placed(diagnosis: Diagnosis) -> list[Placed]:
     this machine may be in it: its path is kept if it is relative, for jobs run from the root of their repository.
     GitHub and GitLab take all paths from that root.
     """
-    found = (_placed(entry, diagnosis) for entry in entries(diagnosis))
-    return [finding for finding in found if finding]
-
-
-def _placed(entry: Entry, diagnosis: Diagnosis) -> Placed | None:
-    result, found = entry.result, findings.finding(entry.result)
-    at = {place: diagnosis.repository.get(place.path) or _likely(place.path) for place in result.places}
-    best = next((place for place in result.places if at[place]), None)
-    if best is None:
-        return None
-    pairs = zip(found.remedies, result.edits, strict=False)
-    edits = (edit for remedy, edit in pairs if edit.replacements and edit.at and not remedy.changes)
-    return Placed(
-        name=text.name(result.rule.name),
-        path=at[best],
-        line=max(1, best.line),
-        severity=result.severity or found.severity or Severity.NOTE,
-        message=_message(entry, diagnosis, best.kind),
-        result=result,
-        edit=next((edit for edit in edits if edit.at and edit.at.path == best.path), None),
-        known=None if diagnosis.baseline is None else bool(findings.known(entry)),
-    )
+    found: list[Placed] = []
+    for entry in entries(diagnosis):
+        result, outcome = entry.result, findings.finding(entry.result)
+        paths = {place: diagnosis.repository.get(place.path) or _likely(place.path) for place in result.places}
+        best = next((place for place in result.places if paths[place]), None)
+        if best is None:
+            continue
+        pairs = zip(outcome.remedies, result.edits, strict=False)
+        edits = (edit for remedy, edit in pairs if edit.replacements and edit.at and not remedy.changes)
+        found.append(
+            Placed(
+                name=text.name(result.rule.name),
+                path=paths[best],
+                line=max(1, best.line),
+                severity=result.severity or outcome.severity or Severity.NOTE,
+                message=_message(entry, diagnosis, best.kind),
+                result=result,
+                edit=next((edit for edit in edits if edit.at and edit.at.path == best.path), None),
+                known=None if diagnosis.baseline is None else bool(findings.known(entry)),
+            )
+        )
+    return found
 
 
 def _message(entry: Entry, diagnosis: Diagnosis, shown: PlaceKind) -> str:

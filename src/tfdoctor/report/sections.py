@@ -75,11 +75,6 @@ def budget_told(check: BudgetCheck) -> str:
     return joined(f"{measured}{budget_limit(check)}", budget_remark(check), by="; ")
 
 
-def budget_message(check: BudgetCheck) -> str:
-    """Return what is wrong with a budget that fails, in one sentence."""
-    return f"Budget {check.key} {budget_state(check)}: {budget_told(check)}."
-
-
 def budget_verdict(checks: Iterable[BudgetCheck]) -> str:
     """Return which budgets fail, and which are undecided; "" where none does."""
     failed = [f"{check.key} is {budget_state(check)}" for check in checks if check.failed]

@@ -9,6 +9,7 @@ from tfdoctor.report.run import verdict as run_verdict
 from tfdoctor.report.sections import profile_share, profile_where, reached, reached_told
 from tfdoctor.report.words import (
     FEW,
+    PART_WORDS,
     at_most,
     each,
     gains,
@@ -25,17 +26,6 @@ from tfdoctor.terms.humanize import about_ms, counted, factor, milliseconds, sha
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable, Severity
 
-# The largest part of a step in the verdict: "including 12 ms <...>".
-_LARGEST = {
-    "input": "waiting for input",
-    "transfer": "copying between host and device",
-    "host": "in Python and op dispatch on the host",
-    "device": "computing",
-    "collective": "in collectives",
-    "between": "between steps",
-    "unknown": "unaccounted for",
-}
-
 _SOURCES = {
     StepSource.KERAS_FIT: "the Keras training loop",
     StepSource.KERAS_TRAIN_ON_BATCH: "Keras train_on_batch calls",
@@ -50,17 +40,6 @@ _SOURCES = {
     StepSource.XLA_CALLS: "calls of the compiled training function",
     StepSource.GRAPH_LOOP: "a loop inside a tf.function",
     StepSource.NONE: "nothing in the trace",
-}
-
-# What a part of a step without a finding is: "6.9 ms of each step are <...> without a finding".
-_UNEXPLAINED = {
-    "input": "spent waiting for input",
-    "transfer": "spent on copies between host and device",
-    "host": "host time",
-    "device": "compute time",
-    "collective": "collective time",
-    "between": "time between steps",
-    "unknown": "time of an unknown part",
 }
 
 
@@ -124,21 +103,31 @@ def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
 
 def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return a sentence for each part of the step without a finding."""
-    parts = [(one, _UNEXPLAINED.get(one.part, text.name(one.part))) for one in unexplained(diagnosis)]
-    of = f"of {each(diagnosis)} are"
-    return tuple(f"{milliseconds(one.unexplained_ms)} {of} {part} without a finding." for one, part in parts)
+    told: list[str] = []
+    for one in unexplained(diagnosis):
+        part = PART_WORDS[one.part][2] if one.part in PART_WORDS else text.name(one.part)
+        told.append(f"{milliseconds(one.unexplained_ms)} of {each(diagnosis)} are {part} without a finding.")
+    return tuple(told)
 
 
 def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return the basis of the trust level: the steps seen, their spread, and each doubt."""
-    run, code = diagnosis.run, diagnosis.subject.exit_code
-    sentences = [
-        *_traced(diagnosis.steps, kept=whole_run(diagnosis) is not None),
-        *map(text.sentence, diagnosis.trust.reasons),
-        run_verdict.window(run) if run else "",
-        f"The run ended with exit code {code}." if code else "",
-    ]
-    return tuple(filter(None, sentences))
+    run, code, steps = diagnosis.run, diagnosis.subject.exit_code, diagnosis.steps
+    told: list[str] = []
+    if steps.rows:
+        count, outliers = step_count(steps), sum(not row.steady for row in steps.rows)
+        shown = "in the account of the run, not in" if whole_run(diagnosis) else "excluded from"
+        apart = f", {counted(outliers, 'outlier')} {shown} the breakdown" if outliers else ""
+        seen = counted(count, "step").capitalize()
+        told.append(f"{seen} traced, identified by {_SOURCES[steps.source]}{apart}.")
+        if count > 1 and is_known(steps.p10_ms) and is_known(steps.p90_ms):
+            low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
+            which = "Steps" if steps.untraced_ms is None else "Traced steps"
+            span = f"{which} took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."
+            told.append(f"Steps took {low} at p10 and at p90." if low == high else span)
+    told += map(text.sentence, diagnosis.trust.reasons)
+    told += [run_verdict.window(run) if run else "", f"The run ended with exit code {code}." if code else ""]
+    return tuple(filter(None, told))
 
 
 def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
@@ -151,7 +140,7 @@ def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
     part, time = max(parts, key=lambda entry: entry[1])
     of_it = f"{share(time / sum(ms for _, ms in parts))} of it" if outside_ms else ""
     amount = "all" if len(parts) == 1 else of_it or f"including {milliseconds(time)}"
-    return f"{start}, {amount} {_LARGEST[part]}{_unlike(steps)}."
+    return f"{start}, {amount} {PART_WORDS[part][1]}{_unlike(steps)}."
 
 
 def _step_time(steps: StepsSummary, outside_ms: float | None) -> str:
@@ -242,23 +231,16 @@ def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, 
     return (*of_step, of_run) if is_of_steps(diagnosis) else (of_run, *of_step)
 
 
+FEW_TRACED = "because fewer than five steps, or fewer than three calls of several steps, were traced"
+FEW_STEPS = f"No saving of a step is computed, {FEW_TRACED}."
+TOO_FEW = f"No saving is computed and every finding is a note, {FEW_TRACED}: train for 20 calls or more."
+
+
 def _too_few(diagnosis: Diagnosis) -> str:
     """Say that too few steps were traced; nothing where none was, or where findings about the run are judged."""
     if whole_run(diagnosis) is None:
         return TOO_FEW
     return FEW_STEPS if diagnosis.steps.rows else ""
-
-
-FEW_STEPS = (
-    "No saving of a step is computed, because fewer than five steps, or fewer than three calls of several steps, "
-    "were traced."
-)
-
-
-TOO_FEW = (
-    "No saving is computed and every finding is a note, because fewer than five steps, or fewer than three calls "
-    "of several steps, were traced: train for 20 calls or more."
-)
 
 
 ONLY_TOGETHER = "Part of this gain needs the changes combined."
@@ -286,20 +268,17 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _best_alone(findings: Sequence[Result], step: str) -> str:
-    faults = counted(len(findings), "problem").capitalize()
-    savings = [r.saving for r in findings if r.saving and gains(r.saving)]
-    if not savings:
-        places = [r.takes for r in findings if r.takes and gains(r.takes)]
-        if places:
-            longest = max(places, key=lambda time: time.per_step.value)
-            return f"{faults} found; the largest takes {takes(longest)} of {step}."
-        return f"{faults} found; the saving could not be computed."
-    best = max(savings, key=lambda saving: saving.per_step.value)
-    return f"{faults} found; the largest saving is {saves(best)} of {step}."
+    faults = f"{counted(len(findings), 'problem').capitalize()} found"
+    if savings := [r.saving for r in findings if r.saving and gains(r.saving)]:
+        best = max(savings, key=lambda saving: saving.per_step.value)
+        return f"{faults}; the largest saving is {saves(best)} of {step}."
+    if places := [r.takes for r in findings if r.takes and gains(r.takes)]:
+        longest = max(places, key=lambda time: time.per_step.value)
+        return f"{faults}; the largest takes {takes(longest)} of {step}."
+    return f"{faults}; the saving could not be computed."
 
 
 NO_WAY = "Nothing to change"
-UNEXPLAINED_CHECKED = "No rule found a change to make"
 
 
 def _nothing_found(diagnosis: Diagnosis) -> str:
@@ -314,7 +293,7 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
     if not is_known(diagnosis.steps.median_ms) and not whole_run(diagnosis):
         return f"The speed of the run is unknown: {checked}."
     if unexplained(diagnosis):
-        return f"{UNEXPLAINED_CHECKED}: {checked}."
+        return f"No rule found a change to make: {checked}."
     if unchecked > healthy:
         return f"It is mostly unknown whether less is possible: {checked}."
     return f"{NO_WAY}: {checked}."
@@ -329,22 +308,3 @@ def _heaviest(diagnosis: Diagnosis) -> str:
     time = f"{milliseconds(row.ms)} ({profile_share(row)})"
     far = reached_told(row) if row.attained is None else f"at {reached(row)} of what this hardware allows"
     return f"Most of a step takes {text.name(row.what, 80)}{where}: {time}, {far}."
-
-
-def _traced(steps: StepsSummary, *, kept: bool) -> Iterator[str]:
-    """Yield how many steps were traced, and what most of them took.
-
-    ``kept`` says that the account of the run has the time of outliers.
-    """
-    if not steps.rows:
-        return
-    count, outliers = step_count(steps), sum(not row.steady for row in steps.rows)
-    shown = "in the account of the run, not in" if kept else "excluded from"
-    apart = f", {counted(outliers, 'outlier')} {shown} the breakdown" if outliers else ""
-    seen = counted(count, "step").capitalize()
-    yield f"{seen} traced, identified by {_SOURCES[steps.source]}{apart}."
-    if count > 1 and is_known(steps.p10_ms) and is_known(steps.p90_ms):
-        low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
-        which = "Steps" if steps.untraced_ms is None else "Traced steps"
-        span = f"{which} took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."
-        yield f"Steps took {low} at p10 and at p90." if low == high else span
