@@ -39,11 +39,6 @@ ONE_FIGURE, BOUNDS = "one figure", "between these for certain"
 NAMED = 5  # Findings that are gone and named; the JSON report has all
 
 
-def budget_limit(check: BudgetCheck) -> str:
-    """Return "at most 20.0 ms"."""
-    return f"at {'least' if check.at_least else 'most'} {quantity(check.limit)}"
-
-
 def budget_state(check: BudgetCheck) -> str:
     """Return "met", "exceeded", "not reached", "undecided" or "unknown"."""
     if check.undecided:
@@ -51,28 +46,28 @@ def budget_state(check: BudgetCheck) -> str:
     return "not reached" if check.at_least and check.state is BudgetState.EXCEEDED else check.state.value
 
 
-def budget_figures(check: BudgetCheck) -> tuple[str, str]:
-    """Return the figure and its interval, or what stands in its place."""
+def budget_cells(check: BudgetCheck) -> tuple[str, str, str, str]:
+    """Return the limit, the figure, its interval or what stands in its place, and what the state means."""
+    limit = f"at {'least' if check.at_least else 'most'} {quantity(check.limit)}"
     span = quantity_span(check.low, check.high) if check.low and check.high else ""
-    if check.value is None:
-        return (span, BOUNDS) if span else (UNKNOWN, "")
-    return quantity(check.value), span or ONE_FIGURE
-
-
-def budget_remark(check: BudgetCheck) -> str:
-    """Return what the state means, where it does not say it itself."""
+    figures = (
+        (quantity(check.value), span or ONE_FIGURE) if check.value else (span, BOUNDS) if span else (UNKNOWN, "")
+    )
+    why, remark = f", because {text.prose(check.why)}", ""
     if check.undecided:
-        why = f", because {text.prose(check.why)}" if check.why else "; record more steps to decide it"
-        return f"the interval contains the limit (exit code 4){why}"
-    return f"it fails, because {text.prose(check.why)}" if check.state is BudgetState.UNKNOWN else ""
+        more = why if check.why else "; record more steps to decide it"
+        remark = f"the interval contains the limit (exit code 4){more}"
+    elif check.state is BudgetState.UNKNOWN:
+        remark = f"it fails{why}"
+    return (limit, *figures, remark)
 
 
 def budget_told(check: BudgetCheck) -> str:
     """Return what was measured, the limit, and what the state means, in one line."""
-    value, interval = budget_figures(check)
+    limit, value, interval, remark = budget_cells(check)
     certain = interval in {ONE_FIGURE, BOUNDS}
     measured = f"{value} ({interval if certain else f'95 %: {interval}'}), " if interval else ""
-    return joined(f"{measured}{budget_limit(check)}", budget_remark(check), by="; ")
+    return joined(f"{measured}{limit}", remark, by="; ")
 
 
 def budget_verdict(checks: Iterable[BudgetCheck]) -> str:
@@ -91,10 +86,10 @@ def budget_verdict(checks: Iterable[BudgetCheck]) -> str:
 def budget_grid(checks: Iterable[BudgetCheck]) -> Grid:
     """Return the budgets as a table."""
     columns = ("budget", "limit", "measured", "95 % interval", "result")
-    rows = [
-        (one.key, budget_limit(one), *budget_figures(one), joined(budget_state(one), budget_remark(one), by=": "))
-        for one in checks
-    ]
+    rows: list[tuple[str, ...]] = []
+    for check in checks:
+        *figures, remark = budget_cells(check)
+        rows.append((check.key, *figures, joined(budget_state(check), remark, by=": ")))
     return Grid(columns, ("text",) * len(columns), tuple(rows))
 
 
@@ -149,14 +144,10 @@ def profile_rest(diagnosis: Diagnosis) -> str:
     return f"{others} left out{took}." if profile.omitted else ""
 
 
-def profile_where(row: ProfileRow) -> str:
-    """Return the line of a row, or its layer."""
-    return location(row.at) or text.name(row.layer, 60)
-
-
-def profile_share(row: ProfileRow) -> str:
-    """Return what part of the step a row takes, or that it works beside it."""
-    return "beside it" if row.beside else share(row.share)
+def profile_cells(row: ProfileRow) -> tuple[str, str, str, str]:
+    """Return what a row of the profile is, its line or layer, its time, and its share of the step."""
+    part = "beside it" if row.beside else share(row.share)  # the step does not wait for it
+    return text.name(row.what, 80), location(row.at) or text.name(row.layer, 60), milliseconds(row.ms), part
 
 
 def reached(row: ProfileRow, *, brief: bool = False) -> str:
@@ -183,10 +174,7 @@ def reached_told(row: ProfileRow) -> str:
 def profile_grid(rows: Iterable[ProfileRow]) -> Grid:
     """Return rows of the profile as a table."""
     columns = ("what", "where", "per step", "share", "of what this hardware allows")
-    cells = [
-        (text.name(row.what, 80), profile_where(row), milliseconds(row.ms), profile_share(row), reached_told(row))
-        for row in rows
-    ]
+    cells = [(*profile_cells(row), reached_told(row)) for row in rows]
     return Grid(columns, ("text", "place", "number", "number", "text"), tuple(cells))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from tfdoctor.diagnosis import Account, AccountState, Diagnosis, Result, RunAccount, StepsSummary
 from tfdoctor.report.entries import entries
 from tfdoctor.report.run import verdict as run_verdict
-from tfdoctor.report.sections import profile_share, profile_where, reached, reached_told
+from tfdoctor.report.sections import profile_cells, reached, reached_told
 from tfdoctor.report.words import (
     FEW,
     PART_WORDS,
@@ -304,7 +304,7 @@ def _heaviest(diagnosis: Diagnosis) -> str:
     row = next((row for row in diagnosis.profile.rows if not row.beside), None)
     if row is None:
         return ""
-    where = f" at {profile_where(row)}" if row.at else ""
-    time = f"{milliseconds(row.ms)} ({profile_share(row)})"
+    what, where, time, part = profile_cells(row)
+    at = f" at {where}" if row.at else ""
     far = reached_told(row) if row.attained is None else f"at {reached(row)} of what this hardware allows"
-    return f"Most of a step takes {text.name(row.what, 80)}{where}: {time}, {far}."
+    return f"Most of a step takes {what}{at}: {time} ({part}), {far}."

@@ -24,7 +24,7 @@ from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.terminal_table import HoldingConsole, fitted, natural_width, released
 from tfdoctor.report.trial_parts import TITLE
-from tfdoctor.terms.humanize import counted, milliseconds, place
+from tfdoctor.terms.humanize import counted, place
 from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
 
 WIDEST = 100  # Lines longer than this are hard to read, however wide the window
@@ -155,11 +155,10 @@ def _profile(rows: Sequence[ProfileRow], width: int) -> RenderableType:
     """Return the rows that take most: each with its distance from the hardware's rates, where that is known."""
 
     def cells(row: ProfileRow, before_place: str) -> tuple[Text, ...]:
-        where = sections.profile_where(row)
+        what, where, time, part = sections.profile_cells(row)
         place = f"{before_place}{shorten(where, 60)}" if where else ""
-        what = Text(shorten(name(row.what, 80), 40)).append(place, style="dim")
         near = Text(sections.reached(row, brief=True), style="dim")
-        return what, Text(milliseconds(row.ms)), Text(sections.profile_share(row)), near
+        return Text(shorten(what, 40)).append(place, style="dim"), Text(time), Text(part), near
 
     shown = [cells(row, " ") for row in rows[:PROFILE_ROWS]]
     title = Text("Profile of a step", style="bold")

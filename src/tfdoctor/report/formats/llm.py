@@ -14,7 +14,7 @@ from tfdoctor.report.page import OUTCOMES, Page, by_outcome, page, said
 from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.tables import Grid, grids, measures
 from tfdoctor.report.words import PART_LABELS, accounts, joined, segments, takes
-from tfdoctor.terms.humanize import milliseconds, place, quantity
+from tfdoctor.terms.humanize import place, quantity
 from tfdoctor.terms.text import name, prose
 
 # Bytes: 4,000 tokens of three bytes each. Tokens of English prose have four bytes, those of code and numbers about
@@ -60,11 +60,10 @@ def _blocks(shown: Page) -> Iterator[str]:
         yield _finding(rank, entry, shown)
     yield "\n".join(shown.order)
     if sections.has_profile(diagnosis):
-        rows = [
-            f"- {f'{name(row.what, 80)} {sections.profile_where(row)}'.rstrip()}: {milliseconds(row.ms)} "
-            f"({sections.profile_share(row)}) {sections.reached_told(row)}"
-            for row in diagnosis.profile.rows[:PROFILE_ROWS]
-        ]
+        rows: list[str] = []
+        for row in diagnosis.profile.rows[:PROFILE_ROWS]:
+            what, where, time, part = sections.profile_cells(row)
+            rows.append(f"- {f'{what} {where}'.rstrip()}: {time} ({part}) {sections.reached_told(row)}")
         yield "\n".join(["## Profile of a step", *rows])
     healthy, unchecked = (by_outcome(diagnosis)[title] for title in OUTCOMES[:2])
     yield f"Healthy rules: {', '.join(name(one.rule.name) for one in healthy) or 'none'}."
