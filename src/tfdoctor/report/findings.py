@@ -1,6 +1,6 @@
-"""The words of one finding: what to change, where, what it saves, and the user's own lines as they will be."""
+"""The words of one result: of a finding what to change, where and what it saves, and what other rules said."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import ndiff
 from itertools import zip_longest
@@ -14,7 +14,7 @@ from tfdoctor.report.words import each, joined, listed, run_saving, saves, sever
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, place
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Finding
+from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remark
 
 KNOWN = "known (in the baseline)"
 
@@ -154,3 +154,32 @@ def changes(result: Result) -> Iterator[Change]:
             begins = location(edit.at)
             elsewhere = begins if at and begins != at else ""
             yield Change(action, text.block(edit.after), at or begins, text.block(edit.before), elsewhere)
+
+
+OUTCOMES = ("Healthy", "Not checked", "Failed: defects of tfdoctor", "Failed: your own rules")
+
+
+def by_outcome(diagnosis: Diagnosis) -> Mapping[str, list[Result]]:
+    """Return the results of the rules that found no fault, by `OUTCOMES`, in the order of the diagnosis."""
+    kinds, own = (Healthy, NotApplicable, Errored), set(diagnosis.settings.own)
+    groups: dict[str, list[Result]] = {title: [] for title in OUTCOMES}
+    for result in diagnosis.results:
+        if isinstance(result.outcome, kinds):
+            at = kinds.index(type(result.outcome))
+            failed_own = isinstance(result.outcome, Errored) and result.rule.name in own
+            groups[OUTCOMES[at + failed_own]].append(result)
+    return groups
+
+
+def said(result: Result) -> str:
+    """Return what a rule that found no fault says."""
+    match result.outcome:
+        case Errored(error=error):
+            return text.prose(error)
+        case NotApplicable(reason=told) | Healthy(summary=told) | Finding(summary=told) | Remark(summary=told):
+            return text.sentence(told)
+
+
+def traceback(result: Result) -> str:
+    """Return where a rule failed; "" of any other."""
+    return text.block(result.outcome.traceback) if isinstance(result.outcome, Errored) else ""

@@ -1,8 +1,6 @@
 """What every rendering of a report begins with: the headline, the remarks, and the findings in their order."""
 
-from collections.abc import Mapping
-
-from tfdoctor.diagnosis import Diagnosis, Result
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import hosts, sections, sentences, trials, words
 from tfdoctor.report.entries import Entry, entries
 from tfdoctor.report.run import section as run_section
@@ -11,7 +9,6 @@ from tfdoctor.report.trial_bounds import with_measured_bounds
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remark
 
 
 class Page(Record, kw_only=True):
@@ -60,32 +57,3 @@ def page(diagnosis: Diagnosis) -> Page:
         tried=tried,
         run=run_section.section(diagnosis.run),
     )
-
-
-OUTCOMES = ("Healthy", "Not checked", "Failed: defects of tfdoctor", "Failed: your own rules")
-
-
-def by_outcome(diagnosis: Diagnosis) -> Mapping[str, list[Result]]:
-    """Return the results of the rules that found no fault, by `OUTCOMES`, in the order of the diagnosis."""
-    kinds, own = (Healthy, NotApplicable, Errored), set(diagnosis.settings.own)
-    groups: dict[str, list[Result]] = {title: [] for title in OUTCOMES}
-    for result in diagnosis.results:
-        if isinstance(result.outcome, kinds):
-            at = kinds.index(type(result.outcome))
-            failed_own = isinstance(result.outcome, Errored) and result.rule.name in own
-            groups[OUTCOMES[at + failed_own]].append(result)
-    return groups
-
-
-def said(result: Result) -> str:
-    """Return what a rule that found no fault says."""
-    match result.outcome:
-        case Errored(error=error):
-            return text.prose(error)
-        case NotApplicable(reason=told) | Healthy(summary=told) | Finding(summary=told) | Remark(summary=told):
-            return text.sentence(told)
-
-
-def traceback(result: Result) -> str:
-    """Return where a rule failed; "" of any other."""
-    return text.block(result.outcome.traceback) if isinstance(result.outcome, Errored) else ""

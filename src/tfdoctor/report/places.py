@@ -44,9 +44,14 @@ class Placed(Record, kw_only=True):
         return hashlib.sha256(f"{name}\0{self.path}".encode(errors="backslashreplace")).hexdigest()
 
 
-def placed_budgets(diagnosis: Diagnosis) -> list[Placed]:
-    """Return the budgets that fail and have a line in a file of the settings."""
-    return [
+def placed(diagnosis: Diagnosis) -> list[Placed]:
+    """Return the budgets that fail and have a line in a file of the settings, then the entries of the report.
+
+    An entry is at the best of its places that the review can show. A file of another repository, or of an installed
+    package, has no place in the review. A file that is not on this machine may be in it: its path is kept if it is
+    relative, for jobs run from the root of their repository. GitHub and GitLab take all paths from that root.
+    """
+    found = [
         Placed(
             name=f"{BUDGET}{check.key}",
             path=check.at.path,
@@ -57,16 +62,6 @@ def placed_budgets(diagnosis: Diagnosis) -> list[Placed]:
         for check in diagnosis.budgets
         if check.failed and check.at is not None
     ]
-
-
-def placed(diagnosis: Diagnosis) -> list[Placed]:
-    """Return the entries in the order of the report, each at the best of its places that the review can show.
-
-    A file of another repository, or of an installed package, has no place in the review. A file that is not on
-    this machine may be in it: its path is kept if it is relative, for jobs run from the root of their repository.
-    GitHub and GitLab take all paths from that root.
-    """
-    found: list[Placed] = []
     for entry in entries(diagnosis):
         result, outcome = entry.result, findings.finding(entry.result)
         paths = {place: diagnosis.repository.get(place.path) or _likely(place.path) for place in result.places}

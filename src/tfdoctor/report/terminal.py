@@ -16,13 +16,13 @@ from rich.text import Text
 from tfdoctor.diagnosis import BudgetCheck, Diagnosis, Hosts, ProfileRow
 from tfdoctor.report import findings, hosts, sections, sentences, words
 from tfdoctor.report.entries import Entry
-from tfdoctor.report.page import Page, by_outcome, page, said
+from tfdoctor.report.page import Page, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.run import terminal as run_terminal
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
-from tfdoctor.report.terminal_table import HoldingConsole, fitted, natural_width, released
+from tfdoctor.report.terminal_table import HELD, HoldingConsole, fitted, natural_width
 from tfdoctor.report.trial_parts import TITLE
 from tfdoctor.terms.humanize import counted, place
 from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
@@ -74,7 +74,7 @@ def capture(
             if section:
                 console.print(Padding(section, (0, 0, 1, 0)))
     lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
-    return harmless(f"{released(lines)}\n", colored=colored)
+    return harmless(f"{lines}\n".replace(HELD, " "), colored=colored)
 
 
 def wants_color(stream: TextIO) -> bool:
@@ -234,13 +234,13 @@ def _fix(entry: Entry, shown: Page) -> Text:
 
 def _rest(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield how many rules found nothing, were not checked or failed, and what the user set."""
-    *counted_only, own_errored = by_outcome(diagnosis).values()
+    *counted_only, own_errored = findings.by_outcome(diagnosis).values()
     named = zip(counted_only, ("healthy", "not checked", "failed (a defect of tfdoctor)"), strict=True)
     states = [f"{counted(len(results), 'rule')} {state}" for results, state in named if results]
     if states:
         yield f"{', '.join(states).capitalize()}."
     for result in own_errored:
-        yield f"Your own rule {name(result.rule.name)} failed: {shorten(said(result), 240)}"
+        yield f"Your own rule {name(result.rule.name)} failed: {shorten(findings.said(result), 240)}"
     by_reason: dict[str, list[str]] = defaultdict(list)
     for off in diagnosis.settings.off:
         by_reason[prose(off.why)].append(name(off.rule))

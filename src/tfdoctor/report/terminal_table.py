@@ -21,17 +21,12 @@ def held(text: Text) -> Text:
 
 
 class HoldingConsole(Console):
-    """A console that wraps no line between a number and its unit; `released` has the spaces back."""
+    """A console that wraps no line between a number and its unit; what it prints has `HELD` there."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Return the segments of a renderable, as rich does for each text and each cell of a table."""
         text = held(renderable) if isinstance(renderable, Text) else renderable
         return super().render(text, options)
-
-
-def released(printed: str) -> str:
-    """Return what was printed with its spaces."""
-    return printed.replace(HELD, " ")
 
 
 GAP = 2  # Characters between two columns

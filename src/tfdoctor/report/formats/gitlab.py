@@ -7,7 +7,7 @@ import json
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.findings import KNOWN
-from tfdoctor.report.places import placed, placed_budgets
+from tfdoctor.report.places import placed
 from tfdoctor.terms.text import capitalized
 from tfdoctor.terms.verdict import Severity
 
@@ -19,7 +19,7 @@ SEVERITIES = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity
 def render(diagnosis: Diagnosis) -> str:
     """Return the array of findings. A known one stays, lowered: GitLab would call one that is left out fixed."""
     found: dict[str, dict[str, object]] = {}
-    for place in (*placed_budgets(diagnosis), *placed(diagnosis)):
+    for place in placed(diagnosis):
         found[place.fingerprint] = {
             "description": f"{capitalized(KNOWN)}: {place.message}" if place.known else place.message,
             "check_name": place.name,

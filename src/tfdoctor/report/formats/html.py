@@ -9,7 +9,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import bundle, findings, hosts, sections, sentences, tables, timeline, words
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
-from tfdoctor.report.page import by_outcome, page, said, traceback
+from tfdoctor.report.page import page
 from tfdoctor.report.palette import PHASE_COLOURS
 from tfdoctor.report.step_bars import step_bars
 from tfdoctor.report.template import environment, fill
@@ -19,15 +19,7 @@ PICTURES: Mapping[str, str] = MappingProxyType(
     {"input": "pipeline", "operations": "operations", "precision": "operations", "execution": "steps"}
 )
 
-# What the template calls for its words.
-WORDS: dict[str, object] = {
-    "findings": findings,
-    "hosts": hosts,
-    "sections": sections,
-    "sentences": sentences,
-    "words": words,
-}
-WORDS |= {"tables": tables, "said": said, "traceback": traceback}
+MODULES = (findings, hosts, sections, sentences, tables, words)  # What the template calls for its words
 
 TEMPLATE = "report.html.jinja"
 
@@ -59,7 +51,7 @@ def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
         TEMPLATE,
         page=shown,
         d=shown.diagnosis,
-        outcomes=by_outcome(diagnosis),
+        outcomes=findings.by_outcome(diagnosis),
         timeline=seen,
         # The findings, with their numbers, that are about work of the step in the timeline.
         marked=[one for one in numbered if seen and seen.rules & set(findings.names(one[1]))],
@@ -67,7 +59,7 @@ def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
         bars=step_bars(shown.diagnosis),
         accounts=words.accounts(diagnosis),
         device_time=sections.device_time(diagnosis),
-        **WORDS,
+        **{module.__name__.rpartition(".")[2]: module for module in MODULES},
         charts=pictures,
         missing=[(title, reason) for title, reason in why_missing.items() if reason],
         pictures=PICTURES,

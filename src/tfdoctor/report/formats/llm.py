@@ -10,7 +10,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report import findings, sections, sentences
 from tfdoctor.report.entries import Entry
 from tfdoctor.report.formats.md import fenced
-from tfdoctor.report.page import OUTCOMES, Page, by_outcome, page, said
+from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunSection
 from tfdoctor.report.tables import Grid, grids, measures
 from tfdoctor.report.words import PART_LABELS, accounts, joined, segments, takes
@@ -65,9 +65,9 @@ def _blocks(shown: Page) -> Iterator[str]:
             what, where, time, part = sections.profile_cells(row)
             rows.append(f"- {f'{what} {where}'.rstrip()}: {time} ({part}) {sections.reached_told(row)}")
         yield "\n".join(["## Profile of a step", *rows])
-    healthy, unchecked = (by_outcome(diagnosis)[title] for title in OUTCOMES[:2])
+    healthy, unchecked = list(findings.by_outcome(diagnosis).values())[:2]
     yield f"Healthy rules: {', '.join(name(one.rule.name) for one in healthy) or 'none'}."
-    notes = [f"- {name(one.rule.name)}: {said(one)}" for one in unchecked]
+    notes = [f"- {name(one.rule.name)}: {findings.said(one)}" for one in unchecked]
     yield "\n".join(["## Not checked", *notes]) if notes else ""
 
 

@@ -7,7 +7,7 @@ from html import unescape
 from tfdoctor.diagnosis import Diagnosis, Result
 from tfdoctor.report import findings, hosts, sections, sentences, words
 from tfdoctor.report.entries import Entry
-from tfdoctor.report.page import Page, by_outcome, page, said, traceback
+from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunLineText, RunSection
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, grids, measures
@@ -162,7 +162,7 @@ def _details(shown: Page) -> Iterator[tuple[str, Sequence[str], bool]]:
         caption, rest = sections.profile_caption(diagnosis), sections.profile_rest(diagnosis)
         yield "Profile of a step", [escaped(caption), rows, escaped(rest)], True
     yield f"Findings ({len(shown.entries)})", [_finding(entry, shown) for entry in shown.entries], True
-    for title, results in by_outcome(diagnosis).items():
+    for title, results in findings.by_outcome(diagnosis).items():
         yield f"{title} ({len(results)})", [_note(result) for result in results], True
     settings, opinion = diagnosis.settings, sections.opinion(diagnosis)
     off = [f"{code(name(one.rule))}: {escaped(f'{name(one.title)} ({prose(one.why)}).')}" for one in settings.off]
@@ -220,9 +220,10 @@ def _finding(entry: Entry, shown: Page) -> str:
 
 
 def _note(result: Result) -> str:
-    said_there = f"{code(name(result.rule.name))}: {escaped(said(result))}{fenced(traceback(result)[-2000:])}"
+    told, trace = escaped(findings.said(result)), fenced(findings.traceback(result)[-2000:])
     tables = (table(grid.first(ROWS)) for grid in grids(result.outcome))
-    return words.joined(said_there, _measures(measures(result.outcome)), *tables, by="\n\n")
+    rule = code(name(result.rule.name))
+    return words.joined(f"{rule}: {told}{trace}", _measures(measures(result.outcome)), *tables, by="\n\n")
 
 
 def _measures(of: Iterable[Measure]) -> str:

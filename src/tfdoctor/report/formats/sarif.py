@@ -12,7 +12,7 @@ from urllib.parse import quote
 from tfdoctor.diagnosis import Diagnosis, Edit
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report.findings import changes
-from tfdoctor.report.places import BUDGET, Placed, placed, placed_budgets
+from tfdoctor.report.places import BUDGET, Placed, placed
 from tfdoctor.terms.text import name, sentence
 from tfdoctor.terms.verdict import Severity
 
@@ -32,7 +32,7 @@ def render(diagnosis: Diagnosis) -> str:
 
 
 def _run(diagnosis: Diagnosis) -> Object:
-    places = [*placed_budgets(diagnosis), *placed(diagnosis)]
+    places = placed(diagnosis)
     rules = {one.name: _rule(one.result.rule) if one.result else _budget_rule(one.name) for one in places}
     numbers = {rule: number for number, rule in enumerate(rules)}
     return {
