@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.diagnosis import PARTS, Diagnosis, StepsSummary, Takes
+from tfdoctor.diagnosis import PARTS, Diagnosis, Result, StepsSummary, Takes
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.report import findings, sections, sentences, words
 from tfdoctor.report.formats import html, md
@@ -17,7 +17,7 @@ from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms.humanize import place
 from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import Bound, Concern, Finding, Measure
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Location, Measure, Remedy
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -341,3 +341,35 @@ def test_a_slowed_report_is_about_the_step_without_the_cost_of_tracing() -> None
 def test_a_few_slowed_steps_are_not_called_each_step(count: int) -> None:
     steps = replace(slowed().steps, count=count, rows=slowed().steps.rows[:count])
     assert "Without tracing, a step takes 30.0 ms (" in verdict(replace(slowed(), steps=steps))
+
+
+def test_what_was_traced_is_said_beside_bars_without_the_profilers_cost() -> None:
+    whole = diagnoses.full()
+    without_cost = replace(whole, steps=replace(whole.steps, untraced_ms=30.0))
+    told = [words.accounts(one)[0][2] for one in (whole, without_cost)]
+    assert told == [
+        "Matmuls run at 71 % of the rate that this GPU reaches.",
+        "Matmuls run at 71 % of the rate that this GPU reaches. These are times of traced steps.",
+    ]
+
+
+FIRST = Remedy("choose 32 in a", at=Location("train.py", 3))
+INSTEAD = Remedy("Or train in bfloat16", at=Location("train.py", 9))
+
+
+@pytest.mark.parametrize(
+    ("alike", "title"),
+    [
+        (0, "Choose 32 in a"),
+        (1, "Choose 32 in a, and one more change"),
+        (7, "Choose 32 in a, and seven more changes"),
+    ],
+)
+def test_a_title_counts_the_changes_that_its_saving_is_of(alike: int, title: str) -> None:
+    found = Finding(summary="Padding", evidence=(), remedies=(FIRST, INSTEAD), alike=alike)
+    assert findings.what(Result(rule=diagnoses.rule("padding"), outcome=found)) == title
+
+
+def test_a_finding_without_a_remedy_is_called_by_its_summary() -> None:
+    found = Finding(summary="Padding", evidence=(), remedies=())
+    assert findings.what(Result(rule=diagnoses.rule("padding"), outcome=found)) == "Padding."
