@@ -4,23 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis import Account, AccountState, Diagnosis, Result, RunAccount, StepsSummary
+from tfdoctor.report import words
 from tfdoctor.report.entries import entries
 from tfdoctor.report.run import verdict as run_verdict
 from tfdoctor.report.sections import profile_cells, reached, reached_told
-from tfdoctor.report.words import (
-    FEW,
-    PART_WORDS,
-    at_most,
-    each,
-    gains,
-    is_about_money,
-    is_known,
-    pace_ms,
-    parts_of,
-    saves,
-    step_count,
-    takes,
-)
+from tfdoctor.report.words import FEW, PART_WORDS, is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_ms, counted, factor, milliseconds, share, time_span
 from tfdoctor.terms.kinds import Phase, StepSource
@@ -90,7 +78,7 @@ def _step_sentences(diagnosis: Diagnosis) -> Iterator[str]:
         return
     elif not run_verdict.steps_matter(run):
         return
-    yield _step_sentence(steps, pace_ms(diagnosis))
+    yield _step_sentence(steps, words.pace_ms(diagnosis))
     if run is not None and (traced := run_verdict.traced_steps(run)):
         yield traced
 
@@ -106,7 +94,7 @@ def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
     told: list[str] = []
     for one in unexplained(diagnosis):
         part = PART_WORDS[one.part][2] if one.part in PART_WORDS else text.name(one.part)
-        told.append(f"{milliseconds(one.unexplained_ms)} of {each(diagnosis)} are {part} without a finding.")
+        told.append(f"{milliseconds(one.unexplained_ms)} of {words.each(diagnosis)} are {part} without a finding.")
     return tuple(told)
 
 
@@ -115,7 +103,7 @@ def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
     run, code, steps = diagnosis.run, diagnosis.subject.exit_code, diagnosis.steps
     told: list[str] = []
     if steps.rows:
-        count, outliers = step_count(steps), sum(not row.steady for row in steps.rows)
+        count, outliers = words.step_count(steps), sum(not row.steady for row in steps.rows)
         shown = "in the account of the run, not in" if whole_run(diagnosis) else "excluded from"
         apart = f", {counted(outliers, 'outlier')} {shown} the breakdown" if outliers else ""
         seen = counted(count, "step").capitalize()
@@ -135,7 +123,7 @@ def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
         reason = text.prose(steps.missing).rstrip(".")
         return f"No training step found: {reason}." if reason else "No training step found."
     start = _step_time(steps, outside_ms)
-    if not (parts := parts_of(steps)):
+    if not (parts := words.parts_of(steps)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
     of_it = f"{share(time / sum(ms for _, ms in parts))} of it" if outside_ms else ""
@@ -148,7 +136,7 @@ def _step_time(steps: StepsSummary, outside_ms: float | None) -> str:
 
     What traced steps took is beside it, where the verdict is about the step without the profiler's cost.
     """
-    count, beside = step_count(steps), ""
+    count, beside = words.step_count(steps), ""
     if count <= FEW and steps.untraced_ms is not None:
         which = "Without tracing, a step takes"
     elif count <= FEW:
@@ -198,7 +186,9 @@ def _unlike(steps: StepsSummary) -> str:
 def changes(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return what would change it, or that nothing was found, the most important sentence first."""
     findings = [
-        result for result in diagnosis.results if isinstance(result.outcome, Finding) and not is_about_money(result)
+        result
+        for result in diagnosis.results
+        if isinstance(result.outcome, Finding) and not words.is_about_money(result)
     ]
     if not findings:
         return tuple(filter(None, [_nothing_found(diagnosis), _heaviest(diagnosis)]))
@@ -213,7 +203,7 @@ def changes(diagnosis: Diagnosis) -> tuple[str, ...]:
     elif diagnosis.steps.too_few:
         told = (_too_few(diagnosis),)
     else:
-        told = (*long, *(_together(diagnosis) or (_best_alone(findings, each(diagnosis)),)))
+        told = (*long, *(_together(diagnosis) or (_best_alone(findings, words.each(diagnosis)),)))
     return tuple(filter(None, told))
 
 
@@ -248,7 +238,7 @@ ONLY_TOGETHER = "Part of this gain needs the changes combined."
 
 def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     now, together = diagnosis.steps.shown_ms, diagnosis.together
-    if together is None or now is None or not together.rules or not gains(together):
+    if together is None or now is None or not together.rules or not words.gains(together):
         return ()
     after = now - together.per_step.value
     if not 0 < after < now:
@@ -257,8 +247,8 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     changes = counted(len(made) or len(together.rules), "change").capitalize()
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
     it = "a step" if diagnosis.run else "it"
-    if pace_ms(diagnosis) and not mixed:  # a time would be one of a traced step
-        most = at_most(together.bound) or "about "
+    if words.pace_ms(diagnosis) and not mixed:  # a time would be one of a traced step
+        most = words.at_most(together.bound) or "about "
         said = f"{changes} would make {it} {most}{share(together.share)} shorter ({factor(now / after)})."
     else:
         step, times = ("typical steps", "") if mixed else (it, f" ({factor(now / after)})")
@@ -269,12 +259,12 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 def _best_alone(findings: Sequence[Result], step: str) -> str:
     faults = f"{counted(len(findings), 'problem').capitalize()} found"
-    if savings := [r.saving for r in findings if r.saving and gains(r.saving)]:
+    if savings := [r.saving for r in findings if r.saving and words.gains(r.saving)]:
         best = max(savings, key=lambda saving: saving.per_step.value)
-        return f"{faults}; the largest saving is {saves(best)} of {step}."
-    if places := [r.takes for r in findings if r.takes and gains(r.takes)]:
+        return f"{faults}; the largest saving is {words.saves(best)} of {step}."
+    if places := [r.takes for r in findings if r.takes and words.gains(r.takes)]:
         longest = max(places, key=lambda time: time.per_step.value)
-        return f"{faults}; the largest takes {takes(longest)} of {step}."
+        return f"{faults}; the largest takes {words.takes(longest)} of {step}."
     return f"{faults}; the saving could not be computed."
 
 
