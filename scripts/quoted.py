@@ -13,7 +13,7 @@ from typing import Any
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.recording import Recording
-from tfdoctor.report import sentences, terminal
+from tfdoctor.report import terminal, words
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.files import COMPRESSED, open_report
 from tfdoctor.terms import humanize
@@ -30,7 +30,7 @@ FIGURE = re.compile(r"(<!-- figure (\S+) (\S+) (\S+) -->).*?(<!-- /figure -->)",
 FORMATS: Mapping[str, Callable[[Any], str]] = {
     "ms": humanize.milliseconds,
     "place": lambda place: f"`{humanize.location(place)}`",
-    "saves": sentences.saves,
+    "saves": words.saves,
     "duration": humanize.duration,
     "of-run": lambda saving: f"{humanize.duration(saving.total.value)} of the run ({humanize.share(saving.share)})",
 }

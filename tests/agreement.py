@@ -18,8 +18,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import PartEvents, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, Retracing
 from tfdoctor.facts.steps.steps import STEP, SteadySteps, Steps
-from tfdoctor.report import sentences
-from tfdoctor.report.accounts import lines as account_lines
+from tfdoctor.report import sentences, words
 from tfdoctor.report.run.verdict import steps_matter
 from tfdoctor.terms.humanize import about_ms, milliseconds, share
 from tfdoctor.terms.units import Unit
@@ -161,7 +160,7 @@ def seen_beyond(found: Iterable[Account]) -> Iterator[str]:
 def calls_healthy(diagnosis: Diagnosis) -> bool:
     """Return whether a report calls a run healthy, or is silent, while a part of the step is unexplained."""
     unexplained = {account.part for account in sentences.unexplained(diagnosis)}
-    silent = not unexplained <= {line.part for line in account_lines(diagnosis)}
+    silent = not unexplained <= {part for part, _, _ in words.accounts(diagnosis)}
     said = " ".join(sentences.changes(diagnosis))
     return bool(unexplained) and (silent or sentences.NO_WAY in said)
 
@@ -202,7 +201,7 @@ def _other_words(diagnosis: Diagnosis) -> Iterator[str]:
         return
     if together and steps.shown_ms and 0 < together.per_step.value < steps.shown_ms:
         after = about_ms(steps.shown_ms - together.per_step.value)
-        if sentences.pace_ms(diagnosis):  # what remains is of a traced step
+        if words.pace_ms(diagnosis):  # what remains is of a traced step
             after = f"{share(together.share)} shorter"
         if not any(after in words for words in sentences.changes(diagnosis)):
             yield f"the verdict does not say that {after} remain: {verdict}"

@@ -14,7 +14,7 @@ from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState
 from tfdoctor.diagnosis.step import SlowStepsSummary, StepRow, StepsSummary
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
-from tfdoctor.report.gates import budget_section
+from tfdoctor.report.sections import budget_state, budget_told, budget_verdict
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.terms.kinds import DeviceKind, Phase
@@ -202,11 +202,10 @@ def test_operations_of_unknown_least_time_need_between_none_and_all_of_theirs(
 
 def test_a_share_that_the_interval_decides_is_not_called_undecided_for_its_unknown_part() -> None:
     undecided = check(run(open_ms=26.0), "roofline", 0.4)
-    section = budget_section([undecided])
-    assert section is not None
-    assert "95 %" not in section.lines[0].told  # nothing was drawn from a sample
-    assert " (between these for certain), at least" in section.lines[0].told
-    assert section.lines[0].told.endswith(
+    told = budget_told(undecided)
+    assert "95 %" not in told  # nothing was drawn from a sample
+    assert " (between these for certain), at least" in told
+    assert told.endswith(
         "at least 40 %; the interval contains the limit (exit code 4), because the least time is unknown of "
         "operations that take 50 % of the step"
     )
@@ -252,11 +251,9 @@ def test_a_step_of_twice_its_budget_exceeds_it_though_some_steps_were_slow() -> 
 
 def test_an_undecided_budget_is_never_shown_as_a_pass() -> None:
     found = check(run(untraced_ms=39.0), "step-ms", 40)
-    section = budget_section([found])
-    assert section is not None
-    assert section.verdict == "One budget is undecided: step-ms."
-    assert (section.lines[0].state, found.state) == ("undecided", BudgetState.UNCLEAR)
-    assert "pass" not in section.lines[0].told
+    assert budget_verdict([found]) == "One budget is undecided: step-ms."
+    assert (budget_state(found), found.state) == ("undecided", BudgetState.UNCLEAR)
+    assert "pass" not in budget_told(found)
     assert not found.failed
 
 

@@ -14,7 +14,7 @@ from tfdoctor.diagnosis.savings import Order, Relationship
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.report.order import sentences
+from tfdoctor.report.words import order as sentences
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Remedy, Severity, Stage

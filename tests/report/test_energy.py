@@ -10,8 +10,8 @@ from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
 from tfdoctor.report import terminal
-from tfdoctor.report.energy import section
 from tfdoctor.report.formats import render
+from tfdoctor.report.sections import energy_brief, energy_notes
 from tfdoctor.rules import all_rules
 from tfdoctor.stored.report import read, write
 from tfdoctor.terms.humanize import energy
@@ -91,7 +91,7 @@ def test_the_stored_report_keeps_it() -> None:
 
 def test_without_a_counter_nothing_is_said_of_energy() -> None:
     full = diagnoses.full()
-    assert section(full.energy, DeviceKind.GPU) is None
+    assert not energy_brief(full)
     assert "energy" not in write(full)
     for name in ("html", "md", "llm"):
         assert "Energy" not in render(name, full).replace("energy", "")
@@ -100,9 +100,11 @@ def test_without_a_counter_nothing_is_said_of_energy() -> None:
 
 def test_without_prices_there_is_no_money() -> None:
     plain = replace(BOARDS, per_step=EnergyAmount(joules=42.0), run=EnergyAmount(joules=7.2e6))
-    shown = section(EnergyAccount(rows=(plain,), measured_s=61.0), DeviceKind.GPU)
-    assert shown is not None
-    assert shown.brief == "two GPU boards (NVML): 42 J per step, 2 kWh in the run"
+    account = EnergyAccount(rows=(plain,), measured_s=61.0)
+    assert (
+        energy_brief(replace(diagnoses.full(), energy=account))
+        == "two GPU boards (NVML): 42 J per step, 2 kWh in the run"
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,15 +118,13 @@ def test_without_prices_there_is_no_money() -> None:
     ],
 )
 def test_what_a_figure_is_not_stands_beside_it(row: EnergyRow, device: DeviceKind, told: str) -> None:
-    shown = section(replace(ACCOUNT, rows=(row,)), device)
-    assert shown is not None
-    assert told in " ".join(shown.notes)
+    assert told in " ".join(energy_notes(replace(ACCOUNT, rows=(row,)), device))
 
 
 def test_one_line_tells_of_boards_that_the_steps_did_not_run_on() -> None:
-    shown = section(ACCOUNT, DeviceKind.CPU)
-    assert shown is not None
-    assert "two GPU boards (NVML), which the steps did not run on: 42 J" in shown.brief
+    full = diagnoses.full()
+    on_cpu = replace(full, energy=ACCOUNT, subject=replace(full.subject, device=DeviceKind.CPU))
+    assert "two GPU boards (NVML), which the steps did not run on: 42 J" in energy_brief(on_cpu)
 
 
 @pytest.mark.parametrize(

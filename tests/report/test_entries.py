@@ -9,7 +9,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.results import Edit, Result
 from tfdoctor.diagnosis.savings import Takes
-from tfdoctor.report import terminal
+from tfdoctor.report import findings, terminal
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.terms.kinds import RunCall
@@ -88,9 +88,9 @@ def test_two_ceilings_of_one_stage_are_one_entry(time: float, *, told: bool) -> 
     both = replace(base, results=(symptom, general))
     assert len(entries(both)) == (1 if told else 2)
     first = page(both).fixes[0]
-    assert first.rule == ("hot-stage" if told else "input-bound")
-    assert first.saving.amount == "41.5 ms (80 %)"
-    assert first.severity == "critical"
+    assert first.result.rule.name == ("hot-stage" if told else "input-bound")
+    assert findings.saving(first, both) == ("41.5 ms (80 %)", "")
+    assert findings.severity(first) == "critical"
 
 
 def test_edits_that_differ_are_entries_of_their_own() -> None:

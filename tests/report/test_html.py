@@ -17,7 +17,7 @@ from tfdoctor.report import bundle
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import html
 from tfdoctor.report.formats.json import MOST_OPERATIONS, contract
-from tfdoctor.report.prose import coded, to_html
+from tfdoctor.report.template import coded, to_html
 from tfdoctor.stored.report import read
 
 ASSETS = {"src", "href", "data", "action", "srcset", "poster"}

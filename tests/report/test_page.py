@@ -7,18 +7,21 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.savings import Takes
 from tfdoctor.diagnosis.step import PARTS, StepsSummary
-from tfdoctor.report import sentences, tables
-from tfdoctor.report.formats import html
+from tfdoctor.report import findings, sections, sentences, words
+from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
 from tfdoctor.report.run.words import PHASE_COLOURS
-from tfdoctor.report.sentences import NO_WAY, PART_LABELS
+from tfdoctor.report.sentences import NO_WAY
+from tfdoctor.report.words import PART_LABELS
+from tfdoctor.terms.humanize import place
 from tfdoctor.terms.kinds import DeviceKind, StepSource
 from tfdoctor.terms.units import ms, ratio
-from tfdoctor.terms.verdict import Bound, Concern, Finding, Measure
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Location, Measure, Remedy
 
 
 def verdict(diagnosis: Diagnosis) -> str:
@@ -63,18 +66,18 @@ def test_a_ceiling_is_called_one() -> None:
 
 
 def test_outliers_that_raise_the_mean_are_stated_and_no_factor_of_typical_steps() -> None:
-    words = verdict(with_steps(mean_ms=90.0))
+    said = verdict(with_steps(mean_ms=90.0))
     start = "A typical step takes 52.0 ms, including 43.1 ms waiting for input; two outliers in "
-    assert words.startswith(start)
-    assert "so the mean is 90.0 ms." in words
-    assert "would reduce typical steps to about 9 ms." in words
+    assert said.startswith(start)
+    assert "so the mean is 90.0 ms." in said
+    assert "would reduce typical steps to about 9 ms." in said
 
 
 def test_stalled_steps_are_part_of_the_mean_that_the_verdict_is_about() -> None:
-    words = verdict(with_steps(stalled=2, step_ms=90.0, mean_ms=95.0))
-    assert words.startswith("On average, a step takes 90.0 ms, including 43.1 ms waiting for input; 2 of ")
-    assert "steps wait long for input, the median step takes 52.0 ms" in words
-    assert "so the mean is" not in words
+    said = verdict(with_steps(stalled=2, step_ms=90.0, mean_ms=95.0))
+    assert said.startswith("On average, a step takes 90.0 ms, including 43.1 ms waiting for input; 2 of ")
+    assert "steps wait long for input, the median step takes 52.0 ms" in said
+    assert "so the mean is" not in said
 
 
 def test_the_cause_of_long_steps_comes_before_the_saving_of_typical_ones() -> None:
@@ -121,14 +124,14 @@ def test_a_run_without_accelerators_has_no_time_of_theirs() -> None:
         device_time=(),
         device_time_missing="the run used no GPU",
     )
-    assert page(on_cpu).about.device_time is None
+    assert sections.device_time(on_cpu) is None
     assert "GPU time" not in html.render_without_plotly(on_cpu)
 
 
 def test_device_times_without_steps_are_not_called_per_step() -> None:
     def title(diagnosis: Diagnosis) -> str:
-        shown = page(diagnosis).about.device_time
-        return shown.title if shown else ""
+        shown = sections.device_time(diagnosis)
+        return shown[0] if shown else ""
 
     full = diagnoses.full()
     assert title(full) == "GPU time per step"
@@ -143,20 +146,19 @@ def test_the_words_beside_a_number_are_whole() -> None:
         "bfloat16 time relative to float32 (median of benchmarks/precision.py on an AMD EPYC with avx512_bf16, "
         "TensorFlow 2.21; with constant weights 0.47 (0.44 to 0.59 in eight shapes, 2026-11-23))"
     )
-    (line,) = tables.lines([Measure(label, ratio(0.6))])
-    assert line.label == label
+    shown = replace(diagnoses.full(), model=(Measure(label, ratio(0.6)),))
+    assert md.escaped(label) in md.render(shown)
 
 
 def test_a_single_step_is_not_each_step() -> None:
-    shown = page(diagnoses.single_step())
-    assert shown.verdict[0].startswith("The only recorded step took 52.0 ms")
-    assert not any("p10" in reason for reason in shown.trust)
+    assert page(diagnoses.single_step()).verdict[0].startswith("The only recorded step took 52.0 ms")
+    assert not any("p10" in reason for reason in sentences.trust(diagnoses.single_step()))
 
 
 def test_steps_without_a_breakdown_have_no_bar() -> None:
-    shown = page(with_steps(breakdown_ms={}))
-    assert shown.verdict[0] == "Each step takes 52.0 ms."
-    assert shown.segments == ()
+    bare = with_steps(breakdown_ms={})
+    assert page(bare).verdict[0] == "Each step takes 52.0 ms."
+    assert not words.segments(bare.steps)
 
 
 def test_no_steps_says_why_and_claims_no_health() -> None:
@@ -193,15 +195,14 @@ def test_a_part_without_a_finding_has_its_account_and_is_no_health() -> None:
     assert most == "6.90 ms of each step are host time without a finding."
     assert less.startswith("2.30 ms of each step are compute time")
     assert NO_WAY not in verdict(diagnoses.unexplained())
-    (line, _) = page(diagnoses.unexplained()).accounts
-    assert line.text.startswith("6.90 ms without a finding. ")
-    assert "Python at train.py:41 (62 % of the stack samples)" in line.text
+    (_, _, told), _ = words.accounts(diagnoses.unexplained())
+    assert told.startswith("6.90 ms without a finding. ")
+    assert "Python at train.py:41 (62 % of the stack samples)" in told
 
 
 def test_parts_that_findings_name_need_no_line() -> None:
-    (line,) = page(diagnoses.full()).accounts
-    assert line.part == "device"
-    assert line.text == "Matmuls run at 71 % of the rate that this GPU reaches."
+    said = "Matmuls run at 71 % of the rate that this GPU reaches."
+    assert words.accounts(diagnoses.full()) == [("device", "device", said)]
 
 
 @pytest.mark.parametrize(
@@ -228,17 +229,17 @@ def test_findings_without_a_total_name_the_best() -> None:
 def test_findings_without_any_saving_give_no_number() -> None:
     base = diagnoses.full()
     results = tuple(replace(result, saving=None) for result in base.results)
-    words = verdict(replace(base, together=None, results=results))
-    assert words.endswith("Four problems found; the saving could not be computed.")
+    said = verdict(replace(base, together=None, results=results))
+    assert said.endswith("Four problems found; the saving could not be computed.")
 
 
 def test_a_finding_of_a_general_rule_is_a_problem_with_its_time() -> None:
     general = replace(diagnoses.rule("hot-operation", Topic.OPERATIONS), general=True)
     takes = replace(diagnoses.full().results[0], rule=general, saving=None, takes=Takes(ms(1.3), 0.13))
     healthy = diagnoses.healthy()
-    words = verdict(replace(healthy, results=(*healthy.results, takes)))
-    assert "One problem found; the largest takes 1.30 ms (13 %)" in words
-    assert NO_WAY not in words
+    said = verdict(replace(healthy, results=(*healthy.results, takes)))
+    assert "One problem found; the largest takes 1.30 ms (13 %)" in said
+    assert NO_WAY not in said
 
 
 def test_a_poor_recording_is_no_fault_of_the_run() -> None:
@@ -248,7 +249,7 @@ def test_a_poor_recording_is_no_fault_of_the_run() -> None:
     healthy = diagnoses.healthy()
     shown = page(replace(healthy, results=(poor, *healthy.results)))
     assert shown.verdict == page(healthy).verdict
-    assert not shown.results.faults
+    assert not shown.entries
 
 
 def test_an_impossible_total_is_not_shown() -> None:
@@ -259,8 +260,16 @@ def test_an_impossible_total_is_not_shown() -> None:
 
 
 def test_fixes_say_what_where_and_how_much() -> None:
-    faults = page(diagnoses.full()).results.faults
-    assert [(f.what, f.where, f.saving.amount, f.severity) for f in faults] == [
+    shown = [
+        (
+            findings.what(entry.result),
+            place(entry.result.place),
+            findings.saving(entry, diagnoses.full())[0],
+            findings.severity(entry),
+        )
+        for entry in page(diagnoses.full()).entries
+    ]
+    assert shown == [
         ("Run decode on several threads", "train.py:41", "41.5 ms (80 %)", "critical"),
         ("Print every 100 steps", "callbacks/printer.py:7", "at most 0.40 ms (<1 %)", "note"),
         (
@@ -274,13 +283,13 @@ def test_fixes_say_what_where_and_how_much() -> None:
 
 
 def test_a_place_is_taken_from_the_evidence_when_no_remedy_has_one() -> None:
-    assert page(diagnoses.huge()).results.faults[0].where == "model.py:0"
+    assert place(page(diagnoses.huge()).entries[0].result.place) == "model.py:0"
 
 
 def test_the_bar_has_the_parts_in_order_and_skips_empty_ones() -> None:
-    segments = page(diagnoses.full()).segments
-    assert [s.part for s in segments] == ["input", "host", "device", "between", "unknown"]
-    assert sum(s.fraction for s in segments) == pytest.approx(1)
+    segments = words.segments(diagnoses.full().steps)
+    assert [part for part, *_ in segments] == ["input", "host", "device", "between", "unknown"]
+    assert sum(fraction for *_, fraction in segments) == pytest.approx(1)
 
 
 def test_every_part_has_a_label_and_a_colour() -> None:
@@ -288,11 +297,11 @@ def test_every_part_has_a_label_and_a_colour() -> None:
 
 
 def test_calls_of_several_steps_are_counted_as_steps() -> None:
-    assert page(with_steps(count=200)).trust[0].startswith("200 steps traced")
+    assert sentences.trust(with_steps(count=200))[0].startswith("200 steps traced")
 
 
 def test_an_exit_code_lowers_nothing_silently() -> None:
-    assert "The run ended with exit code 3." in page(diagnoses.hostile()).trust
+    assert "The run ended with exit code 3." in sentences.trust(diagnoses.hostile())
 
 
 def test_unknown_steps_give_no_spread() -> None:
@@ -324,15 +333,47 @@ def slowed() -> Diagnosis:
 
 
 def test_a_slowed_report_is_about_the_step_without_the_cost_of_tracing() -> None:
-    words, shown = verdict(slowed()), page(slowed())
-    assert "takes 30.0 ms (" in words
-    assert "ms while it was traced), including 18.0 ms waiting for input" in words
-    assert "to about 10 ms (3.0\N{MULTIPLICATION SIGN})" in words
-    assert [segment.time for segment in shown.segments] == ["18.0 ms", "12.0 ms"]
-    assert any(sentence.startswith("Traced steps took") for sentence in shown.trust)
+    said = verdict(slowed())
+    assert "takes 30.0 ms (" in said
+    assert "ms while it was traced), including 18.0 ms waiting for input" in said
+    assert "to about 10 ms (3.0\N{MULTIPLICATION SIGN})" in said
+    assert [time for _, time, *_ in words.segments(slowed().steps)] == ["18.0 ms", "12.0 ms"]
+    assert any(sentence.startswith("Traced steps took") for sentence in sentences.trust(slowed()))
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_few_slowed_steps_are_not_called_each_step(count: int) -> None:
     steps = replace(slowed().steps, count=count, rows=slowed().steps.rows[:count])
     assert "Without tracing, a step takes 30.0 ms (" in verdict(replace(slowed(), steps=steps))
+
+
+def test_what_was_traced_is_said_beside_bars_without_the_profilers_cost() -> None:
+    whole = diagnoses.full()
+    without_cost = replace(whole, steps=replace(whole.steps, untraced_ms=30.0))
+    told = [words.accounts(one)[0][2] for one in (whole, without_cost)]
+    assert told == [
+        "Matmuls run at 71 % of the rate that this GPU reaches.",
+        "Matmuls run at 71 % of the rate that this GPU reaches. These are times of traced steps.",
+    ]
+
+
+FIRST = Remedy("choose 32 in a", at=Location("train.py", 3))
+INSTEAD = Remedy("Or train in bfloat16", at=Location("train.py", 9))
+
+
+@pytest.mark.parametrize(
+    ("alike", "title"),
+    [
+        (0, "Choose 32 in a"),
+        (1, "Choose 32 in a, and one more change"),
+        (7, "Choose 32 in a, and seven more changes"),
+    ],
+)
+def test_a_title_counts_the_changes_that_its_saving_is_of(alike: int, title: str) -> None:
+    found = Finding(summary="Padding", evidence=(), remedies=(FIRST, INSTEAD), alike=alike)
+    assert findings.what(Result(rule=diagnoses.rule("padding"), outcome=found)) == title
+
+
+def test_a_finding_without_a_remedy_is_called_by_its_summary() -> None:
+    found = Finding(summary="Padding", evidence=(), remedies=())
+    assert findings.what(Result(rule=diagnoses.rule("padding"), outcome=found)) == "Padding."

@@ -14,7 +14,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BaselineUse
 from tfdoctor.diagnosis.results import Edit, Replacement
 from tfdoctor.report import terminal
-from tfdoctor.report.findings import grouped
+from tfdoctor.report.findings import changes
 from tfdoctor.report.formats import render
 from tfdoctor.terms.verdict import Finding, Location, Place, PlaceKind, Remedy, Severity
 
@@ -146,9 +146,8 @@ def test_the_first_change_is_where_the_table_says() -> None:
     base = finding_at(Location("train.py", 41))
     edit = Edit(Location("train.py", 5), "import tf\n...\nold", "import tf\n...\nnew")
     edited = replace(base, results=(replace(base.results[0], edits=(edit,)),))
-    (fault,) = grouped(edited).faults
-    assert [change.where for change in fault.changes] == [fault.where] == ["train.py:41"]
-    assert fault.changes[0].begins == "train.py:5"
+    (change,) = changes(edited.results[0])
+    assert (change.where, change.begins) == ("train.py:41", "train.py:5")
     assert "at `train.py:41` (the edit begins at `train.py:5`)" in render("md", edited)
     assert 'Before, from <code class="place">train.py:5</code>' in render("html", edited)
 

@@ -21,7 +21,8 @@ from tfdoctor.report.formats import html, json, md, sarif
 from tfdoctor.report.run import bar
 from tfdoctor.report.run.section import section
 from tfdoctor.report.run.verdict import ALIKE, headline
-from tfdoctor.report.run.words import GLYPHS, PHASE_COLOURS, PHASE_NOUNS, saving_words
+from tfdoctor.report.run.words import GLYPHS, PHASE_COLOURS, PHASE_NOUNS
+from tfdoctor.report.words import joined, run_saving
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Location, Recurrence
@@ -321,49 +322,49 @@ STEP = Saving(per_step=ms(4.1), share=0.24, bound=Bound.AT_MOST, how="")
     ],
 )
 def test_a_saving_is_told_in_its_own_unit_and_of_the_run(saving: Any, step: Saving | None, said: str) -> None:
-    words = saving_words(saving, step, running.account())
+    words = run_saving(saving, step, running.account())
     assert words is not None
-    assert words.whole == said
+    assert joined(*words) == said
 
 
 def test_savings_of_a_run_that_was_ended_early_are_those_of_the_step_and_the_planned_run() -> None:
     early = replace(running.account(), ended_early=True)
     saving = running.saving(9.4, Recurrence.PER_STEP, extrapolated=0.31)
-    words = saving_words(saving, STEP, early)
+    words = run_saving(saving, STEP, early)
     assert words is not None
-    assert words.whole == "at most 4.10 ms of each step (24 %), 31 % of a run of 90 epochs"
-    once = saving_words(running.saving(9.4, Recurrence.ONCE), None, early)
+    assert joined(*words) == "at most 4.10 ms of each step (24 %), 31 % of a run of 90 epochs"
+    once = run_saving(running.saving(9.4, Recurrence.ONCE), None, early)
     assert once is not None
-    assert once.whole == "9.4 s of the run (7 %), once"
+    assert joined(*once) == "9.4 s of the run (7 %), once"
     shown = section(early)
     assert shown
     assert "The run was ended in epoch 10 of 90." in shown.notes
     milder = replace(saving, extrapolated=0.04, rated=0.19)
-    words = saving_words(milder, STEP, early)
+    words = run_saving(milder, STEP, early)
     assert words is not None
-    assert words.each == "4 % of a run of 90 epochs, 19 % of what recurs"  # which is a warning
+    assert words[1] == "4 % of a run of 90 epochs, 19 % of what recurs"  # which is a warning
 
 
 def test_a_share_that_gives_the_severity_is_told_once() -> None:
     once = replace(running.saving(13.0, Recurrence.ONCE), rated=0.03)
-    words = saving_words(once, None, running.account())
+    words = run_saving(once, None, running.account())
     assert words is not None
-    assert words.whole == "13 s of the run (10 %, 3 % of a longer run), once"
-    words = saving_words(replace(once, extrapolated=0.03), None, running.account())
+    assert joined(*words) == "13 s of the run (10 %, 3 % of a longer run), once"
+    words = run_saving(replace(once, extrapolated=0.03), None, running.account())
     assert words is not None
-    assert words.whole == "13 s of the run (10 %), once, 3 % of a run of 90 epochs"
+    assert joined(*words) == "13 s of the run (10 %), once, 3 % of a run of 90 epochs"
 
 
 def test_a_report_of_the_step_tells_savings_of_the_step() -> None:
     saving = running.saving(1.0, Recurrence.PER_STEP)
-    assert saving_words(saving, STEP, None) is None
+    assert run_saving(saving, STEP, None) is None
     window = diagnoses.run_window().run
-    assert saving_words(saving, STEP, window) is None
-    once = saving_words(running.saving(0.2, Recurrence.ONCE, whole=1.2), None, window)
+    assert run_saving(saving, STEP, window) is None
+    once = run_saving(running.saving(0.2, Recurrence.ONCE, whole=1.2), None, window)
     assert once is not None
-    assert once.whole == "0.2 s of the traced window (17 %), once"
+    assert joined(*once) == "0.2 s of the traced window (17 %), once"
     unknown = running.saving(float("nan"), Recurrence.ONCE)
-    assert saving_words(unknown, None, running.account()) is None
+    assert run_saving(unknown, None, running.account()) is None
 
 
 @given(st.dictionaries(st.sampled_from(list(Phase)), st.floats(0.001, 1e6), min_size=1))

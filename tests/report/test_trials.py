@@ -28,6 +28,7 @@ from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, llm, md
 from tfdoctor.report.formats import json as json_format
 from tfdoctor.report.page import page
+from tfdoctor.report.step_bars import step_bars
 from tfdoctor.report.trial_scale import SavingScale
 from tfdoctor.report.trial_words import against, against_itself, beside, saved, trained
 from tfdoctor.terms.units import ms
@@ -372,7 +373,7 @@ def test_a_saving_above_the_upper_bound_is_told_and_the_bound_is_none_any_more(
     together = replace(BOUND, share=share)
     shown = page(replace(diagnosis, trials=Trials(rows=(row,)), together=together))
     assert f"31 % shorter (28 to 34 %){found}" in shown.verdict[1]
-    predicted = next(bar for bar in shown.bars if bar.label == "predicted")
+    predicted = next(bar for bar in step_bars(shown.diagnosis) if bar.label == "predicted")
     assert ("at best" in predicted.time) == (share > HELPS.share)
     assert ("at best" in " ".join(shown.remarks)) == (share > HELPS.share)
 

@@ -17,7 +17,7 @@ from tfdoctor.recording import Manifest, Recording
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.report.formats import render
-from tfdoctor.report.sentences import pace_ms
+from tfdoctor.report.words import pace_ms
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.scrub import Secrets, paths, scrub
 from tfdoctor.stored.files import is_report, open_report

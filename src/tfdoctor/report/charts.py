@@ -14,9 +14,8 @@ from tfdoctor.report import icicle, roofline
 from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, shade
 from tfdoctor.report.run import section as run_section
-from tfdoctor.report.run.words import is_known
-from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid
+from tfdoctor.report.words import PART_LABELS, is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, milliseconds, number, share
 

@@ -1,82 +1,40 @@
-"""The hosts of a job compared, for every rendering."""
+"""The hosts of a job compared: in words, as bars, and as tables."""
 
 from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis.hosts import HostRow, Hosts
 from tfdoctor.diagnosis.step import PARTS
-from tfdoctor.report import sentences, tables
-from tfdoctor.report.run.words import is_known
-from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report import words
+from tfdoctor.report.tables import Grid, grid
+from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, time_span
-from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import count, ms
 from tfdoctor.terms.verdict import Cell
 
 NAMED = 4  # Hosts that a cell names; the JSON report has all
 
 
-class Piece(Record):
-    """One part of a host's bar: ``fraction`` is of the longest bar."""
+def sorted_rows(hosts: Hosts) -> list[HostRow]:
+    """Return the hosts by own work, most first."""
 
-    part: str
-    fraction: float
-    label: str
+    def own(row: HostRow) -> float:
+        return row.own_ms if row.own_ms is not None and is_known(row.own_ms) else -1.0
 
-
-class Bar(Record):
-    """What a host's median step goes to."""
-
-    name: str
-    time: str
-    pieces: tuple[Piece, ...]
+    return sorted(hosts.rows, key=lambda row: (-own(row), bool(row.missing)))
 
 
-class Section(Record):
-    """The hosts in words, bars and tables, sorted by own work, most first."""
-
-    shown: str
-    verdict: str
-    slowest: str
-    notes: tuple[str, ...]  # which host is shown, which steps were compared, how far apart the hosts are
-    bars: tuple[Bar, ...]
-    briefs: tuple[tuple[str, ...], ...]  # name, step, and what else a line has room for
-    grid: tables.Grid
-    faults: tables.Grid
-
-
-def section(hosts: Hosts | None) -> Section | None:
-    """Return the comparison of the hosts; None for a single one."""
-    if hosts is None:
-        return None
-    rows = sorted(hosts.rows, key=lambda row: (-_own(row), bool(row.missing)))
-    return Section(
-        shown=text.name(hosts.shown),
-        verdict=_verdict(hosts),
-        slowest=text.sentence(hosts.slowest),
-        notes=tuple(_notes(hosts)),
-        bars=_bars(rows),
-        briefs=tuple(map(_brief, rows)),
-        grid=_grid(rows),
-        faults=_faults(hosts),
-    )
-
-
-def _brief(row: HostRow) -> tuple[str, ...]:
-    name = text.name(row.name)
+def brief(row: HostRow) -> tuple[str, str, str]:
+    """Return the name of a host, its step, and what else a line has room for."""
     if row.missing:
-        return name, "", text.prose(row.missing)
-    own, parts = milliseconds(row.own_ms), _parts(row)
-    most = max(parts, key=lambda part: part[1], default=("unknown", 0.0))
-    largest = f"own work {own}; largest part: {PART_LABELS[most[0]]}, {milliseconds(most[1])}"
-    return name, milliseconds(row.median_ms), largest
+        return text.name(row.name), "", text.prose(row.missing)
+    parts = words.known_parts(row.breakdown_ms)
+    part, time = max(parts, key=lambda part: part[1], default=("unknown", 0.0))
+    largest = f"largest part: {words.PART_LABELS[part]}, {milliseconds(time)}"
+    return text.name(row.name), milliseconds(row.median_ms), f"own work {milliseconds(row.own_ms)}; {largest}"
 
 
-def _own(row: HostRow) -> float:
-    return row.own_ms if row.own_ms is not None and is_known(row.own_ms) else -1.0
-
-
-def _verdict(hosts: Hosts) -> str:
+def verdict(hosts: Hosts) -> str:
     """Say which host the verdict is about, and what its savings mean for the job."""
     shown, of = text.name(hosts.shown), counted(len(hosts.rows), "host")
     if hosts.straggler:
@@ -88,7 +46,7 @@ def _verdict(hosts: Hosts) -> str:
     return f"The steps shown are those of {shown}, one of {of}. The job gains only what all hosts save."
 
 
-def _notes(hosts: Hosts) -> Iterator[str]:
+def notes(hosts: Hosts) -> Iterator[str]:
     """Yield which host is shown, which steps were compared, and how far apart the clocks and the hosts are."""
     yield f"This report shows {text.name(hosts.shown)} in full: {text.prose(hosts.why_shown)}."
     if hosts.matched:
@@ -103,59 +61,44 @@ def _notes(hosts: Hosts) -> Iterator[str]:
         )
 
 
-def _bars(rows: Sequence[HostRow]) -> tuple[Bar, ...]:
-    longest = max((sum(time for _, time in _parts(row)) for row in rows), default=0.0)
-    return tuple(
-        Bar(
-            text.name(row.name),
-            milliseconds(row.median_ms),
-            tuple(
-                Piece(part, time / longest, f"{PART_LABELS[part]}: {milliseconds(time)}")
-                for part, time in _parts(row)
-            ),
-        )
-        for row in rows
-        if _parts(row)
-    )
+def bars(hosts: Hosts) -> list[tuple[HostRow, list[tuple[str, float, float]]]]:
+    """Return the hosts whose parts are known, each part with its time in ms and its share of the longest bar."""
+    rows = [(row, words.known_parts(row.breakdown_ms)) for row in sorted_rows(hosts)]
+    longest = max((sum(time for _, time in parts) for _, parts in rows), default=0.0)
+    return [(row, [(part, time, time / longest) for part, time in parts]) for row, parts in rows if parts]
 
 
-def _parts(row: HostRow) -> list[tuple[str, float]]:
-    return sentences.known_parts(row.breakdown_ms)
-
-
-def _grid(rows: Sequence[HostRow]) -> tables.Grid:
+def steps_grid(rows: Sequence[HostRow]) -> Grid:
+    """Return the steps of each host as a table."""
     parts = [part for part in PARTS if any(row.breakdown_ms.get(part) for row in rows)]
     late = any(row.starts_late_ms is not None for row in rows)
     noted = any(row.missing for row in rows)
     columns = ["host", "device", "steps", "step", "p10 to p90", "own work"]
-    columns += [PART_LABELS[part] for part in parts]
+    columns += [words.PART_LABELS[part] for part in parts]
     columns += ["start delay"] * late + ["why not compared"] * noted
+
+    def time(value: float | None) -> Cell:
+        return "" if value is None else ms(value)
 
     def cells(row: HostRow) -> list[Cell]:
         known = row.p10_ms is not None and row.p90_ms is not None
         spread = time_span(row.p10_ms, row.p90_ms) if known else ""
-        shown: list[Cell] = [row.name, row.device, count(row.steps), _ms(row.median_ms)]
-        shown += [spread, _ms(row.own_ms)]
-        shown += [_ms(row.breakdown_ms.get(part) if row.breakdown_ms else None) for part in parts]
-        return shown + [_ms(row.starts_late_ms)] * late + [text.prose(row.missing)] * noted
+        shown: list[Cell] = [row.name, row.device, count(row.steps), time(row.median_ms), spread, time(row.own_ms)]
+        shown += [time(row.breakdown_ms.get(part) if row.breakdown_ms else None) for part in parts]
+        return shown + [time(row.starts_late_ms)] * late + [text.prose(row.missing)] * noted
 
-    return tables.grid(columns, map(cells, rows))
-
-
-def _ms(value: float | None) -> Cell:
-    return "" if value is None else ms(value)
+    return grid(columns, map(cells, rows))
 
 
-def _faults(hosts: Hosts) -> tables.Grid:
+def findings_grid(hosts: Hosts) -> Grid:
+    """Return the findings with their hosts as a table."""
     rows: list[list[Cell]] = []
     for finding in hosts.findings:
-        severity = finding.severity.name.lower() if finding.severity else ""
         names = finding.hosts
+        where = f"{', '.join(map(text.name, names[:NAMED]))}"
+        where += f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         if len(names) == len(hosts.rows):
             where = "both hosts" if len(names) == 2 else f"all {len(names)} hosts"  # noqa: PLR2004 - both is two
-        else:
-            rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            where = f"{', '.join(map(text.name, names[:NAMED]))}{rest}"
-        saves = sentences.saves(finding.saving)
-        rows.append([finding.rule, severity, where, text.sentence(finding.summary), saves])
-    return tables.grid(("rule", "severity", "hosts", "finding", "saves"), rows)
+        severity, summary = words.severity_name(finding.severity), text.sentence(finding.summary)
+        rows.append([finding.rule, severity, where, summary, words.saves(finding.saving)])
+    return grid(("rule", "severity", "hosts", "finding", "saves"), rows)

@@ -9,8 +9,8 @@ from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figu
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.run.section import RunSection, where
 from tfdoctor.report.run.words import PHASE_COLOURS
-from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.tables import Grid
+from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, milliseconds, share
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow
 from tfdoctor.report.figures import Figure, as_text, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
-from tfdoctor.report.run.words import is_known
 from tfdoctor.report.tables import grid
+from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import milliseconds, quantity
 from tfdoctor.terms.units import bandwidth, flop_rate, ms, ratio

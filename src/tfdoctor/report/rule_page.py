@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.report.findings import Fault, fault
+from tfdoctor.report.findings import changes, summary
+from tfdoctor.report.tables import grids, measures
+from tfdoctor.terms.humanize import quantity
 from tfdoctor.terms.pages import ABOUT, EXAMPLE, LIMITS, SECTIONS, shown
+from tfdoctor.terms.text import prose
 from tfdoctor.terms.verdict import Finding, Verdict
 
 
@@ -66,26 +68,26 @@ def limits_table(rule: Rule) -> str:
 def generated_example(rule: Rule, sick: Callable[[], Verdict], healthy: Callable[[], Verdict]) -> str:
     """Return the smallest run with the fault, as a report shows it, and a healthy one."""
     outcome = sick()
-    if not isinstance(outcome, Finding):
-        return f"A healthy run: {_continued(_first_line(healthy))}"
-    quoted = _quoted(fault(Entry(Result(rule=rule, outcome=outcome))))
     end = f"A healthy run: {_continued(_first_line(healthy))}"
+    if not isinstance(outcome, Finding):
+        return end
+    quoted = _quoted(Result(rule=rule, outcome=outcome))
     return "\n".join([f"{_first_line(sick)} The finding:\n", *quoted, "", end])
 
 
-def _quoted(fault: Fault) -> Iterator[str]:
+def _quoted(result: Result) -> Iterator[str]:
     """Yield a finding's summary, evidence and changes as one quotation."""
-    blocks: list[list[str]] = [[f"**{fault.summary}**"]]
-    limits = [f" (limit: {line.limit})" if line.limit else "" for line in fault.lines]
-    lines = zip(fault.lines, limits, strict=True)
-    blocks.append([f"- {line.label}: {line.value}{limit}" for line, limit in lines])
-    blocks += [list(table(grid.columns, grid.rows)) for grid in fault.grids]
-    for change in fault.changes:
+    blocks: list[list[str]] = [[f"**{summary(result)}**"]]
+    numbers: list[str] = []
+    for one in measures(result.outcome):
+        limit = f" (limit: {quantity(one.limit)})" if one.limit else ""
+        numbers.append(f"- {prose(one.label)}: {quantity(one.value)}{limit}")
+    blocks += [numbers, *(list(table(grid.columns, grid.rows)) for grid in grids(result.outcome))]
+    for change in changes(result):
         where = f" (`{change.where}`)" if change.where else ""
         blocks.append([f"{change.action}{where}"])
         blocks.append(["```python", *change.code.splitlines(), "```"] if change.code else [])
-    filled = [block for block in blocks if block]
-    for number, block in enumerate(filled):
+    for number, block in enumerate(filter(None, blocks)):
         yield from ([">"] if number else [])
         yield from (f"> {line}".rstrip() for line in block)
 

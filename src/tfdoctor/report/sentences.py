@@ -1,46 +1,21 @@
 """The verdict in words that a reviewer can quote, and how far to trust it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import entries
-from tfdoctor.diagnosis.gates import LimitSet
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.savings import Saving, Takes
-from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, untraced_beside
+from tfdoctor.diagnosis.step import Account, AccountState, StepsSummary
 from tfdoctor.diagnosis.work import RunAccount
-from tfdoctor.report.money import is_about_money
-from tfdoctor.report.profile import heaviest
+from tfdoctor.report import words
 from tfdoctor.report.run import verdict as run_verdict
-from tfdoctor.report.run.words import is_known
+from tfdoctor.report.sections import profile_cells, reached, reached_told
+from tfdoctor.report.words import FEW, PART_WORDS, is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_ms, counted, factor, milliseconds, share, time_span
 from tfdoctor.terms.kinds import Phase, StepSource
-from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Bound, Concern, Errored, Finding, Healthy, NotApplicable, Severity
-
-# Names of the parts of a step in the bar, the charts and the tables.
-PART_LABELS = {
-    "input": "input wait",
-    "transfer": "transfers",
-    "host": "host",
-    "device": "device",
-    "collective": "collectives",
-    "between": "between steps",
-    "unknown": "unaccounted for",
-}
-
-# The largest part of a step in the verdict: "including 12 ms <...>".
-_LARGEST = {
-    "input": "waiting for input",
-    "transfer": "copying between host and device",
-    "host": "in Python and op dispatch on the host",
-    "device": "computing",
-    "collective": "in collectives",
-    "between": "between steps",
-    "unknown": "unaccounted for",
-}
 
 _SOURCES = {
     StepSource.KERAS_FIT: "the Keras training loop",
@@ -56,20 +31,6 @@ _SOURCES = {
     StepSource.XLA_CALLS: "calls of the compiled training function",
     StepSource.GRAPH_LOOP: "a loop inside a tf.function",
     StepSource.NONE: "nothing in the trace",
-}
-
-
-FEW = 2  # Traced steps up to which none is called typical
-
-# What a part of a step without a finding is: "6.9 ms of each step are <...> without a finding".
-_UNEXPLAINED = {
-    "input": "spent waiting for input",
-    "transfer": "spent on copies between host and device",
-    "host": "host time",
-    "device": "compute time",
-    "collective": "collective time",
-    "between": "time between steps",
-    "unknown": "time of an unknown part",
 }
 
 
@@ -120,7 +81,7 @@ def _step_sentences(diagnosis: Diagnosis) -> Iterator[str]:
         return
     elif not run_verdict.steps_matter(run):
         return
-    yield _step_sentence(steps, pace_ms(diagnosis))
+    yield _step_sentence(steps, words.pace_ms(diagnosis))
     if run is not None and (traced := run_verdict.traced_steps(run)):
         yield traced
 
@@ -133,96 +94,31 @@ def unexplained(diagnosis: Diagnosis) -> tuple[Account, ...]:
 
 def unknown(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return a sentence for each part of the step without a finding."""
-    of_step = f"of {each(diagnosis)} are"
-    return tuple(
-        f"{milliseconds(account.unexplained_ms)} {of_step} {_unexplained_part(account)} without a finding."
-        for account in unexplained(diagnosis)
-    )
-
-
-def _unexplained_part(account: Account) -> str:
-    return _UNEXPLAINED.get(account.part, text.name(account.part))
-
-
-def each(diagnosis: Diagnosis) -> str:
-    """Return which steps the figures are of: of one or two traced steps none is typical."""
-    count = step_count(diagnosis.steps)
-    if count > FEW:
-        return "each traced step" if pace_ms(diagnosis) else "each step"
-    return "the traced step" if count == 1 else "each of the two traced steps"
+    told: list[str] = []
+    for one in unexplained(diagnosis):
+        part = PART_WORDS[one.part][2] if one.part in PART_WORDS else text.name(one.part)
+        told.append(f"{milliseconds(one.unexplained_ms)} of {words.each(diagnosis)} are {part} without a finding.")
+    return tuple(told)
 
 
 def trust(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return the basis of the trust level: the steps seen, their spread, and each doubt."""
-    run, code = diagnosis.run, diagnosis.subject.exit_code
-    sentences = [
-        *_traced(diagnosis.steps, kept=whole_run(diagnosis) is not None),
-        *map(text.sentence, diagnosis.trust.reasons),
-        run_verdict.window(run) if run else "",
-        f"The run ended with exit code {code}." if code else "",
-    ]
-    return tuple(filter(None, sentences))
-
-
-def saves(saving: Saving | None) -> str:
-    """Return what a change saves, "at most" when it is an upper bound; "" when there is no number."""
-    if saving is None or not is_known(saving.per_step.value):
-        return ""
-    if saving.per_step.value <= 0:
-        first = " and ".join(map(text.name, saving.after))
-        verb = "is" if len(saving.after) == 1 else "are"
-        return f"nothing until {first} {verb} fixed" if first else "nothing"
-    ceiling = "at most " if saving.bound is Bound.AT_MOST else ""
-    return f"{ceiling}{milliseconds(saving.per_step.value)} ({share(saving.share)})"
-
-
-def promised(saving: Saving | None) -> str:
-    """Return the same as a share of the step, for figures of other steps beside it."""
-    if saving is None or not is_known(saving.per_step.value) or saving.per_step.value <= 0:
-        return saves(saving)
-    return f"{'at most ' if saving.bound is Bound.AT_MOST else ''}{share(saving.share)}"
-
-
-def takes(time: Takes | None) -> str:
-    """Return the time that a general finding names; "" when there is no number."""
-    if time is None or not is_known(time.per_step.value):
-        return ""
-    return f"{milliseconds(time.per_step.value)} ({share(time.share)})"
-
-
-def limit_set(limit: LimitSet) -> str:
-    """Return a limit that was set: its value, its default and where it was set."""
-    rule, name, by = map(text.name, (limit.rule, limit.name, limit.by))
-    return f"{rule}.{name} = {limit.value:g} (default {limit.default:g}, set in {by})"
-
-
-def step_count(steps: StepsSummary) -> int:
-    """Return how many steps were seen: at least one a row."""
-    return max(steps.count, len(steps.rows))
-
-
-def parts_of(steps: StepsSummary) -> list[tuple[str, float]]:
-    """Return the parts that take time, in their order."""
-    return known_parts(steps.shown_breakdown_ms)
-
-
-def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Return the parts of a breakdown that take time, in their order."""
-    times = [(part, breakdown_ms.get(part, 0.0)) for part in PARTS]
-    return [(part, time) for part, time in times if is_known(time) and time > 0]
-
-
-def pace_ms(diagnosis: Diagnosis) -> float | None:
-    """Return the median step outside of the traced window, where the parts and savings are of other, traced ones.
-
-    None where the traced ones take as long, where a step without the profiler's cost is shown anyway, and where the
-    mean is shown, because the input stalls some steps.
-    """
-    steps = diagnosis.steps
-    typical = step_count(steps) > FEW and not steps.stalled
-    if not typical or steps.untraced_ms is not None:
-        return None
-    return untraced_beside(steps.shown_ms, diagnosis.conditions.untraced_ms)
+    run, code, steps = diagnosis.run, diagnosis.subject.exit_code, diagnosis.steps
+    told: list[str] = []
+    if steps.rows:
+        count, outliers = words.step_count(steps), sum(not row.steady for row in steps.rows)
+        shown = "in the account of the run, not in" if whole_run(diagnosis) else "excluded from"
+        apart = f", {counted(outliers, 'outlier')} {shown} the breakdown" if outliers else ""
+        seen = counted(count, "step").capitalize()
+        told.append(f"{seen} traced, identified by {_SOURCES[steps.source]}{apart}.")
+        if count > 1 and is_known(steps.p10_ms) and is_known(steps.p90_ms):
+            low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
+            which = "Steps" if steps.untraced_ms is None else "Traced steps"
+            span = f"{which} took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."
+            told.append(f"Steps took {low} at p10 and at p90." if low == high else span)
+    told += map(text.sentence, diagnosis.trust.reasons)
+    told += [run_verdict.window(run) if run else "", f"The run ended with exit code {code}." if code else ""]
+    return tuple(filter(None, told))
 
 
 def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
@@ -230,12 +126,12 @@ def _step_sentence(steps: StepsSummary, outside_ms: float | None) -> str:
         reason = text.prose(steps.missing).rstrip(".")
         return f"No training step found: {reason}." if reason else "No training step found."
     start = _step_time(steps, outside_ms)
-    if not (parts := parts_of(steps)):
+    if not (parts := words.parts_of(steps)):
         return f"{start}."
     part, time = max(parts, key=lambda entry: entry[1])
     of_it = f"{share(time / sum(ms for _, ms in parts))} of it" if outside_ms else ""
     amount = "all" if len(parts) == 1 else of_it or f"including {milliseconds(time)}"
-    return f"{start}, {amount} {_LARGEST[part]}{_unlike(steps)}."
+    return f"{start}, {amount} {PART_WORDS[part][1]}{_unlike(steps)}."
 
 
 def _step_time(steps: StepsSummary, outside_ms: float | None) -> str:
@@ -243,7 +139,7 @@ def _step_time(steps: StepsSummary, outside_ms: float | None) -> str:
 
     What traced steps took is beside it, where the verdict is about the step without the profiler's cost.
     """
-    count, beside = step_count(steps), ""
+    count, beside = words.step_count(steps), ""
     if count <= FEW and steps.untraced_ms is not None:
         which = "Without tracing, a step takes"
     elif count <= FEW:
@@ -293,18 +189,24 @@ def _unlike(steps: StepsSummary) -> str:
 def changes(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return what would change it, or that nothing was found, the most important sentence first."""
     findings = [
-        result for result in diagnosis.results if isinstance(result.outcome, Finding) and not is_about_money(result)
+        result
+        for result in diagnosis.results
+        if isinstance(result.outcome, Finding) and not words.is_about_money(result)
     ]
     if not findings:
-        return tuple(filter(None, [_nothing_found(diagnosis), heaviest(diagnosis)]))
-    long = map(_of_long_steps, findings)
+        return tuple(filter(None, [_nothing_found(diagnosis), _heaviest(diagnosis)]))
+    # A saving of typical steps says nothing of long ones.
+    long = [
+        text.sentence(text.prose(found.summary))
+        for found, severity in ((one.outcome, one.severity) for one in findings)
+        if isinstance(found, Finding) and found.concern is Concern.LONG_STEPS and (severity or 0) > Severity.NOTE
+    ]
     if of_run := _run_change(diagnosis, findings):
         told = (*of_run, *long)
     elif diagnosis.steps.too_few:
         told = (_too_few(diagnosis),)
     else:
-        # A saving of typical steps says nothing of long ones.
-        told = (*long, *(_together(diagnosis) or (_best_alone(findings, each(diagnosis)),)))
+        told = (*long, *(_together(diagnosis) or (_best_alone(findings, words.each(diagnosis)),)))
     return tuple(filter(None, told))
 
 
@@ -322,6 +224,11 @@ def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, 
     return (*of_step, of_run) if is_of_steps(diagnosis) else (of_run, *of_step)
 
 
+FEW_TRACED = "because fewer than five steps, or fewer than three calls of several steps, were traced"
+FEW_STEPS = f"No saving of a step is computed, {FEW_TRACED}."
+TOO_FEW = f"No saving is computed and every finding is a note, {FEW_TRACED}: train for 20 calls or more."
+
+
 def _too_few(diagnosis: Diagnosis) -> str:
     """Say that too few steps were traced; nothing where none was, or where findings about the run are judged."""
     if whole_run(diagnosis) is None:
@@ -329,33 +236,12 @@ def _too_few(diagnosis: Diagnosis) -> str:
     return FEW_STEPS if diagnosis.steps.rows else ""
 
 
-FEW_STEPS = (
-    "No saving of a step is computed, because fewer than five steps, or fewer than three calls of several steps, "
-    "were traced."
-)
-
-
-TOO_FEW = (
-    "No saving is computed and every finding is a note, because fewer than five steps, or fewer than three calls "
-    "of several steps, were traced: train for 20 calls or more."
-)
-
-
-def _of_long_steps(result: Result) -> str:
-    outcome, severity = result.outcome, result.severity or Severity.NOTE
-    if not isinstance(outcome, Finding) or severity <= Severity.NOTE:
-        return ""
-    if outcome.concern is not Concern.LONG_STEPS:
-        return ""
-    return text.sentence(text.prose(outcome.summary))
-
-
 ONLY_TOGETHER = "Part of this gain needs the changes combined."
 
 
 def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     now, together = diagnosis.steps.shown_ms, diagnosis.together
-    if together is None or now is None or not together.rules or not _gains(together.per_step):
+    if together is None or now is None or not together.rules or not words.gains(together):
         return ()
     after = now - together.per_step.value
     if not 0 < after < now:
@@ -364,33 +250,28 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     changes = counted(len(made) or len(together.rules), "change").capitalize()
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
     it = "a step" if diagnosis.run else "it"
-    if pace_ms(diagnosis) and not mixed:  # a time would be one of a traced step
-        most = "at most " if together.bound is Bound.AT_MOST else "about "
-        text = f"{changes} would make {it} {most}{share(together.share)} shorter ({factor(now / after)})."
-        return (text, ONLY_TOGETHER) if together.more_than_alone else (text,)
-    step, times = ("typical steps", "") if mixed else (it, f" ({factor(now / after)})")
-    if together.bound is Bound.AT_MOST:
-        text = f"{changes} would reduce {step} to {about_ms(after)} at best{times}."
+    if words.pace_ms(diagnosis) and not mixed:  # a time would be one of a traced step
+        most = words.at_most(together.bound) or "about "
+        said = f"{changes} would make {it} {most}{share(together.share)} shorter ({factor(now / after)})."
     else:
-        text = f"{changes} would reduce {step} to about {about_ms(after)}{times}."
-    return (text, ONLY_TOGETHER) if together.more_than_alone else (text,)
+        step, times = ("typical steps", "") if mixed else (it, f" ({factor(now / after)})")
+        time = f"{about_ms(after)} at best" if together.bound is Bound.AT_MOST else f"about {about_ms(after)}"
+        said = f"{changes} would reduce {step} to {time}{times}."
+    return (said, ONLY_TOGETHER) if together.more_than_alone else (said,)
 
 
 def _best_alone(findings: Sequence[Result], step: str) -> str:
-    faults = counted(len(findings), "problem").capitalize()
-    savings = [r.saving for r in findings if r.saving and _gains(r.saving.per_step)]
-    if not savings:
-        places = [r.takes for r in findings if r.takes and _gains(r.takes.per_step)]
-        if places:
-            longest = max(places, key=lambda time: time.per_step.value)
-            return f"{faults} found; the largest takes {takes(longest)} of {step}."
-        return f"{faults} found; the saving could not be computed."
-    best = max(savings, key=lambda saving: saving.per_step.value)
-    return f"{faults} found; the largest saving is {saves(best)} of {step}."
+    faults = f"{counted(len(findings), 'problem').capitalize()} found"
+    if savings := [r.saving for r in findings if r.saving and words.gains(r.saving)]:
+        best = max(savings, key=lambda saving: saving.per_step.value)
+        return f"{faults}; the largest saving is {words.saves(best)} of {step}."
+    if places := [r.takes for r in findings if r.takes and words.gains(r.takes)]:
+        longest = max(places, key=lambda time: time.per_step.value)
+        return f"{faults}; the largest takes {words.takes(longest)} of {step}."
+    return f"{faults}; the saving could not be computed."
 
 
 NO_WAY = "Nothing to change"
-UNEXPLAINED_CHECKED = "No rule found a change to make"
 
 
 def _nothing_found(diagnosis: Diagnosis) -> str:
@@ -405,30 +286,18 @@ def _nothing_found(diagnosis: Diagnosis) -> str:
     if not is_known(diagnosis.steps.median_ms) and not whole_run(diagnosis):
         return f"The speed of the run is unknown: {checked}."
     if unexplained(diagnosis):
-        return f"{UNEXPLAINED_CHECKED}: {checked}."
+        return f"No rule found a change to make: {checked}."
     if unchecked > healthy:
         return f"It is mostly unknown whether less is possible: {checked}."
     return f"{NO_WAY}: {checked}."
 
 
-def _gains(saved: Quantity) -> bool:
-    return is_known(saved.value) and saved.value > 0
-
-
-def _traced(steps: StepsSummary, *, kept: bool) -> Iterator[str]:
-    """Yield how many steps were traced, and what most of them took.
-
-    ``kept`` says that the account of the run has the time of outliers.
-    """
-    if not steps.rows:
-        return
-    count, outliers = step_count(steps), sum(not row.steady for row in steps.rows)
-    shown = "in the account of the run, not in" if kept else "excluded from"
-    apart = f", {counted(outliers, 'outlier')} {shown} the breakdown" if outliers else ""
-    seen = counted(count, "step").capitalize()
-    yield f"{seen} traced, identified by {_SOURCES[steps.source]}{apart}."
-    if count > 1 and is_known(steps.p10_ms) and is_known(steps.p90_ms):
-        low, high = milliseconds(steps.p10_ms), milliseconds(steps.p90_ms)
-        which = "Steps" if steps.untraced_ms is None else "Traced steps"
-        span = f"{which} took {time_span(steps.p10_ms, steps.p90_ms)} (p10 to p90)."
-        yield f"Steps took {low} at p10 and at p90." if low == high else span
+def _heaviest(diagnosis: Diagnosis) -> str:
+    """Return the row of the profile that takes most, with its distance from the hardware's rates; "" of none."""
+    row = next((row for row in diagnosis.profile.rows if not row.beside), None)
+    if row is None:
+        return ""
+    what, where, time, part = profile_cells(row)
+    at = f" at {where}" if row.at else ""
+    far = reached_told(row) if row.attained is None else f"at {reached(row)} of what this hardware allows"
+    return f"Most of a step takes {what}{at}: {time} ({part}), {far}."

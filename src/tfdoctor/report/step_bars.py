@@ -6,8 +6,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.diagnosis.trials import Trials
 from tfdoctor.report.run.bar import BarPiece
-from tfdoctor.report.run.words import at_most
-from tfdoctor.report.sentences import PART_LABELS, pace_ms, parts_of
+from tfdoctor.report.words import PART_LABELS, at_most, pace_ms, parts_of
 from tfdoctor.terms.humanize import milliseconds, percent, share
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound

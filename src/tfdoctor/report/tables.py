@@ -5,13 +5,12 @@ from dataclasses import replace
 
 from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import OperationRow, PipelineStage
-from tfdoctor.report.profile import REACHED, ProfileLine
-from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import cell, quantity
+from tfdoctor.terms.humanize import cell
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, count, ms, ratio
-from tfdoctor.terms.verdict import Cell, Evidence, Location, Measure, Table
+from tfdoctor.terms.verdict import Cell, Location, Measure, Outcome, Table
 
 FEW_MORE = 2
 
@@ -41,14 +40,6 @@ class Grid(Record):
         return replace(self, rows=self.rows[:at]), replace(self, rows=self.rows[at:])
 
 
-class MeasureRow(Record):
-    """One number with its limit."""
-
-    label: str
-    value: str
-    limit: str = ""
-
-
 def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
     """Return a table as text, each row as long as the heading."""
     kept = [tuple(row[: len(columns)]) for row in rows]
@@ -61,73 +52,37 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
     return Grid(tuple(map(text.name, columns)), tuple(kinds), texts)
 
 
-def lines(measures: Iterable[Measure]) -> tuple[MeasureRow, ...]:
-    """Return measures as text."""
-    return tuple(
-        MeasureRow(text.prose(m.label), quantity(m.value), quantity(m.limit) if m.limit else "") for m in measures
-    )
+def measures(outcome: Outcome) -> list[Measure]:
+    """Return the numbers of a verdict's evidence."""
+    return [item for item in getattr(outcome, "evidence", ()) if isinstance(item, Measure)]
 
 
-def evidence(items: Iterable[Evidence]) -> tuple[tuple[MeasureRow, ...], tuple[Grid, ...]]:
-    """Return a verdict's evidence: its measures, then its tables."""
-    measures: list[Measure] = []
-    grids: list[Grid] = []
-    for item in items:
-        match item:
-            case Measure():
-                measures.append(item)
-            case Table(columns, rows):
-                grids.append(grid(columns, rows))
-    return lines(measures), tuple(grids)
+def grids(outcome: Outcome) -> list[Grid]:
+    """Return the tables of a verdict's evidence."""
+    evidence = getattr(outcome, "evidence", ())
+    return [grid(item.columns, item.rows) for item in evidence if isinstance(item, Table)]
 
 
 def steps_grid(rows: Sequence[StepRow]) -> Grid:
     """Return the steps with their parts."""
     parts = [part for part in PART_LABELS if any(row.parts_ms.get(part) for row in rows)]
     columns = ["step", "time", *(PART_LABELS[part] for part in parts), "counted"]
-    return grid(
-        columns,
-        (
-            [
-                count(row.number),
-                ms(row.total_ms),
-                *(ms(row.parts_ms.get(part, 0.0)) for part in parts),
-                "yes" if row.steady else "no: outlier",
-            ]
-            for row in rows
-        ),
-    )
-
-
-# The columns of the profile, with the kind of each.
-PROFILE = {"what": "text", "where": "place", "per step": "number", "share": "number", REACHED: "text"}
-
-
-def profile_grid(lines: Iterable[ProfileLine]) -> Grid:
-    """Return the rows of the profile, the longest first."""
-    cells = ((line.what, line.where, line.time, line.share, line.told) for line in lines)
-    return Grid(tuple(PROFILE), tuple(PROFILE.values()), tuple(cells))
+    cells: list[list[Cell]] = []
+    for row in rows:
+        times = (ms(row.parts_ms.get(part, 0.0)) for part in parts)
+        cells.append([count(row.number), ms(row.total_ms), *times, "yes" if row.steady else "no: outlier"])
+    return grid(columns, cells)
 
 
 def pipeline_grid(stages: Sequence[PipelineStage]) -> Grid:
     """Return the stages of the input pipeline, the last one first."""
     columns = ("stage", "written", "where", "own time", "threads", "calls", "critical", "note")
-    return grid(
-        columns,
-        (
-            [
-                f"{'· ' * depth}{stage.name}",
-                stage.written,
-                stage.at or "",
-                ms(stage.self_ms),
-                count(stage.parallelism),
-                count(stage.calls),
-                "yes" if stage.critical else "no",
-                stage.note,
-            ]
-            for stage, depth in zip(stages, depths(stages), strict=True)
-        ),
-    )
+    cells: list[list[Cell]] = []
+    for stage, depth in zip(stages, depths(stages), strict=True):
+        figures = (ms(stage.self_ms), count(stage.parallelism), count(stage.calls))
+        name, critical = f"{'· ' * depth}{stage.name}", "yes" if stage.critical else "no"
+        cells.append([name, stage.written, stage.at or "", *figures, critical, stage.note])
+    return grid(columns, cells)
 
 
 def operations_grid(rows: Sequence[OperationRow]) -> Grid:

@@ -4,19 +4,24 @@ import re
 from functools import cache
 
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markdown_it import MarkdownIt
+from markupsafe import Markup, escape
 
 from tfdoctor.report.bundle import script_hash
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
-from tfdoctor.report.prose import coded, to_html
 from tfdoctor.report.timeline import caption, lanes, ticks
-from tfdoctor.terms.humanize import duration, location
-from tfdoctor.terms.text import unbroken
+from tfdoctor.terms.humanize import duration, location, milliseconds, place, quantity
+from tfdoctor.terms.text import name, prose, sentence, unbroken
 
 ROWS = 100  # Rows of a table that a page contains; the JSON in it has all
 UNFOLDED_ROWS = 10  # Rows of a table that a page shows at once
 
 _IN_SCRIPT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+_UNUSED = ["html_block", "html_inline", "image", "heading", "lheading", "hr", "reference", "entity"]
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("table").disable(_UNUSED)
+_HTTPS = re.compile(r"https://[a-z0-9]", re.IGNORECASE)
+setattr(_PARSER, "validateLink", _HTTPS.match)  # noqa: B010 - how its documentation replaces it
 
 
 @cache
@@ -35,9 +40,10 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    made.filters |= {one.__name__: one for one in (name, prose, sentence, quantity, milliseconds, location, place)}
     made.filters |= {
-        "prose": to_html, "coded": coded, "unbroken": unbroken, "breakable": breakable, "in_script": in_script,
-        "duration": duration, "location": location, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
+        "markdown": to_html, "coded": coded, "unbroken": unbroken, "breakable": breakable, "in_script": in_script,
+        "duration": duration, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
     }  # fmt: skip
     made.globals |= {
         "asset": asset, "script_hash": script_hash, "most_rows": ROWS, "unfolded_rows": UNFOLDED_ROWS,
@@ -66,3 +72,17 @@ def in_script(json_text: str) -> Markup:
 def breakable(cell: str) -> Markup:
     """Return a cell whose long words may end a line after a separator, and nowhere else; no number does."""
     return Markup("<wbr>").join(re.split(r"(?<=[_/,.:\])])(?!(?<=\d\.)\d)(?=\w)", cell))
+
+
+def to_html(markdown: str) -> Markup:
+    """Return Markdown as HTML; its tags, images and links to other than https stay text."""
+    return Markup(_PARSER.render(markdown))  # noqa: S704 - the parser escapes all but what it made
+
+
+def coded(sentence: str) -> Markup:
+    """Return a sentence with what stands between backticks as code, and all else as text."""
+    parts = sentence.split("`")
+    if len(parts) % 2 == 0:
+        return escape(sentence)
+    code = Markup("<code>{}</code>")
+    return Markup().join(code.format(p) if at % 2 else escape(p) for at, p in enumerate(parts))

@@ -14,21 +14,21 @@ from rich.table import Table
 from rich.text import Text
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.findings import Fault
-from tfdoctor.report.gates import BudgetSection
-from tfdoctor.report.hosts import Section
-from tfdoctor.report.page import Page, UserSettings, page
+from tfdoctor.diagnosis.entries import Entry
+from tfdoctor.diagnosis.gates import BudgetCheck
+from tfdoctor.diagnosis.hosts import Hosts
+from tfdoctor.diagnosis.work import ProfileRow
+from tfdoctor.report import findings, hosts, sections, sentences, words
+from tfdoctor.report.page import Page, page
 from tfdoctor.report.palette import PART_COLOURS
-from tfdoctor.report.profile import ProfileLine, ProfileSection
 from tfdoctor.report.run import terminal as run_terminal
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
-from tfdoctor.report.terminal_table import fitted, natural_width
-from tfdoctor.report.terminal_words import HoldingConsole, released
-from tfdoctor.report.trials import PARTS_TITLE, TrialSection
-from tfdoctor.terms.humanize import counted
-from tfdoctor.terms.text import harmless, shorten
+from tfdoctor.report.terminal_table import HELD, HoldingConsole, fitted, natural_width
+from tfdoctor.report.trials import PARTS_TITLE
+from tfdoctor.terms.humanize import counted, place
+from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
 
 WIDEST = 100  # Lines longer than this are hard to read, however wide the window
 
@@ -39,8 +39,7 @@ HOSTS = 8
 PROFILE_ROWS = 5
 OFF = 8
 FIXES = 5  # The rest is in the files
-TRIAL_COLUMNS = 4  # The change, promised, measured, trains the same? The step is in the files
-PART_COLUMNS = 4  # Experiment, line, recorded, measured
+TRIED_COLUMNS = 4  # Of what was tried, the change or part to what was measured and whether it trains the same
 
 _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"}
 
@@ -78,7 +77,7 @@ def capture(
             if section:
                 console.print(Padding(section, (0, 0, 1, 0)))
     lines = "\n".join(line.rstrip() for line in captured.get().splitlines())
-    return harmless(f"{released(lines)}\n", colored=colored)
+    return harmless(f"{lines}\n".replace(HELD, " "), colored=colored)
 
 
 def wants_color(stream: TextIO) -> bool:
@@ -111,159 +110,149 @@ def grid_table(title: str, grid: Grid, rows: int, width: int) -> RenderableType:
 
 def _sections(shown: Page, width: int) -> list[RenderableType | None]:
     """Return the sections in order; those that are None or an empty text are not shown."""
-    reasons = " ".join(shorten(reason, 240) for reason in shown.trust)
+    diagnosis, tried = shown.diagnosis, shown.tried
+    reasons = " ".join(shorten(reason, 240) for reason in sentences.trust(diagnosis))
+    energy = sections.energy_brief(diagnosis)
     return [
         Text(" ".join(shown.verdict), style="bold"),
         run_terminal.drawn(shown.run, width) if shown.run else None,
-        _step(shown, width) if shown.segments else None,
+        _step(shown, width),
         Text(" ".join(shown.remarks)),
-        Text("\n".join(f"{line.label}: {line.text}" for line in shown.accounts)),
-        _profile(shown.profile, width) if shown.profile else None,
-        _budgets(shown.budgets) if shown.budgets else None,
-        _hosts(shown.hosts) if shown.hosts else None,
-        _trials(shown.trials, width) if shown.trials and shown.trials.lines else None,
-        _parts(shown.trials, shown.trials.parts, width) if shown.trials and shown.trials.parts else None,
-        _fixes(shown.fixes) if shown.fixes else None,
+        Text("\n".join(f"{label}: {told}" for _, label, told in words.accounts(diagnosis))),
+        _profile(diagnosis.profile.rows, width) if sections.has_profile(diagnosis) else None,
+        _budgets(diagnosis.budgets) if diagnosis.budgets else None,
+        _hosts(diagnosis.hosts) if diagnosis.hosts else None,
+        # The step, the last column, is in the files.
+        _tried("Measured by running the changes", tried.grid, tried.notes, width)
+        if tried and tried.lines
+        else None,
+        _tried(PARTS_TITLE, tried.parts, () if tried.lines else tried.notes, width)
+        if tried and tried.parts
+        else None,
+        _fixes(shown) if shown.fixes else None,
         Text("\n".join(shown.order)),
-        Text("\n".join(shown.baseline)),
-        Text(f"Energy: {shown.energy.brief}" if shown.energy else ""),
-        Text(shown.money),
-        Text.assemble((f"Trust: {shown.trust_level}", "bold"), f". {reasons}"),
-        Text("\n".join(_rest(shown))),
+        Text("\n".join(sections.baseline(diagnosis))),
+        Text(f"Energy: {energy}" if energy else ""),
+        Text(words.cost(diagnosis.results)),
+        Text.assemble((f"Trust: {name(diagnosis.trust.level)}", "bold"), f". {reasons}"),
+        Text("\n".join(_rest(diagnosis))),
     ]
 
 
-def _step(shown: Page, width: int) -> RenderableType:
-    """Return the bar of the step, below a title where there is a bar of the run too."""
+def _titled(title: str, *below: RenderableType) -> RenderableType:
+    return Group(Text(title, style="bold"), *below)
+
+
+def _step(shown: Page, width: int) -> RenderableType | None:
+    """Return the bar of the step, below a title where there is a bar of the run too; None of no known step."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     room = max(8, width - 42)
-    for segment in shown.segments:
-        bar = Text(blocks(segment.fraction, room), style=PART_COLOURS[segment.part])
-        time = Text(segment.time, justify="right")
-        grid.add_row(Text(segment.label), time, Text(segment.share, justify="right"), bar)
-    return Group(Text(shown.run.step_title, style="bold"), grid) if shown.run else grid
+    for part, time, share, fraction in words.segments(shown.diagnosis.steps):
+        bar = Text(blocks(fraction, room), style=PART_COLOURS[part])
+        figures = (Text(figure, justify="right") for figure in (time, share))
+        grid.add_row(Text(words.PART_LABELS[part]), *figures, bar)
+    if not grid.row_count:
+        return None
+    return _titled(shown.run.step_title, grid) if shown.run else grid
 
 
-def _profile(profile: ProfileSection, width: int) -> RenderableType:
+def _profile(rows: Sequence[ProfileRow], width: int) -> RenderableType:
     """Return the rows that take most: each with its distance from the hardware's rates, where that is known."""
-    rows = [_profile_row(line, " ") for line in profile.lines[:PROFILE_ROWS]]
-    if natural_width(rows) > width:
-        rows = [_profile_row(line, "\n") for line in profile.lines[:PROFILE_ROWS]]
-    left_out = more(len(profile.lines) - PROFILE_ROWS, "in the report")
-    compared = any(line.brief for line in profile.lines[:PROFILE_ROWS])
+
+    def cells(row: ProfileRow, before_place: str) -> tuple[Text, ...]:
+        what, where, time, part = sections.profile_cells(row)
+        place = f"{before_place}{shorten(where, 60)}" if where else ""
+        near = Text(sections.reached(row, brief=True), style="dim")
+        return Text(shorten(what, 40)).append(place, style="dim"), Text(time), Text(part), near
+
+    shown = [cells(row, " ") for row in rows[:PROFILE_ROWS]]
     title = Text("Profile of a step", style="bold")
-    if compared:
+    if any(near for *_, near in shown):
         title.append(", compared with the hardware or with this run's fastest", style="not bold")
-    return Group(title, fitted(rows, width, numbers=(1, 2)), *left_out)
+    if natural_width(shown) > width:
+        shown = [cells(row, "\n") for row in rows[:PROFILE_ROWS]]
+    return Group(title, fitted(shown, width, numbers=(1, 2)), *more(len(rows) - PROFILE_ROWS, "in the report"))
 
 
-def _profile_row(line: ProfileLine, before_place: str) -> tuple[Text, ...]:
-    place = f"{before_place}{shorten(line.where, 60)}" if line.where else ""
-    what = Text(shorten(line.what, 40)).append(place, style="dim")
-    return what, Text(line.time), Text(line.share), Text(line.brief, style="dim")
-
-
-def _budgets(budgets: BudgetSection) -> RenderableType:
+def _budgets(budgets: Sequence[BudgetCheck]) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for line in budgets.lines:
-        state = Text(line.state, style="bold red" if line.failed else "")
-        grid.add_row(Text(line.key), state, Text(shorten(line.told, 240)))
-    return Group(Text("Budgets", style="bold"), grid)
+    for check in budgets:
+        state = Text(sections.budget_state(check), style="bold red" if check.failed else "")
+        grid.add_row(Text(check.key), state, Text(shorten(sections.budget_told(check), 240)))
+    return _titled("Budgets", grid)
 
 
-def _hosts(hosts: Section) -> RenderableType:
+def _hosts(of: Hosts) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for host in hosts.briefs[:HOSTS]:
-        grid.add_row(*(Text(shorten(cell, 60)) for cell in host))
-    left_out = more(len(hosts.briefs) - HOSTS, "in the report")
-    return Group(Text("Hosts", style="bold"), Text(hosts.slowest), grid, *left_out)
+    rows = hosts.sorted_rows(of)
+    for row in rows[:HOSTS]:
+        grid.add_row(*(Text(shorten(cell, 60)) for cell in hosts.brief(row)))
+    return _titled("Hosts", Text(sentence(of.slowest)), grid, *more(len(rows) - HOSTS, "in the report"))
 
 
-def _parts(trials: TrialSection, parts: Grid, width: int) -> RenderableType:
-    """Return the program without its parts as a table, with the notes where no other table has them."""
-    grid = _named(parts.columns, parts.rows, PART_COLUMNS, width)
-    notes = () if trials.lines else trials.notes
-    return Group(Text(PARTS_TITLE, style="bold"), grid, *(Text(shorten(one, 240)) for one in notes))
-
-
-def _named(columns: Sequence[str], rows: Iterable[Sequence[str]], shown: int, width: int) -> RenderableType:
-    """Return the first columns of a table, the first one in bold."""
-    styles = ["bold", *[""] * (shown - 1)]
-    cells = ([Text(shorten(cell, 240), style) for cell, style in zip(row, styles, strict=False)] for row in rows)
-    return fitted(cells, width, header=columns[:shown])
-
-
-def _trials(trials: TrialSection, width: int) -> RenderableType:
-    """Return what was measured as a table, without the step, which the reports have."""
-    rows = (line.cells for line in trials.lines)
-    grid = _named(trials.grid.columns, rows, TRIAL_COLUMNS, width)
-    notes = [Text(shorten(sentence, 240)) for sentence in trials.notes]
-    return Group(Text("Measured by running the changes", style="bold"), grid, *notes)
-
-
-def _fixes(faults: tuple[Fault, ...]) -> RenderableType:
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    for rank, fault in enumerate(faults[:FIXES], start=1):
-        grid.add_row(Text(f"{rank}."), _fix(fault))
-    left_out = more(len(faults) - FIXES, "in the report")
-    return Group(Text("What to change", style="bold"), grid, *left_out)
-
-
-def _fix(fault: Fault) -> Text:
-    """Return one change on two lines: what to do, then where, what it saves and how bad it is."""
-    after = f" after {', '.join(shorten(rule, 60) for rule in fault.after)}" if fault.after else ""
-    takes = f"takes {fault.takes}" if fault.takes else ""
-    saves = f"saves {fault.saving.whole}{after}" if fault.saving.amount else takes or after.strip()
-    measured = f"measured: {fault.trial.brief}" if fault.trial else ""
-    facts = [shorten(fault.where, 60), saves, fault.energy, measured, shorten(fault.rules, 80), fault.known]
-    line = Text(shorten(fault.what, 240), style="bold")
-    line.append("\n")
-    line.append(fault.severity, style=_SEVERITY_STYLES.get(fault.severity, ""))
-    rest = " · ".join(filter(None, facts))
-    line.append(f"{' · ' if fault.severity and rest else ''}{rest}", style="not bold")
-    return line.append(_own_lines(fault))
-
-
-def _own_lines(fault: Fault) -> Text:
-    """Return the user's own lines before and after the first change that is an edit of them.
-
-    An edit that is not the change above it comes with its own words.
-    """
-    edits = [change for change in fault.changes if change.diff]
-    styles = {"-": "not bold red", "+": "not bold green"}
-    lines = Text()
-    if edits and edits[0] is not fault.changes[0]:
-        lines.append(f"\n{shorten(edits[0].action, 240)}:", style="not bold")
-    for line in brief(edits[0].diff if edits else ""):
-        lines.append(f"\n{line}", style=styles.get(line[:1], "not bold"))
-    return lines
-
-
-def _rest(shown: Page) -> Iterator[str]:
-    """Yield how many rules found nothing, were not checked or failed, and what the user set."""
-    counts = (
-        (shown.results.healthy, "healthy"),
-        (shown.results.unchecked, "not checked"),
-        (shown.results.errored, "failed (a defect of tfdoctor)"),
+def _tried(title: str, grid: Grid, notes: Sequence[str], width: int) -> RenderableType:
+    """Return the first columns of what was measured, the first one in bold, and notes."""
+    styles = ["bold", *[""] * (TRIED_COLUMNS - 1)]
+    cells = (
+        [Text(shorten(cell, 240), style) for cell, style in zip(row, styles, strict=False)] for row in grid.rows
     )
-    states = [f"{counted(len(notes), 'rule')} {state}" for notes, state in counts if notes]
+    table = fitted(cells, width, header=grid.columns[:TRIED_COLUMNS])
+    return _titled(title, table, *(Text(shorten(one, 240)) for one in notes))
+
+
+def _fixes(shown: Page) -> RenderableType:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for rank, entry in enumerate(shown.fixes[:FIXES], start=1):
+        grid.add_row(Text(f"{rank}."), _fix(entry, shown))
+    return _titled("What to change", grid, *more(len(shown.fixes) - FIXES, "in the report"))
+
+
+def _fix(entry: Entry, shown: Page) -> Text:
+    """Return one change: what to do, then where, what it saves and how bad it is, then the user's own lines."""
+    result, trial = entry.result, findings.trial(entry, shown.tried)
+    (amount, each), takes = findings.saving(entry, shown.diagnosis), words.takes(result.takes)
+    after = f"after {findings.after(entry, 60)}" if findings.after(entry) else ""
+    saves = words.joined(f"saves {words.joined(amount, each)}", after, by=" ") if amount else ""
+    facts = [
+        shorten(place(result.place), 60),
+        saves or (f"takes {takes}" if takes else after),
+        sections.energy_saved(entry.priced.energy),
+        f"measured: {trial.brief}" if trial else "",
+        shorten(findings.rules(entry), 80),
+        findings.known(entry),
+    ]
+    severity = findings.severity(entry)
+    line = Text(shorten(findings.what(result), 240), style="bold")
+    line.append("\n").append(severity, style=_SEVERITY_STYLES.get(severity, ""))
+    rest = words.joined(*facts, by=" · ")
+    line.append(f"{' · ' if severity and rest else ''}{rest}", style="not bold")
+    # An edit that is not the change above it comes with its own words.
+    edits = [(at, change) for at, change in enumerate(findings.changes(result)) if change.diff]
+    at, edit = edits[0] if edits else (0, None)
+    if edit and at:
+        line.append(f"\n{shorten(edit.action, 240)}:", style="not bold")
+    styles = {"-": "not bold red", "+": "not bold green"}
+    for own in brief(edit.diff if edit else ""):
+        line.append(f"\n{own}", style=styles.get(own[:1], "not bold"))
+    return line
+
+
+def _rest(diagnosis: Diagnosis) -> Iterator[str]:
+    """Yield how many rules found nothing, were not checked or failed, and what the user set."""
+    *counted_only, own_errored = findings.by_outcome(diagnosis).values()
+    named = zip(counted_only, ("healthy", "not checked", "failed (a defect of tfdoctor)"), strict=True)
+    states = [f"{counted(len(results), 'rule')} {state}" for results, state in named if results]
     if states:
         yield f"{', '.join(states).capitalize()}."
-    for note in shown.results.own_errored:
-        yield f"Your own rule {note.rule} failed: {shorten(note.text, 240)}"
-    yield from _settings(shown.settings)
-
-
-def _settings(settings: UserSettings) -> Iterator[str]:
-    """Yield the rules switched off, by reason, the limits changed and the user's own rules."""
+    for result in own_errored:
+        yield f"Your own rule {name(result.rule.name)} failed: {shorten(findings.said(result), 240)}"
     by_reason: dict[str, list[str]] = defaultdict(list)
-    for off in settings.off:
-        by_reason[off.why].append(off.rule)
+    for off in diagnosis.settings.off:
+        by_reason[prose(off.why)].append(name(off.rule))
     for why, rules in by_reason.items():
         and_more = f" and {len(rules) - OFF} more" if len(rules) > OFF else ""
-        names = ", ".join(rules[:OFF])
-        yield f"{counted(len(rules), 'rule').capitalize()} {why}: {names}{and_more}."
-    for limit in settings.limits:
-        yield f"Changed limit: {limit}."
-    if settings.own:
-        yield f"Your own rules: {', '.join(settings.own)}."
+        yield f"{counted(len(rules), 'rule').capitalize()} {why}: {', '.join(rules[:OFF])}{and_more}."
+    for limit in diagnosis.settings.limits:
+        yield f"Changed limit: {sections.limit_set(limit)}."
+    if own := diagnosis.settings.own:
+        yield f"Your own rules: {', '.join(map(name, own))}."

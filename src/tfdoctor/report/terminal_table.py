@@ -1,11 +1,33 @@
-"""Tables on a terminal, whose columns share the width so that words stay whole and rows stay low."""
+"""Text and tables on a terminal: columns share the width, and no line ends between a number and its unit."""
 
 from collections.abc import Iterable, Sequence
 
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from tfdoctor.report.terminal_words import held
+from tfdoctor.terms.text import unbroken
+
+# Stands for a space that ends no line: to rich, which wraps at any space, it is a letter.
+HELD = "\N{OBJECT REPLACEMENT CHARACTER}"
+
+
+def held(text: Text) -> Text:
+    """Return a text of the same length and style with a letter between each number and its unit."""
+    kept = text.copy()
+    kept.plain = unbroken(text.plain, HELD)
+    return kept
+
+
+class HoldingConsole(Console):
+    """A console that wraps no line between a number and its unit; what it prints has `HELD` there."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Return the segments of a renderable, as rich does for each text and each cell of a table."""
+        text = held(renderable) if isinstance(renderable, Text) else renderable
+        return super().render(text, options)
+
 
 GAP = 2  # Characters between two columns
 # Share of the width from which on a word is broken, so that one long name leaves room for other columns.

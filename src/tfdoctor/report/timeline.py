@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis.step import PARTS, Timeline, TimelineBar
 from tfdoctor.report.run.bar import axis
-from tfdoctor.report.sentences import PART_LABELS
+from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 

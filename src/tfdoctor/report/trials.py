@@ -9,8 +9,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import Relationship, RunSaving, Saving, Together
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingState, Trial, Trials, is_broken
 from tfdoctor.diagnosis.tried import exceeds
-from tfdoctor.report import sentences, trial_words
-from tfdoctor.report.run.words import saving_words
+from tfdoctor.report import trial_words, words
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_scale import Picture, SavingScale
 from tfdoctor.terms import text
@@ -245,8 +244,8 @@ def _untried(diagnosis: Diagnosis, rows: Sequence[Trial]) -> str:
     share, result = max(promises, key=itemgetter(0), default=(0.0, None))
     if result is None or share <= max((_promised(row.promised_run, row.promised) for row in ran), default=0.0):
         return ""
-    run_saving = saving_words(result.run, result.saving, diagnosis.run)
-    promised = run_saving.amount if run_saving else f"{sentences.promised(result.saving)} of the step"
+    saved = words.run_saving(result.run, result.saving, diagnosis.run)
+    promised = saved[0] if saved else f"{words.promised(result.saving)} of the step"
     name, own = text.name(result.rule.name), any(not row.rules and not row.parts for row in ran)
     patch = f"; where a patch makes that change, give it as --patch {name}=FILE" if own else ""
     return f"{name}, which promises {promised}, was not tried{patch}."
@@ -266,7 +265,7 @@ def _line(row: Trial, scale: SavingScale) -> TrialLine:
         promised = f"{most}{share(of_run.share)} of the whole run"
         step = f"whole run {milliseconds(row.run_ms)}"
     else:
-        promised = sentences.promised(row.promised)
+        promised = words.promised(row.promised)
         more = "" if row.examples == 1 else f" with {row.examples:.3g} times the examples"
         step = ", ".join([f"{milliseconds(row.step_ms)}{more}", *_energies(row.energy_j)])
     return TrialLine(
@@ -316,7 +315,7 @@ def _part_cells(one: PartTrial) -> tuple[str, ...]:
     """Return the row of a part: beside what was measured stands the bound of the rule for the same, if any."""
     told = trial_words.less(one.measured) if one.measured else f"no figure, because {text.prose(one.missing)}"
     if one.promised and one.measured:
-        bound = f"{text.name(one.rule)} {sentences.promised(one.promised)}"
+        bound = f"{text.name(one.rule)} {words.promised(one.promised)}"
         told = "; ".join([told, ": ".join(filter(None, (bound, trial_words.against(one.promised, one.measured))))])
     took = [milliseconds(ms) for ms in (one.as_is_ms, one.without_ms) if ms is not None]
     recorded = f"{share(one.share)} of what recurs" if one.share is not None else ""

@@ -19,10 +19,10 @@ from tfdoctor.diagnosis.comparison import (
     Undecided,
 )
 from tfdoctor.report.run.words import PHASE_NOUNS
-from tfdoctor.report.sentences import PART_LABELS
 from tfdoctor.report.step_bars import StepBar, pieces
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_words import number
+from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent, place
 from tfdoctor.terms.text import name, prose
 

@@ -5,7 +5,7 @@ of each level at most, so the most severe ones come first and the others are nam
 """
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.places import Placed, placed, placed_budgets
+from tfdoctor.report.places import placed
 from tfdoctor.terms.verdict import Severity
 
 LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -18,8 +18,7 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 
 def render(diagnosis: Diagnosis) -> str:
     """Return one command for each budget that fails and each finding that the baseline does not know."""
-    new = [finding for finding in placed(diagnosis) if not finding.known]
-    places: tuple[Placed, ...] = (*placed_budgets(diagnosis), *new)
+    places = [place for place in placed(diagnosis) if not place.known]
     lines: list[str] = []
     left: list[str] = []
     for level in LEVELS.values():

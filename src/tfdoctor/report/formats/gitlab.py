@@ -6,8 +6,8 @@ GitLab hides every object after an incomplete one, so each has all fields, and e
 import json
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.gates import KNOWN
-from tfdoctor.report.places import Placed, PlacedFinding, placed, placed_budgets
+from tfdoctor.report.findings import KNOWN
+from tfdoctor.report.places import placed
 from tfdoctor.terms.text import capitalized
 from tfdoctor.terms.verdict import Severity
 
@@ -19,14 +19,12 @@ SEVERITIES = {Severity.CRITICAL: "critical", Severity.WARNING: "major", Severity
 def render(diagnosis: Diagnosis) -> str:
     """Return the array of findings. A known one stays, lowered: GitLab would call one that is left out fixed."""
     found: dict[str, dict[str, object]] = {}
-    places: tuple[Placed, ...] = (*placed_budgets(diagnosis), *placed(diagnosis))
-    for place in places:
-        known = isinstance(place, PlacedFinding) and bool(place.known)
+    for place in placed(diagnosis):
         found[place.fingerprint] = {
-            "description": f"{capitalized(KNOWN)}: {place.message}" if known else place.message,
+            "description": f"{capitalized(KNOWN)}: {place.message}" if place.known else place.message,
             "check_name": place.name,
             "fingerprint": place.fingerprint,
-            "severity": "info" if known else SEVERITIES[place.severity],
+            "severity": "info" if place.known else SEVERITIES[place.severity],
             "location": {"path": place.path, "lines": {"begin": place.line}},
         }
     return json.dumps(list(found.values()), indent=2, sort_keys=True) + "\n"

@@ -6,17 +6,20 @@ from types import MappingProxyType
 from markupsafe import Markup
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report import bundle
+from tfdoctor.report import bundle, findings, hosts, sections, sentences, tables, words
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
 from tfdoctor.report.run.words import PHASE_COLOURS
+from tfdoctor.report.step_bars import step_bars
 from tfdoctor.report.template import environment, fill
 
 # The picture that shows what the rules of a topic find.
 PICTURES: Mapping[str, str] = MappingProxyType(
     {"input": "pipeline", "operations": "operations", "precision": "operations", "execution": "steps"}
 )
+
+MODULES = (findings, hosts, sections, sentences, tables, words)  # What the template calls for its words
 
 TEMPLATE = "report.html.jinja"
 
@@ -37,15 +40,28 @@ def render_without_plotly(diagnosis: Diagnosis) -> str:
 
 
 def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
-    pictures = charts(diagnosis)
+    shown, pictures, seen = page(diagnosis), charts(diagnosis), diagnosis.timeline
+    seen = seen if seen and seen.total_ms > 0 else None
+    seen_rules = {rule for lane in seen.lanes for bar in lane.bars for rule in bar.rules} if seen else set()
     why_missing = {
         "Step by step": "" if diagnosis.steps.rows else diagnosis.steps.missing,
         "Input pipeline": "" if diagnosis.pipeline else diagnosis.pipeline_missing,
         "Layers and operations": "" if diagnosis.operations else diagnosis.operations_missing,
     }
+    numbered = enumerate(shown.entries, 1)
     return fill(
         TEMPLATE,
-        page=page(diagnosis),
+        page=shown,
+        d=shown.diagnosis,
+        outcomes=findings.by_outcome(diagnosis),
+        timeline=seen,
+        # The findings, with their numbers, that are about work of the step in the timeline.
+        marked=[one for one in numbered if seen_rules & set(findings.names(one[1]))],
+        segments=words.segments(diagnosis.steps),
+        bars=step_bars(shown.diagnosis),
+        accounts=words.accounts(diagnosis),
+        device_time=sections.device_time(diagnosis),
+        **{module.__name__.rpartition(".")[2]: module for module in MODULES},
         charts=pictures,
         missing=[(title, reason) for title, reason in why_missing.items() if reason],
         pictures=PICTURES,

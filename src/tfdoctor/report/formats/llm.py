@@ -7,12 +7,15 @@ and the parts of run and step, then each finding with its edit, then the profile
 from collections.abc import Iterator
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.findings import ChangeEntry, Fault
+from tfdoctor.diagnosis.entries import Entry
+from tfdoctor.report import findings, sections, sentences
 from tfdoctor.report.formats.md import fenced
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunSection, where
-from tfdoctor.report.tables import Grid
-from tfdoctor.terms.humanize import duration
+from tfdoctor.report.tables import Grid, grids, measures
+from tfdoctor.report.words import PART_LABELS, accounts, joined, segments, takes
+from tfdoctor.terms.humanize import duration, place, quantity
+from tfdoctor.terms.text import name, prose
 
 # Bytes: 4,000 tokens of three bytes each. Tokens of English prose have four bytes, those of code and numbers about
 # three (https://platform.openai.com/tokenizer).
@@ -38,32 +41,34 @@ def render(diagnosis: Diagnosis) -> str:
 
 
 def _blocks(shown: Page) -> Iterator[str]:
+    diagnosis = shown.diagnosis
     yield f"# {shown.title}\n{' '.join(shown.verdict)}"
     yield " ".join(shown.remarks)
     if shown.run:
         yield _run(shown.run)
-    if shown.segments:
-        parts = (f"{part.label} {part.time} ({part.share})" for part in shown.segments)
-        yield f"Step: {', '.join(parts)}."
-    yield "\n".join(f"{line.label}: {line.text}" for line in shown.accounts)
-    yield f"Energy: {shown.energy.brief}." if shown.energy else ""
-    yield f"Trust: {shown.trust_level}. {' '.join(shown.trust)}"
-    if shown.budgets:
-        yield f"Budgets:\n{_grid(shown.budgets.grid, len(shown.budgets.lines))}"
-    if shown.trials and shown.trials.lines:
-        yield f"Measured by running the changes:\n{_grid(shown.trials.grid)}"
-    for rank, fault in enumerate(shown.results.faults, start=1):
-        yield _fault(rank, fault)
+    parts = [f"{PART_LABELS[part]} {time} ({of})" for part, time, of, _ in segments(diagnosis.steps)]
+    yield f"Step: {', '.join(parts)}." if parts else ""
+    yield "\n".join(f"{label}: {told}" for _, label, told in accounts(diagnosis))
+    energy = sections.energy_brief(diagnosis)
+    yield f"Energy: {energy}." if energy else ""
+    yield f"Trust: {name(diagnosis.trust.level)}. {' '.join(sentences.trust(diagnosis))}"
+    if budgets := diagnosis.budgets:
+        yield f"Budgets:\n{_grid(sections.budget_grid(budgets), len(budgets))}"
+    if shown.tried and shown.tried.lines:
+        yield f"Measured by running the changes:\n{_grid(shown.tried.grid)}"
+    for rank, entry in enumerate(shown.entries, start=1):
+        yield _finding(rank, entry, shown)
     yield "\n".join(shown.order)
-    if shown.profile:
-        rows = [
-            f"- {f'{line.what} {line.where}'.rstrip()}: {line.time} ({line.share}) {line.told}".rstrip()
-            for line in shown.profile.lines[:PROFILE_ROWS]
-        ]
+    if sections.has_profile(diagnosis):
+        rows: list[str] = []
+        for row in diagnosis.profile.rows[:PROFILE_ROWS]:
+            what, where, time, part = sections.profile_cells(row)
+            rows.append(f"- {f'{what} {where}'.rstrip()}: {time} ({part}) {sections.reached_told(row)}")
         yield "\n".join(["## Profile of a step", *rows])
-    yield f"Healthy rules: {', '.join(note.rule for note in shown.results.healthy) or 'none'}."
-    unchecked = [f"- {note.rule}: {note.text}" for note in shown.results.unchecked]
-    yield "\n".join(["## Not checked", *unchecked]) if unchecked else ""
+    healthy, unchecked = list(findings.by_outcome(diagnosis).values())[:2]
+    yield f"Healthy rules: {', '.join(name(one.rule.name) for one in healthy) or 'none'}."
+    notes = [f"- {name(one.rule.name)}: {findings.said(one)}" for one in unchecked]
+    yield "\n".join(["## Not checked", *notes]) if notes else ""
 
 
 def _run(run: RunSection) -> str:
@@ -77,33 +82,29 @@ def _run(run: RunSection) -> str:
     return "\n".join([f"## {run.title}", *rows, *filter(None, [run.long]), *run.notes])
 
 
-def _fault(rank: int, fault: Fault) -> str:
+def _finding(rank: int, entry: Entry, shown: Page) -> str:
     """Return a finding: what it is, where, what it costs, and the change in the user's own lines."""
-    about = ", ".join(filter(None, (fault.severity, fault.known, fault.where)))
-    saves = f"Saves {fault.saving.whole}." if fault.saving.amount else ""
-    takes = f"Takes {fault.takes}." if fault.takes else ""
-    evidence = "; ".join(f"{line.label} {line.value}" for line in fault.lines)
-    return "\n".join(
-        filter(
-            None,
-            [
-                f"## {rank}. {fault.title} [{fault.rules}] ({about})",
-                *(related.summary for related in fault.symptoms),
-                fault.summary,
-                " ".join(filter(None, (saves, takes, fault.how))),
-                f"Measured: {fault.trial.told}." if fault.trial else "",
-                f"Evidence: {evidence}." if evidence else "",
-                *map(_grid, fault.grids),
-                *map(_change, fault.changes),
-            ],
-        )
+    result, trial = entry.result, findings.trial(entry, shown.tried)
+    about = joined(findings.severity(entry), findings.known(entry), place(result.place))
+    amount, each = findings.saving(entry, shown.diagnosis)
+    saves, time = f"Saves {joined(amount, each)}." if amount else "", takes(result.takes)
+    evidence = "; ".join(f"{prose(one.label)} {quantity(one.value)}" for one in measures(result.outcome))
+    changes: list[str] = []
+    for change in findings.changes(result):
+        where = f" at {change.where}" if change.where else ""
+        code = fenced(change.diff, "diff") if change.diff else fenced(change.code)
+        changes.append(f"Change: {change.action}{where}{code.removeprefix(chr(10))}")
+    return joined(
+        f"## {rank}. {name(result.rule.doc.title)} [{findings.rules(entry)}] ({about})",
+        *map(findings.summary, entry.symptoms),
+        findings.summary(result),
+        joined(saves, f"Takes {time}." if time else "", findings.how(entry), by=" "),
+        f"Measured: {trial.told}." if trial else "",
+        f"Evidence: {evidence}." if evidence else "",
+        *map(_grid, grids(result.outcome)),
+        *changes,
+        by="\n",
     )
-
-
-def _change(change: ChangeEntry) -> str:
-    where = f" at {change.where}" if change.where else ""
-    code = fenced(change.diff, "diff") if change.diff else fenced(change.code)
-    return f"Change: {change.action}{where}" + code.removeprefix("\n")
 
 
 def _grid(grid: Grid, most: int = ROWS) -> str:

@@ -5,15 +5,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
 
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.entries import Entry
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.work import PhaseLine
-from tfdoctor.report.findings import Fault, Note
-from tfdoctor.report.page import BarSegment, Page, page
+from tfdoctor.report import findings, hosts, sections, sentences, words
+from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunSection, where
 from tfdoctor.report.step_bars import blocks
-from tfdoctor.report.tables import Grid, MeasureRow, profile_grid
+from tfdoctor.report.tables import Grid, grids, measures
 from tfdoctor.report.trials import PARTS_TITLE
-from tfdoctor.terms.humanize import duration
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.humanize import duration, place, quantity
+from tfdoctor.terms.text import name, prose, sentence
+from tfdoctor.terms.verdict import Measure
 
 LIMIT = 64_000  # Bytes: GitHub refuses comments of more than 65,536 characters
 ROWS = 10  # Rows of a table that a comment shows
@@ -34,22 +37,14 @@ def as_it_is(markdown: str) -> str:
     return _ESCAPE.sub(r"\1", unescape(markdown.replace(_ZERO_WIDTH, "")))
 
 
-class Fold(Record):
-    """A part of the comment that opens on a click."""
-
-    title: str
-    blocks: Sequence[str]
-    apart: bool = True  # with an empty line between blocks; the items of a list have none
-
-
 def render(diagnosis: Diagnosis) -> str:
     """Return the report, most important parts first, short enough for one comment."""
     shown = page(diagnosis)
     head = "\n\n".join(filter(None, _head(shown)))
     room = LIMIT - _RESERVE - len(head.encode())
     folds: list[str] = []
-    for fold in _details(shown):
-        written = _fold(fold, room)
+    for title, entries, apart in _details(shown):
+        written = _fold(title, entries, room, apart=apart)
         room -= len(written.encode()) + 2
         folds.append(written)
     return "\n\n".join(filter(None, [head, *folds])) + "\n"
@@ -57,56 +52,51 @@ def render(diagnosis: Diagnosis) -> str:
 
 def _head(shown: Page) -> Iterator[str]:
     """Yield what is always shown: the verdict, what the time goes to, what to change, and how far to trust it."""
+    diagnosis = shown.diagnosis
     yield f"## tfdoctor: {escaped(shown.verdict[0])} {marker(shown.title)}"
     rest = " ".join(shown.verdict[1:])
-    link = f"[Whole report]({shown.link})." if shown.link else ""
-    about = (rest and f"**{escaped(rest)}**", f"Run: {code(shown.title)}.", link)
-    yield " ".join(filter(None, about))
+    link = f"[Whole report]({diagnosis.link})." if diagnosis.link else ""
+    yield words.joined(rest and f"**{escaped(rest)}**", f"Run: {code(shown.title)}.", link, by=" ")
     if shown.run:
         yield _run(shown.run)
-    if shown.segments:
+    if words.parts_of(diagnosis.steps):
         yield f"{escaped(shown.run.step_title)}:" if shown.run else ""
-        yield _bar(shown.segments)
-    yield from _judged(shown)
+        yield _bar(diagnosis)
+    yield from _tables(shown)
     yield "\n".join(_items(shown.order[:ROWS]))
-    yield escaped(" ".join(shown.baseline))
-    yield escaped(f"Energy: {shown.energy.brief}." if shown.energy else "")
-    yield escaped(shown.money)
+    yield escaped(" ".join(sections.baseline(diagnosis)))
+    energy = sections.energy_brief(diagnosis)
+    yield escaped(f"Energy: {energy}." if energy else "")
+    yield escaped(words.cost(diagnosis.results))
     yield escaped(" ".join(shown.remarks))
-    yield "\n".join(_items(f"{line.label}: {line.text}" for line in shown.accounts))
-    yield " ".join([f"Trust: **{escaped(shown.trust_level)}**.", *map(escaped, shown.trust[:6])])
-    yield from _measured(shown)
+    yield "\n".join(_items(f"{label}: {told}" for _, label, told in words.accounts(diagnosis)))
+    trust = sentences.trust(diagnosis)[:6]
+    yield " ".join([f"Trust: **{escaped(name(diagnosis.trust.level))}**.", *map(escaped, trust)])
+    if tried := shown.tried:
+        if tried.lines:
+            yield f"### Measured by running the changes\n\n{table(tried.grid.first(ROWS))}"
+        if tried.parts:
+            yield f"### {PARTS_TITLE}\n\n{table(tried.parts.first(ROWS))}"
+        yield "\n".join(_items(tried.notes[:ROWS]))
 
 
-def _items(sentences: Iterable[str]) -> list[str]:
-    return [f"- {escaped(sentence)}" for sentence in sentences]
-
-
-def _judged(shown: Page) -> Iterator[str]:
-    """Yield the budgets, the hosts and the changes as tables below their headings."""
-    if shown.budgets:
-        yield "### Budgets"
-        yield table(shown.budgets.grid)
-    if hosts := shown.hosts:
+def _tables(shown: Page) -> Iterator[str]:
+    """Yield the budgets, the hosts and the changes below their headings."""
+    diagnosis = shown.diagnosis
+    if diagnosis.budgets:
+        yield f"### Budgets\n\n{table(sections.budget_grid(diagnosis.budgets))}"
+    if of := diagnosis.hosts:
         yield "### Hosts"
-        yield escaped(" ".join((hosts.slowest, *hosts.notes)))
-        yield from (table(grid.first(ROWS)) for grid in (hosts.grid, hosts.faults) if grid.rows)
+        yield escaped(" ".join((sentence(of.slowest), *hosts.notes(of))))
+        tables = (hosts.steps_grid(hosts.sorted_rows(of)), hosts.findings_grid(of))
+        yield from (table(grid.first(ROWS)) for grid in tables if grid.rows)
     if shown.fixes:
-        on = f" on {escaped(shown.hosts.shown)}" if shown.hosts else ""
-        yield f"### What to change{on}"
-        yield _fixes(shown.fixes)
+        yield f"### What to change{f' on {escaped(name(of.shown))}' if of else ''}"
+        yield _fixes(shown)
 
 
-def _measured(shown: Page) -> Iterator[str]:
-    """Yield the trials as tables below their headings."""
-    if trials := shown.trials:
-        if trials.lines:
-            yield "### Measured by running the changes"
-            yield table(trials.grid.first(ROWS))
-        if trials.parts:
-            yield f"### {PARTS_TITLE}"
-            yield table(trials.parts.first(ROWS))
-        yield "\n".join(_items(trials.notes[:ROWS]))
+def _items(told: Iterable[str]) -> list[str]:
+    return [f"- {escaped(one)}" for one in told]
 
 
 def marker(title: str) -> str:
@@ -136,120 +126,114 @@ def _run_line(line: PhaseLine) -> str:
     return f"{place} {escaped(duration(line.ms))}{calls}"
 
 
-def _bar(segments: Sequence[BarSegment]) -> str:
+def _bar(diagnosis: Diagnosis) -> str:
     """Return the parts of the step as a picture of text."""
-    cells = [(part.label, part.time, part.share) for part in segments]
-    names, times, shares = (max(map(len, column)) for column in zip(*cells, strict=True))
-    lines = [
-        f"{part.label:<{names}}  {part.time:>{times}}  {part.share:>{shares}}  {blocks(part.fraction, BAR)}"
-        for part in segments
-    ]
+    parts = words.segments(diagnosis.steps)
+    cells = [(words.PART_LABELS[part], time, of, blocks(fraction, BAR)) for part, time, of, fraction in parts]
+    names, times, shares, _ = (max(map(len, column)) for column in zip(*cells, strict=True))
+    lines = [f"{part:<{names}}  {time:>{times}}  {of:>{shares}}  {bar}" for part, time, of, bar in cells]
     return fenced("\n".join(lines), "").strip()
 
 
-def _fixes(faults: Sequence[Fault]) -> str:
+def _fixes(shown: Page) -> str:
     rows = ["| | change | where | saves | severity | rule |", "|--:|:--|:--|:--|:--|:--|"]
-    for rank, fault in enumerate(faults[: 2 * ROWS], start=1):
-        judged = ", ".join(filter(None, (fault.severity, fault.known)))
-        others = escaped(fault.rules.removeprefix(fault.rule))
+    for rank, entry in enumerate(shown.fixes[: 2 * ROWS], start=1):
+        rule, where = name(entry.result.rule.name), place(entry.result.place)
+        judged = words.joined(findings.severity(entry), findings.known(entry))
+        others = escaped(findings.rules(entry).removeprefix(rule))
         rows.append(
-            f"| {rank} | {escaped(fault.what)} | {_code_cell(fault.where)} | {escaped(_saves(fault))} "
-            f"| {judged} | {_code_cell(fault.rule)}{others} |"
+            f"| {rank} | {escaped(findings.what(entry.result))} | {_code_cell(where)} "
+            f"| {escaped(_saves(entry, shown.diagnosis))} | {judged} | {_code_cell(rule)}{others} |"
         )
-    return "\n".join(rows) + _more(len(faults) - 2 * ROWS, "change")
+    return "\n".join(rows) + _more(len(shown.fixes) - 2 * ROWS, "change")
 
 
-def _saves(fault: Fault) -> str:
-    after = f"after {', '.join(fault.after)}" if fault.after else ""
-    unknown = f"unknown (takes {fault.takes})" if fault.takes else ""
-    return " ".join(filter(None, (fault.saving.whole or unknown, after)))
+def _saves(entry: Entry, diagnosis: Diagnosis) -> str:
+    after, takes = findings.after(entry), words.takes(entry.result.takes)
+    saved = words.joined(*findings.saving(entry, diagnosis)) or (f"unknown (takes {takes})" if takes else "")
+    return words.joined(saved, f"after {after}" if after else "", by=" ")
 
 
-def _details(shown: Page) -> Iterator[Fold]:
-    """Yield the folded parts: the profile, results, settings, and what else was recorded."""
-    if profile := shown.profile:
-        rows = table(profile_grid(profile.lines[:ROWS]))
-        yield Fold("Profile of a step", [escaped(profile.caption), rows, escaped(profile.rest)])
-    yield from _results(shown)
-    settings, about = shown.settings, shown.about
-    yield Fold("Changed limits", _items(settings.limits), apart=False)
-    yield Fold("Your own rules", [f"- {code(rule)}" for rule in settings.own], apart=False)
-    yield Fold("Not recorded", _items(about.unrecorded), apart=False)
-    yield Fold("Second opinion: xprof", [escaped(" ".join(about.opinion))] if about.opinion else [])
-    subject = [f"- {escaped(label)}: {escaped(value)}" for label, value in about.subject]
-    yield Fold("The run", subject, apart=False)
-    if shown.energy:
-        yield Fold("Energy", [table(shown.energy.grid), *_items(shown.energy.notes)])
-    if (device := about.device_time) and device.lines:
-        yield Fold(device.title, [_lines(device.lines)])
-    yield Fold("Numbers used by the step model", [_lines(about.model)] if about.model else [])
+def _details(shown: Page) -> Iterator[tuple[str, Sequence[str], bool]]:
+    """Yield the parts that open on a click: title, blocks, and whether an empty line is between these.
+
+    They are the profile, results, settings, and what else was recorded.
+    """
+    diagnosis = shown.diagnosis
+    if sections.has_profile(diagnosis):
+        rows = table(sections.profile_grid(diagnosis.profile.rows[:ROWS]))
+        caption, rest = sections.profile_caption(diagnosis), sections.profile_rest(diagnosis)
+        yield "Profile of a step", [escaped(caption), rows, escaped(rest)], True
+    yield f"Findings ({len(shown.entries)})", [_finding(entry, shown) for entry in shown.entries], True
+    for title, results in findings.by_outcome(diagnosis).items():
+        yield f"{title} ({len(results)})", [_note(result) for result in results], True
+    settings, opinion = diagnosis.settings, sections.opinion(diagnosis)
+    off = [f"{code(name(one.rule))}: {escaped(f'{name(one.title)} ({prose(one.why)}).')}" for one in settings.off]
+    yield f"Switched off ({len(off)})", off, True
+    yield "Changed limits", _items(map(sections.limit_set, settings.limits)), False
+    yield "Your own rules", [f"- {code(name(rule))}" for rule in settings.own], False
+    yield "Not recorded", _items(map(sentence, diagnosis.unrecorded)), False
+    yield "Second opinion: xprof", [escaped(" ".join(opinion))] if opinion else [], True
+    subject = sections.subject(diagnosis)
+    yield "The run", [f"- {escaped(label)}: {escaped(value)}" for label, value in subject], False
+    if (energy := diagnosis.energy) and energy.rows:
+        notes = _items(sections.energy_notes(energy, diagnosis.subject.device))
+        yield "Energy", [table(sections.energy_grid(energy)), *notes], True
+    if (device := sections.device_time(diagnosis)) and diagnosis.device_time:
+        yield device[0], [_measures(diagnosis.device_time)], True
+    yield "Numbers used by the step model", [_measures(diagnosis.model)] if diagnosis.model else [], True
 
 
-def _results(shown: Page) -> Iterator[Fold]:
-    """Yield the findings, then what the other rules said, by outcome."""
-    results = shown.results
-    off = [f"{code(one.rule)}: {escaped(f'{one.title} ({one.why}).')}" for one in shown.settings.off]
-    groups = {
-        "Findings": list(map(_fault, results.faults)),
-        "Healthy": list(map(_note, results.healthy)),
-        "Not checked": list(map(_note, results.unchecked)),
-        "Failed: defects of tfdoctor": list(map(_note, results.errored)),
-        "Failed: your own rules": list(map(_note, results.own_errored)),
-        "Switched off": off,
-    }
-    for title, entries in groups.items():
-        yield Fold(f"{title} ({len(entries)})", entries)
-
-
-def _fold(fold: Fold, room: int) -> str:
+def _fold(title: str, blocks: Sequence[str], room: int, *, apart: bool) -> str:
     """Return as many blocks as there is room for, folded under the title; "" where none fits."""
-    start = f"<details><summary>{fold.title}</summary>\n"
+    start = f"<details><summary>{title}</summary>\n"
     kept, used = [], len(start) + _RESERVE
-    for block in fold.blocks:
+    for block in blocks:
         used += len(block.encode()) + 2
         if used > room:
             break
-        kept.append(block + ("\n" if fold.apart else ""))
+        kept.append(block + ("\n" if apart else ""))
     if not kept:
         return ""
-    left_out = _more(len(fold.blocks) - len(kept), "entry", "entries").lstrip()
-    body = "\n".join(kept).rstrip()
-    return "\n\n".join(filter(None, [start.rstrip(), body, left_out, "</details>"]))
+    left_out = _more(len(blocks) - len(kept), "entry", "entries").lstrip()
+    return words.joined(start.rstrip(), "\n".join(kept).rstrip(), left_out, "</details>", by="\n\n")
 
 
-def _fault(fault: Fault) -> str:
-    severity = fault.severity and f"({fault.severity})"
-    saves = f"Saves {escaped(_saves(fault))}. " if fault.saving.amount else ""
+def _finding(entry: Entry, shown: Page) -> str:
+    result, severity = entry.result, findings.severity(entry)
+    saved, trial = findings.saving(entry, shown.diagnosis)[0], findings.trial(entry, shown.tried)
     changes: list[str] = []
-    for change in fault.changes:
+    for change in findings.changes(result):
         where = f" at {code(change.where)}" if change.where else ""
         where += f" (the edit begins at {code(change.begins)})" if change.begins else ""
-        shown = fenced(change.diff, "diff") if change.diff else fenced(change.code)
-        changes.append(f"**Change:** {escaped(change.action)}{where}{shown}")
-    parts = [
-        f"#### {' '.join(filter(None, (code(fault.rule), severity, fault.known)))}",
-        *(f"{escaped(related.summary)} ({code(related.rule)})" for related in fault.symptoms),
-        escaped(fault.summary),
-        _lines(fault.lines),
-        *(table(grid.first(ROWS)) for grid in fault.grids),
+        lines = fenced(change.diff, "diff") if change.diff else fenced(change.code)
+        changes.append(f"**Change:** {escaped(change.action)}{where}{lines}")
+    about = words.joined(severity and f"({severity})", findings.known(entry), by=" ")
+    return words.joined(
+        f"#### {words.joined(code(name(result.rule.name)), about, by=' ')}",
+        *(f"{escaped(findings.summary(one))} ({code(name(one.rule.name))})" for one in entry.symptoms),
+        escaped(findings.summary(result)),
+        _measures(measures(result.outcome)),
+        *(table(grid.first(ROWS)) for grid in grids(result.outcome)),
         *changes,
-        f"{saves}{escaped(fault.how)}",
-        f"Measured: {escaped(fault.trial.told)}." if fault.trial else "",
-    ]
-    return "\n\n".join(filter(None, parts))
+        f"{f'Saves {escaped(_saves(entry, shown.diagnosis))}. ' if saved else ''}{escaped(findings.how(entry))}",
+        f"Measured: {escaped(trial.told)}." if trial else "",
+        by="\n\n",
+    )
 
 
-def _note(note: Note) -> str:
-    trace = fenced(note.traceback[-2000:]) if note.traceback else ""
-    parts = [f"{code(note.rule)}: {escaped(note.text)}{trace}", _lines(note.lines)]
-    return "\n\n".join(filter(None, [*parts, *(table(grid.first(ROWS)) for grid in note.grids)]))
+def _note(result: Result) -> str:
+    told, trace = escaped(findings.said(result)), fenced(findings.traceback(result)[-2000:])
+    tables = (table(grid.first(ROWS)) for grid in grids(result.outcome))
+    rule = code(name(result.rule.name))
+    return words.joined(f"{rule}: {told}{trace}", _measures(measures(result.outcome)), *tables, by="\n\n")
 
 
-def _lines(lines: Sequence[MeasureRow]) -> str:
+def _measures(of: Iterable[Measure]) -> str:
     return "\n".join(
-        f"- {escaped(line.label)}: {escaped(line.value)}"
-        + (f" (limit {escaped(line.limit)})" if line.limit else "")
-        for line in lines
+        f"- {escaped(prose(one.label))}: {escaped(quantity(one.value))}"
+        + (f" (limit {escaped(quantity(one.limit))})" if one.limit else "")
+        for one in of
     )
 
 

@@ -12,7 +12,8 @@ from urllib.parse import quote
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Edit
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.report.places import Placed, PlacedBudget, PlacedFinding, placed, placed_budgets
+from tfdoctor.report.findings import changes
+from tfdoctor.report.places import BUDGET, Placed, placed
 from tfdoctor.terms.text import name, sentence
 from tfdoctor.terms.verdict import Severity
 
@@ -32,11 +33,9 @@ def render(diagnosis: Diagnosis) -> str:
 
 
 def _run(diagnosis: Diagnosis) -> Object:
-    budgets, findings = placed_budgets(diagnosis), placed(diagnosis)
-    rules = {budget.name: _budget_rule(budget) for budget in budgets}
-    rules |= {finding.name: _rule(finding.result.rule) for finding in findings}
+    places = placed(diagnosis)
+    rules = {one.name: _rule(one.result.rule) if one.result else _budget_rule(one.name) for one in places}
     numbers = {rule: number for number, rule in enumerate(rules)}
-    new = {"baselineState": "new"} if diagnosis.baseline else {}
     return {
         "tool": {
             "driver": {"name": "tfdoctor", "semanticVersion": diagnosis.version, "rules": list(rules.values())}
@@ -44,32 +43,17 @@ def _run(diagnosis: Diagnosis) -> Object:
         "automationDetails": {"id": f"tfdoctor/{quote(name(diagnosis.subject.title))}/"},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
-        "results": [
-            *(_common(budget, numbers) | new for budget in budgets),
-            *(_result(finding, numbers) for finding in findings),
-        ],
+        "results": [_result(one, numbers, compared=diagnosis.baseline is not None) for one in places],
     }
 
 
-def _budget_rule(budget: PlacedBudget) -> Object:
-    key = budget.check.key
+def _budget_rule(budget: str) -> Object:
+    key = budget.removeprefix(BUDGET)
     text = (
         f"The budget {key} of the settings is not kept, or could not be measured. A budget is exceeded only if the "
         "whole 95 % interval of the measured value is beyond its limit."
     )
-    return {
-        "id": budget.name,
-        "name": _pascal(budget.name),
-        "shortDescription": {"text": f"The budget {key} is not kept."},
-        "fullDescription": {"text": text},
-        "help": {"text": text, "markdown": text},
-        "defaultConfiguration": {"level": "error"},
-        "properties": {"tags": ["performance", "budget"]},
-    }
-
-
-def _pascal(rule: str) -> str:
-    return "".join(part.capitalize() for part in rule.split("-"))
+    return _described(budget, f"The budget {key} is not kept.", text, text, "error", "budget")
 
 
 def _rule(rule: Rule) -> Object:
@@ -77,23 +61,35 @@ def _rule(rule: Rule) -> Object:
     sections, title = rule.doc.sections, sentence(rule.doc.title)
     headings = ("What it checks", "Why it matters", "How to fix")
     known = [f"## {one}\n\n{sections[one]}" for one in headings if one in sections]
-    text = "\n\n".join(known) or title
+    full, told = sections.get("What it checks", title), "\n\n".join(known) or title
+    return _described(name(rule.name), title, full, told, "warning", rule.topic.value)
+
+
+def _described(rule: str, short: str, full: str, told: str, level: str, tag: str) -> Object:
     return {
-        "id": name(rule.name),
-        "name": _pascal(name(rule.name)),
-        "shortDescription": {"text": title},
-        "fullDescription": {"text": sections.get("What it checks", title)},
-        "help": {"text": text, "markdown": text},
-        "defaultConfiguration": {"level": "warning"},
-        "properties": {"tags": ["performance", rule.topic.value]},
+        "id": rule,
+        "name": "".join(part.capitalize() for part in rule.split("-")),
+        "shortDescription": {"text": short},
+        "fullDescription": {"text": full},
+        "help": {"text": told, "markdown": told},
+        "defaultConfiguration": {"level": level},
+        "properties": {"tags": ["performance", tag]},
     }
 
 
-def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
-    saving, run = finding.result.saving, finding.result.run
-    found = _common(finding, numbers)
-    if finding.known is not None:
-        found["baselineState"] = "unchanged" if finding.known else "new"
+def _result(place: Placed, numbers: dict[str, int], *, compared: bool) -> Object:
+    location = {"artifactLocation": _artifact(place.path), "region": {"startLine": place.line}}
+    found: Object = {
+        "ruleId": place.name,
+        "ruleIndex": numbers[place.name],
+        "level": LEVELS[place.severity],
+        "message": {"text": place.message},
+        "locations": [{"physicalLocation": location}],
+        "partialFingerprints": {"tfdoctorFinding/v1": place.fingerprint},
+    }
+    if compared:
+        found["baselineState"] = "unchanged" if place.known else "new"
+    saving, run = (place.result.saving, place.result.run) if place.result else (None, None)
     if saving is not None and saving.per_step.value == saving.per_step.value:
         found["properties"] = {
             "savingMsPerStep": round(saving.per_step.value, 6),
@@ -106,38 +102,21 @@ def _result(finding: PlacedFinding, numbers: dict[str, int]) -> Object:
             savingShareOfRun=round(run.share, 6),
             boundOfRun=run.bound.value,
         )
-    if finding.edit is not None:
-        found["fixes"] = [_fix(finding, finding.edit)]
+    if place.result and place.edit:
+        found["fixes"] = [_fix(place.path, next(changes(place.result)).action, place.edit)]
     return found
-
-
-def _common(place: Placed, numbers: dict[str, int]) -> Object:
-    """Return what every result has."""
-    location = {"artifactLocation": _artifact(place.path), "region": {"startLine": place.line}}
-    return {
-        "ruleId": place.name,
-        "ruleIndex": numbers[place.name],
-        "level": LEVELS[place.severity],
-        "message": {"text": place.message},
-        "locations": [{"physicalLocation": location}],
-        "partialFingerprints": {"tfdoctorFinding/v1": place.fingerprint},
-    }
 
 
 def _artifact(path: str) -> Object:
     return {"uri": quote(path, errors="backslashreplace"), "uriBaseId": ROOT}
 
 
-def _fix(finding: PlacedFinding, edit: Edit) -> Object:
+def _fix(path: str, action: str, edit: Edit) -> Object:
     replacements: list[Object] = []
     for one in edit.replacements:
         (start_line, start_column), (end_line, end_column) = one.start, one.end
-        region = {
-            "startLine": start_line,
-            "startColumn": start_column,
-            "endLine": end_line,
-            "endColumn": end_column,
-        }
+        lines = {"startLine": start_line, "endLine": end_line}
+        region = {**lines, "startColumn": start_column, "endColumn": end_column}
         replacements.append({"deletedRegion": region, "insertedContent": {"text": one.text}})
-    change = {"artifactLocation": _artifact(finding.path), "replacements": replacements}
-    return {"description": {"text": finding.fault.changes[0].action}, "artifactChanges": [change]}
+    change = {"artifactLocation": _artifact(path), "replacements": replacements}
+    return {"description": {"text": action}, "artifactChanges": [change]}

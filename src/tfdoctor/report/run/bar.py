@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import accumulate, pairwise
 
 from tfdoctor.diagnosis.work import PhaseSegment, RunAccount
-from tfdoctor.report.run.words import is_known, times
+from tfdoctor.report.run.words import times
+from tfdoctor.report.words import is_known
 from tfdoctor.terms.humanize import duration, location
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record

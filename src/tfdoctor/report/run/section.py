@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, RunAccount
 from tfdoctor.report.run import bar, verdict
-from tfdoctor.report.run.words import is_known, noun, times, whole_ms
+from tfdoctor.report.run.words import noun, times, whole_ms
+from tfdoctor.report.words import is_known
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, number, quantity, share
 from tfdoctor.terms.kinds import Phase

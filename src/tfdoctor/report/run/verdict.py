@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunTogether
 from tfdoctor.diagnosis.work import LongStepTime, RunAccount
-from tfdoctor.report.run.words import amount, is_known, noun, saving_words, times, whole_ms
+from tfdoctor.report.run.words import amount, noun, times, whole_ms
+from tfdoctor.report.words import is_known, run_saving
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, share
 from tfdoctor.terms.kinds import Phase
@@ -116,9 +117,9 @@ def change(run: RunAccount, together: RunTogether | None, findings: Sequence[Res
     if together is None or not is_known(together.total.value) or not 0 < together.total.value < run.total_ms:
         savings = [r.run for r in findings if r.run and is_known(r.run.total.value)]
         best = max(savings, key=lambda saving: saving.total.value, default=None)
-        words = saving_words(best, None, run) if best and best.total.value > 0 else None
+        words = run_saving(best, None, run) if best and best.total.value > 0 else None
         faults = counted(len(findings), "problem").capitalize()
-        return f"{faults} found; the largest saving is {words.amount}." if words else ""
+        return f"{faults} found; the largest saving is {words[0]}." if words else ""
     saved, after = together.total.value, run.total_ms - together.total.value
     named = counted(changes or len(together.rules), "change").capitalize()
     known = is_known(together.extrapolated) and run.for_epochs

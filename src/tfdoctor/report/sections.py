@@ -1,0 +1,309 @@
+"""What the parts of a report say beside its findings: budgets, profile, energy, hosts, and the run itself."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState, LimitSet
+from tfdoctor.diagnosis.savings import EnergyAccount, EnergyAmount, EnergyRow, EnergySaving
+from tfdoctor.diagnosis.work import ProfileRow
+from tfdoctor.report.tables import Grid
+from tfdoctor.report.words import at_most, joined
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import (
+    UNKNOWN,
+    counted,
+    dollars,
+    energy,
+    location,
+    milliseconds,
+    percent,
+    quantity,
+    quantity_span,
+    share,
+)
+from tfdoctor.terms.kinds import DeviceKind, EnergySource
+from tfdoctor.terms.units import grams_co2, watts
+from tfdoctor.terms.verdict import Stage
+
+# Budgets and the baseline
+# In place of an interval: of what is measured once, and of a figure of which a part is unknown.
+ONE_FIGURE, BOUNDS = "one figure", "between these for certain"
+NAMED = 5  # Findings that are gone and named; the JSON report has all
+
+
+def budget_state(check: BudgetCheck) -> str:
+    """Return "met", "exceeded", "not reached", "undecided" or "unknown"."""
+    if check.undecided:
+        return "undecided"
+    return "not reached" if check.at_least and check.state is BudgetState.EXCEEDED else check.state.value
+
+
+def budget_cells(check: BudgetCheck) -> tuple[str, str, str, str]:
+    """Return the limit, the figure, its interval or what stands in its place, and what the state means."""
+    limit = f"at {'least' if check.at_least else 'most'} {quantity(check.limit)}"
+    span = quantity_span(check.low, check.high) if check.low and check.high else ""
+    figures = (
+        (quantity(check.value), span or ONE_FIGURE) if check.value else (span, BOUNDS) if span else (UNKNOWN, "")
+    )
+    why, remark = f", because {text.prose(check.why)}", ""
+    if check.undecided:
+        more = why if check.why else "; record more steps to decide it"
+        remark = f"the interval contains the limit (exit code 4){more}"
+    elif check.state is BudgetState.UNKNOWN:
+        remark = f"it fails{why}"
+    return (limit, *figures, remark)
+
+
+def budget_told(check: BudgetCheck) -> str:
+    """Return what was measured, the limit, and what the state means, in one line."""
+    limit, value, interval, remark = budget_cells(check)
+    certain = interval in {ONE_FIGURE, BOUNDS}
+    measured = f"{value} ({interval if certain else f'95 %: {interval}'}), " if interval else ""
+    return joined(f"{measured}{limit}", remark, by="; ")
+
+
+def budget_verdict(checks: Iterable[BudgetCheck]) -> str:
+    """Return which budgets fail, and which are undecided; "" where none does."""
+    failed = [f"{check.key} is {budget_state(check)}" for check in checks if check.failed]
+    undecided = [check.key for check in checks if check.undecided]
+    fails = counted(len(failed), "budget fails", "budgets fail").capitalize()
+    are = counted(len(undecided), "budget is", "budgets are").capitalize()
+    return joined(
+        f"{fails}: {', '.join(failed)}." if failed else "",
+        f"{are} undecided: {', '.join(undecided)}." if undecided else "",
+        by=" ",
+    )
+
+
+def budget_grid(checks: Iterable[BudgetCheck]) -> Grid:
+    """Return the budgets as a table."""
+    columns = ("budget", "limit", "measured", "95 % interval", "result")
+    rows: list[tuple[str, ...]] = []
+    for check in checks:
+        *figures, remark = budget_cells(check)
+        rows.append((check.key, *figures, joined(budget_state(check), remark, by=": ")))
+    return Grid(columns, ("text",) * len(columns), tuple(rows))
+
+
+def baseline(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return how many findings the baseline knows, and which of its findings are gone; () without a baseline."""
+    if (use := diagnosis.baseline) is None:
+        return ()
+    of_hosts = [one.known for one in diagnosis.hosts.findings if not one.shown] if diagnosis.hosts else []
+    marks = [*(one.known for one in diagnosis.results), *of_hosts]
+    known, new = counted(marks.count(True), "finding"), counted(marks.count(False), "finding")
+    first = f"Baseline {text.name(use.file)}: {known} known, {new} new."
+    if not use.gone:
+        return (first,)
+    names = [text.name(one.rule) + (f" in {text.name(one.file)}" if one.file else "") for one in use.gone[:NAMED]]
+    more = f"{len(use.gone) - NAMED} more" if len(use.gone) > NAMED else ""
+    gone, verb = counted(len(use.gone), "finding").capitalize(), "is" if len(use.gone) == 1 else "are"
+    listed = joined(*names, more)
+    return (first, f"{gone} of the baseline {verb} gone ({listed}): run --write-baseline again.")
+
+
+def limit_set(limit: LimitSet) -> str:
+    """Return a limit that was set: its value, its default and where it was set."""
+    rule, name, by = map(text.name, (limit.rule, limit.name, limit.by))
+    return f"{rule}.{name} = {limit.value:g} (default {limit.default:g}, set in {by})"
+
+
+# The profile of the step: what takes most of it, and how far that is from what the hardware can do.
+FASTEST = 0.995  # Share of this run's highest rate from which an operation is the fastest
+
+
+def has_profile(diagnosis: Diagnosis) -> bool:
+    """Return whether anything of the step is known."""
+    return bool(diagnosis.profile.rows and diagnosis.steps.shown_ms)
+
+
+def profile_caption(diagnosis: Diagnosis) -> str:
+    """Return what the profile shows."""
+    inputs = " Stages of the input work beside the rest of the step, which waits for the slowest alone."
+    inputs = inputs if any(row.part == Stage.INPUT for row in diagnosis.profile.rows) else ""
+    return (
+        f"What takes most of a step of {milliseconds(diagnosis.steps.shown_ms)}: lines of Python, operations by "
+        "type and line, stages of the input. The last column compares the least time that the bytes and FLOPs need "
+        f"at the hardware's rates with the measured one.{inputs}"
+    )
+
+
+def profile_rest(diagnosis: Diagnosis) -> str:
+    """Return how many shorter rows the profile leaves out; "" of none."""
+    profile = diagnosis.profile
+    took = f", {milliseconds(profile.omitted_ms)} together" if profile.omitted_ms else ""
+    others = counted(profile.omitted, "shorter row").capitalize()
+    return f"{others} left out{took}." if profile.omitted else ""
+
+
+def profile_cells(row: ProfileRow) -> tuple[str, str, str, str]:
+    """Return what a row of the profile is, its line or layer, its time, and its share of the step."""
+    part = "beside it" if row.beside else share(row.share)  # the step does not wait for it
+    return text.name(row.what, 80), location(row.at) or text.name(row.layer, 60), milliseconds(row.ms), part
+
+
+def reached(row: ProfileRow, *, brief: bool = False) -> str:
+    """Return how near a row is to the hardware's rates, else to this run's highest; in brief, "" of neither."""
+    if row.attained is not None:
+        return f"{percent(row.attained)}{' of the hardware' if brief else ''}"
+    if row.of_fastest is None:
+        return "" if brief else "unknown"
+    of = "the" if brief else "this run's"
+    return f"{of} fastest" if row.of_fastest >= FASTEST else f"{percent(row.of_fastest)} of {of} fastest"
+
+
+def unreached(row: ProfileRow) -> str:
+    """Return why a row's distance from the hardware's rates is unknown; "" where it is known."""
+    return "" if row.attained is not None else text.prose(row.unknown)
+
+
+def reached_told(row: ProfileRow) -> str:
+    """Return how near a row is, and why no more of that is known."""
+    why = unreached(row)
+    return f"{reached(row)} ({why})" if why else reached(row)
+
+
+def profile_grid(rows: Iterable[ProfileRow]) -> Grid:
+    """Return rows of the profile as a table."""
+    columns = ("what", "where", "per step", "share", "of what this hardware allows")
+    cells = [(*profile_cells(row), reached_told(row)) for row in rows]
+    return Grid(columns, ("text", "place", "number", "number", "text"), tuple(cells))
+
+
+# Energy, where a counter measured it: what it counts, and whose it is.
+COUNTED = {EnergySource.GPU: ("GPU board", "NVML"), EnergySource.CPU: ("CPU package", "RAPL")}
+
+
+def energy_amount(amount: EnergyAmount | None) -> str:
+    """Return an energy, with money and CO2 where their prices were given: "3.4 Wh ($0.001, 1.3 g CO2)"."""
+    if amount is None:
+        return "unknown"
+    also = [] if amount.usd is None else [dollars(amount.usd)]
+    also += [] if amount.gco2 is None else [quantity(grams_co2(amount.gco2))]
+    return f"{energy(amount.joules)} ({', '.join(also)})" if also else energy(amount.joules)
+
+
+def _counter(row: EnergyRow) -> str:
+    noun, counter = COUNTED[row.source]
+    return f"{counted(row.devices, noun)} ({counter})"
+
+
+def energy_grid(account: EnergyAccount) -> Grid:
+    """Return the energy as a table with a row for each kind of counter."""
+    epoch = [f"per epoch of {account.epoch_steps:,} steps"] if account.epoch_steps else []
+    columns = ("counter", "power", "per step", "without kernels", *epoch, "whole run")
+    rows: list[tuple[str, ...]] = []
+    for row in account.rows:
+        idle = f"{'at least ' if row.idle_per_step else ''}{energy_amount(row.idle_per_step)}"
+        per_epoch = [energy_amount(row.per_epoch)] if epoch else []
+        cells = (quantity(watts(row.power_w)), energy_amount(row.per_step), idle, *per_epoch)
+        rows.append((_counter(row), *cells, energy_amount(row.run)))
+    return Grid(columns, ("text", *("number",) * (len(columns) - 1)), tuple(rows))
+
+
+def energy_brief(diagnosis: Diagnosis) -> str:
+    """Return what the counters measured of a step and of the run, in one line; "" without a counter."""
+    told: list[str] = []
+    for row in diagnosis.energy.rows if diagnosis.energy else ():
+        step = f"{energy_amount(row.per_step)} per step, " if row.per_step else ""
+        aside = row.source is EnergySource.GPU and diagnosis.subject.device not in {None, DeviceKind.GPU}
+        unused = ", which the steps did not run on" if aside else ""
+        told.append(f"{_counter(row)}{unused}: {step}{energy_amount(row.run)} in the run")
+    return "; ".join(told)
+
+
+def energy_notes(account: EnergyAccount, device: DeviceKind | None) -> Iterator[str]:
+    """Yield what the figures of energy mean, for steps that ran on a device."""
+    yield (
+        f"The mean power of {account.measured_s:.0f} s of training steps, by counters that are read once a second; "
+        "a step's energy is that power for its time."
+    )
+    for row in account.rows:
+        if row.source is not EnergySource.GPU:
+            yield "RAPL counts all programs on the processor, and neither its memory nor the rest of the machine."
+            continue
+        if device is None:
+            yield "Whether the steps ran on these boards was not recorded."
+        elif device is not DeviceKind.GPU:
+            yield "The steps did not run on these boards: it is what they took meanwhile."
+        if row.without:
+            yield f"{counted(row.without, 'GPU board')} of the run shows no counter and is not in these figures."
+        if row.idle_w is None or row.busy is None:
+            yield "The boards were not idle for long enough to tell their idle power."
+        else:
+            yield (
+                f"Kernels ran for {percent(row.busy)} of that time. The time without them is counted at the "
+                f"{quantity(watts(row.idle_w))} of the boards while nothing runs: at least, as they take more then."
+            )
+
+
+def energy_saved(saving: EnergySaving | None) -> str:
+    """Return what a finding saves of energy, of the run where it is known; "" where that was not measured."""
+    if saving is None:
+        return ""
+    of, part = (saving.run, "the run") if saving.run else (saving.per_step, "each step")
+    return f"{at_most(saving.bound)}{energy_amount(of)} of {part}"
+
+
+def energy_saving(saving: EnergySaving | None) -> str:
+    """Return the same of a step and of the run, with the power, as a sentence."""
+    if saving is None:
+        return ""
+    run = f", {energy_amount(saving.run)} of the run" if saving.run else ""
+    power, (noun, _) = quantity(watts(saving.power_w)), COUNTED[saving.source]
+    amount = f"{at_most(saving.bound)}{energy_amount(saving.per_step)}"
+    return f"This saves {amount} of each step{run}, at {power} of the {noun}s."
+
+
+# The run: what was examined, and on what.
+FIRST = ("tensorflow", "keras")  # The versions that stand before the others, which are in the order of their names
+
+_COUNTING = {
+    DeviceKind.GPU: "Union over the streams of each GPU; copies do not count as kernels",
+    DeviceKind.TPU: "Busiest core; waiting for asynchronous copies does not count as compute",
+}
+# What the figures of accelerators cover where the trace has no steps.
+_WITHOUT_STEPS = {DeviceKind.GPU: "in the whole trace", DeviceKind.TPU: "per program run"}
+
+
+def device_time(diagnosis: Diagnosis) -> tuple[str, str] | None:
+    """Return the title of what the accelerators do, and how it is counted; None for a run that used none."""
+    kind = diagnosis.subject.device
+    if kind not in _COUNTING:
+        return None
+    stepwise = diagnosis.steps.rows or not diagnosis.device_time
+    return f"{kind} time {'per step' if stepwise else _WITHOUT_STEPS[kind]}", _COUNTING[kind]
+
+
+def opinion(diagnosis: Diagnosis) -> list[str]:
+    """Return the verdict of xprof, and whether it agrees."""
+    if not (xprof := diagnosis.xprof):
+        return []
+    agreement = {
+        True: "This agrees with tfdoctor.",
+        False: "This differs from tfdoctor.",
+        None: "It gives no figure to compare.",
+    }
+    told = (text.sentence(xprof.conclusion), agreement[xprof.agrees], text.sentence(xprof.why))
+    return list(filter(None, told))
+
+
+def subject(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    """Return what was examined and on what: command, device, versions, machine."""
+    of = diagnosis.subject
+    used, visible = of.devices_used, of.devices_visible
+    # A stored report keeps no order of the versions.
+    versions = sorted(of.framework, key=lambda one: (FIRST.index(one) if one in FIRST else len(FIRST), one))
+    entries = [
+        ("command", text.prose(shlex.join(of.command))),
+        ("device", text.name(joined(of.device or "", of.device_name, by=" "))),
+        ("devices used", f"{used} of {visible}" if None not in (used, visible) else ""),
+        ("hosts", text.prose(", ".join(of.hosts))),
+        *((text.name(one), text.name(of.framework[one])) for one in versions),
+        ("tfdoctor", text.name(diagnosis.version)),
+        *((text.name(label), text.name(value)) for label, value in diagnosis.machine),
+        ("exit code", "" if of.exit_code is None else str(of.exit_code)),
+    ]
+    first = {entry[0].casefold(): entry for entry in reversed(entries) if entry[1]}
+    return [entry for entry in entries if first.get(entry[0].casefold()) is entry]

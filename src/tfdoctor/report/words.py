@@ -1,0 +1,279 @@
+"""The words of a report: each figure and each sentence of its parts has one function, for every rendering."""
+
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving, Takes, Together
+from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, untraced_beside
+from tfdoctor.diagnosis.work import RunAccount
+from tfdoctor.terms import text
+from tfdoctor.terms.humanize import duration, location, milliseconds, quantity, share
+from tfdoctor.terms.units import Unit
+from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Recurrence, Severity
+
+# The parts of a step: the label in the bar, the charts and the tables; the largest part in the verdict, "including
+# 12 ms <...>"; and what a part without a finding is, "6.9 ms of each step are <...> without a finding".
+PART_WORDS = {
+    "input": ("input wait", "waiting for input", "spent waiting for input"),
+    "transfer": ("transfers", "copying between host and device", "spent on copies between host and device"),
+    "host": ("host", "in Python and op dispatch on the host", "host time"),
+    "device": ("device", "computing", "compute time"),
+    "collective": ("collectives", "in collectives", "collective time"),
+    "between": ("between steps", "between steps", "time between steps"),
+    "unknown": ("unaccounted for", "unaccounted for", "time of an unknown part"),
+}
+PART_LABELS = {part: label for part, (label, *_) in PART_WORDS.items()}
+
+FEW = 2  # Traced steps up to which none is called typical
+
+
+def is_known(value: float | None) -> bool:
+    """Return whether there is a number, and a finite one."""
+    return value is not None and math.isfinite(value)
+
+
+def listed(rules: Sequence[str]) -> str:
+    """Return the names of rules as a list in a sentence."""
+    *most, last = map(text.name, rules)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def joined(*texts: str, by: str = ", ") -> str:
+    """Return the texts that say something, in one."""
+    return by.join(filter(None, texts))
+
+
+def severity_name(of: Severity | None) -> str:
+    """Return "critical", "warning" or "note"; "" when nothing decides it."""
+    return of.name.lower() if of else ""
+
+
+def step_count(steps: StepsSummary) -> int:
+    """Return how many steps were seen: at least one a row."""
+    return max(steps.count, len(steps.rows))
+
+
+def known_parts(breakdown_ms: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return the parts of a breakdown that take time, in their order."""
+    times = [(part, breakdown_ms.get(part, 0.0)) for part in PARTS]
+    return [(part, time) for part, time in times if is_known(time) and time > 0]
+
+
+def parts_of(steps: StepsSummary) -> list[tuple[str, float]]:
+    """Return the parts of the step that take time, in their order."""
+    return known_parts(steps.shown_breakdown_ms)
+
+
+def segments(steps: StepsSummary) -> list[tuple[str, str, str, float]]:
+    """Return the parts of the step's bar: part, time, share of the step in words and as a figure."""
+    whole = sum(time for _, time in parts_of(steps))
+    return [(part, milliseconds(time), share(time / whole), time / whole) for part, time in parts_of(steps)]
+
+
+def pace_ms(diagnosis: Diagnosis) -> float | None:
+    """Return the median step outside of the traced window, where the parts and savings are of other, traced ones.
+
+    None where the traced ones take as long, where a step without the profiler's cost is shown anyway, and where the
+    mean is shown, because the input stalls some steps.
+    """
+    steps = diagnosis.steps
+    typical = step_count(steps) > FEW and not steps.stalled
+    if not typical or steps.untraced_ms is not None:
+        return None
+    return untraced_beside(steps.shown_ms, diagnosis.conditions.untraced_ms)
+
+
+def each(diagnosis: Diagnosis) -> str:
+    """Return which steps the figures are of: of one or two traced steps none is typical."""
+    count = step_count(diagnosis.steps)
+    if count > FEW:
+        return "each traced step" if pace_ms(diagnosis) else "each step"
+    return "the traced step" if count == 1 else "each of the two traced steps"
+
+
+def gains(time: Saving | Takes | Together | None) -> bool:
+    """Return whether there is a time that a change saves, or may save."""
+    return time is not None and is_known(time.per_step.value) and time.per_step.value > 0
+
+
+def at_most(bound: Bound) -> str:
+    """Return how a saving begins: with nothing, unless it is an upper bound."""
+    return "at most " if bound is Bound.AT_MOST else ""
+
+
+def saves(saving: Saving | None) -> str:
+    """Return what a change saves, "at most" when it is an upper bound; "" when there is no number."""
+    if saving is None or not is_known(saving.per_step.value):
+        return ""
+    if saving.per_step.value <= 0:
+        first = " and ".join(map(text.name, saving.after))
+        verb = "is" if len(saving.after) == 1 else "are"
+        return f"nothing until {first} {verb} fixed" if first else "nothing"
+    return f"{at_most(saving.bound)}{milliseconds(saving.per_step.value)} ({share(saving.share)})"
+
+
+def promised(saving: Saving | None) -> str:
+    """Return the same as a share of the step, for figures of other steps beside it."""
+    if saving is None or not gains(saving):
+        return saves(saving)
+    return f"{at_most(saving.bound)}{share(saving.share)}"
+
+
+def takes(time: Takes | None) -> str:
+    """Return the time that a general finding names; "" when there is no number."""
+    if time is None or not is_known(time.per_step.value):
+        return ""
+    return f"{milliseconds(time.per_step.value)} ({share(time.share)})"
+
+
+def run_saving(
+    saving: RunSaving | None, step: Saving | None, run: RunAccount | None, which: str = "each step"
+) -> tuple[str, str] | None:
+    """Return what a change saves of the run, and each time: "9 s of the run (7 %)", "0.9 s in each of 10 epochs".
+
+    None where a report of the step says all. ``step`` is the saving of the same change in the step, and ``which``
+    the steps that it is of.
+    """
+    if run is None or (step is not None and not run.whole):  # a traced window is made of steps
+        return None
+    of_step = f"{at_most(step.bound)}{_typical(step, which)}" if step and gains(step) else ""
+    if saving is None or not is_known(saving.total.value) or (step and saving.total.value <= 0):
+        return (of_step, "") if of_step else None
+    if saving.total.value <= 0:
+        return "nothing", ""
+    longer = ""
+    if is_known(saving.extrapolated):
+        epochs = f"{run.for_epochs:,} epochs" if run.for_epochs else "more epochs"
+        longer = f"{share(saving.extrapolated)} of a run of {epochs}"
+    if run.ended_early and step and of_step:  # its length says nothing of a training
+        return of_step, joined(longer, _rated(saving, step.share))
+    part = joined(share(saving.share), _rated(saving, saving.share))
+    of = f"{'run' if run.whole else 'traced window'} ({part})"
+    amount = f"{at_most(saving.bound)}{duration(saving.total.value)} of the {of}"
+    return amount, joined(_each_time(saving, step, which), longer)
+
+
+def _typical(step: Saving, which: str) -> str:
+    return f"{milliseconds(step.per_step.value)} of {which} ({share(step.share)})"
+
+
+def _rated(saving: RunSaving, told: float) -> str:
+    """Return the share that the severity follows, where no share that is told gives the same one."""
+    shares = [told, saving.extrapolated] if is_known(saving.extrapolated) else [told]
+    if any(one is not None and Severity.of(one) == Severity.of(saving.rated) for one in shares):
+        return ""
+    of = "a longer run" if saving.recurs is Recurrence.ONCE else "what recurs"
+    return f"{share(saving.rated)} of {of}"
+
+
+def _each_time(saving: RunSaving, step: Saving | None, which: str) -> str:
+    """Return how often a change saves how much: "0.9 s in each of 10 epochs"; "" where that was not counted."""
+    match saving.recurs:
+        case Recurrence.ONCE:
+            return "once"
+        case Recurrence.PER_EPOCH:
+            noun, time = "epoch", duration(saving.each.value)
+        case Recurrence.PER_CALL:
+            noun, time = "call", duration(saving.each.value)
+        case Recurrence.PER_STEP if step is not None and gains(step):
+            return _typical(step, which)
+        case Recurrence.PER_STEP:
+            noun, time = "step", milliseconds(saving.each.value)
+    if saving.times <= 1:
+        return f"in one {noun}" if saving.times else ""
+    if not is_known(saving.each.value):
+        return f"in {saving.times:,} {noun}s"
+    return f"{time} in each of {saving.times:,} {noun}s"
+
+
+def is_about_money(result: Result) -> bool:
+    """Return whether a result says what the run costs: it has a line of its own, since it is no change to make."""
+    outcome = result.outcome
+    return isinstance(outcome, Finding | Healthy) and outcome.concern is Concern.MONEY
+
+
+def cost(results: Iterable[Result]) -> str:
+    """Return what the run costs, as a sentence; "" where no price was given."""
+    outcomes = (result.outcome for result in results if is_about_money(result))
+    summaries = (outcome.summary for outcome in outcomes if isinstance(outcome, Finding | Healthy))
+    return next(map(text.sentence, summaries), "")
+
+
+def order(of: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:
+    """Return in which order to fix findings, then which exclude, replace or bound others.
+
+    `merged` are the findings that are told with their causes.
+    """
+    if of is None:
+        return ()
+    told = [
+        _relation(relation)
+        for relation in of.relations
+        if not (relation.kind is Relationship.CEILING and relation.rule in merged)
+    ]
+    turns: list[str] = []
+    for turn in of.turns:
+        time = f"{at_most(turn.bound)}{milliseconds(turn.saves.value)}{' more' if turns else ''}"
+        turns.append(f"{text.name(turn.rule)} (saves {'nothing alone' if turn.saves.value <= 0 else time})")
+    if len(turns) > 1:
+        told.insert(0, f"Fix {turns[0]} first, then {', then '.join(turns[1:])}.")
+    return tuple(told)
+
+
+def _relation(relation: Relation) -> str:
+    rule, others = text.name(relation.rule), listed(relation.others)
+    why, alone = text.prose(relation.why), len(relation.others) == 1
+    match relation.kind:
+        case Relationship.FIRST:
+            return f"Fix {others} before {rule}: {why}."
+        case Relationship.INSTEAD:
+            return f"Fix {others} or {rule}, not both: {why}."
+        case Relationship.UNNEEDED:
+            return f"Once {others} {'is' if alone else 'are'} fixed, {rule} saves nothing more."
+        case Relationship.CEILING:
+            name, them = ("names a cause", "that") if alone else ("name causes", "these")
+            return (
+                f"The saving of {rule} is an upper bound for the whole {why} time; {others} {name}: "
+                f"fix {them} first, then record again."
+            )
+
+
+def accounts(diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
+    """Return what explains each large part of the step: part, label and sentences.
+
+    They stand where there is more to say than that findings name all of it.
+    """
+    # The bars leave the profiler's cost out where that is much; what rules say of work is as it was traced.
+    traced = " These are times of traced steps." if diagnosis.steps.untraced_ms else ""
+    profiled = frozenset(row.part for row in diagnosis.profile.rows)
+    return [
+        (
+            text.name(one.part),
+            PART_LABELS.get(one.part, text.name(one.part)),
+            _account(one, profiled) + (traced if one.state is AccountState.NECESSARY else ""),
+        )
+        for one in diagnosis.accounts
+        if one.state is not AccountState.NAMED
+    ]
+
+
+def _account(account: Account, profiled: frozenset[str]) -> str:
+    """Return what is said of a part; what was seen in it where the profile has no row of it."""
+    named = f"named by {', '.join(map(text.name, account.rules))}" if account.rules else ""
+    why = [text.sentence(reason) for reason in account.why]
+    if account.state is not AccountState.UNEXPLAINED:
+        return joined(text.sentence(named), " ".join(why), by=" ")
+    seen: list[str] = []
+    for one in account.seen:
+        at = f" at {location(one.at)}" if one.at else ""
+        of = " of the stack samples" if one.amount.unit is Unit.RATIO else ""
+        seen.append(f"{text.name(one.what)}{at} ({quantity(one.amount)}{of})")
+    left = milliseconds(account.unexplained_ms)
+    # Of the rest, necessary work may be a part, which the reasons name.
+    partly = f"; part of the rest is {named}" if why else f", the rest {named}"
+    partly = partly if named else ""
+    found = f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it."
+    told = [] if account.part in profiled else [found]
+    return " ".join([f"{left} without a finding{partly}.", *why, *told])
