@@ -44,7 +44,7 @@ def schema(*, reads: bool = False) -> Schema:
         return {**report, "$defs": known}
     lifted = {name: steps["properties"].pop(name) for name in LIFTED}
     steps["required"] = [name for name in steps["required"] if name not in LIFTED]
-    known["PhaseRow"]["properties"]["share"] = Number.schema  # type: ignore[attr-defined]
+    known["PhaseRow"]["properties"]["share"] = Number.schema  # type: ignore[attr-defined] # of a form
     report["properties"] |= {
         "schema": {"const": SCHEMA},
         **lifted,
