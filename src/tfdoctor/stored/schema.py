@@ -44,7 +44,7 @@ def schema(*, reads: bool = False) -> Schema:
         return {**report, "$defs": known}
     lifted = {name: steps["properties"].pop(name) for name in LIFTED}
     steps["required"] = [name for name in steps["required"] if name not in LIFTED]
-    known["PhaseRow"]["properties"]["share"] = Number.schema  # type: ignore[attr-defined]
+    known["PhaseRow"]["properties"]["share"] = Number.schema  # type: ignore[attr-defined] # of a form
     report["properties"] |= {
         "schema": {"const": SCHEMA},
         **lifted,
@@ -96,11 +96,16 @@ def fault(error: str, content: Json) -> str:
     what, *places = re.split(r" - at `\$(.*?)`", error)
     missing = re.match("Object missing required field `(.*)`", what)
     path = "".join(reversed(places)) + (f".{missing[1]}" if missing else "")
+    absent = missing is not None
     shown, of, value = "", _choices({"$ref": "Diagnosis"}), content
     for name, at in re.findall(r"\.(\w+)|\[(\d+|\.{3})\]", path):
         names = set(value) if isinstance(value, Mapping) else ()
         fields = [{*one.get("properties", ())} for one in of]
         meant = of[max(range(len(of)), key=lambda at: (name in fields[at], len(fields[at].intersection(names))))]
+        lacking = [one for one in meant.get("required", ()) if isinstance(value, Mapping) and one not in value]
+        if lacking:  # said first
+            shown, absent = f"{shown}.{lacking[0]}".lstrip("."), True
+            break
         if at.isdigit():
             of = _choices(meant["prefixItems"][int(at)] if "prefixItems" in meant else meant["items"])
             shown, value = f"{shown}[{at}]", value[int(at)]
@@ -111,7 +116,7 @@ def fault(error: str, content: Json) -> str:
             shown, value = f"{shown}.{key}".lstrip("."), value.get(key)
     shown = re.sub(rf"^steps\.(?=({'|'.join(LIFTED)})\b)", "", shown)
     words = what if what.startswith("expected the") else _expected(of, value)
-    return f"{shown}: {'it is missing' if missing else words}"
+    return f"{shown}: {'it is missing' if absent else words}"
 
 
 @cache

@@ -57,7 +57,7 @@ def form(
     """
     made = ABCMeta("Form", (), {"read": staticmethod(read), "schema": schema, "like": like})
     if write:
-        made.write = staticmethod(write)  # type: ignore[attr-defined]
+        made.write = staticmethod(write)  # type: ignore[attr-defined] # of a form
     for kind in kinds:
         made.register(kind)
     FORMS.append(made)
@@ -161,7 +161,7 @@ def _numbers(least: float, most: float = LARGEST, *, above: bool = False, known:
 def pairs(first: str, second: str) -> Any:  # noqa: ANN401 - a form
     """Return the form of pairs of texts, which are objects with these two fields in a report."""
     row = msgspec.defstruct(f"{first}_{second}".title().replace("_", ""), [(first, str), (second, str)])
-    rows: Any = tuple[row, ...]  # type: ignore[valid-type]
+    rows: Any = tuple[row, ...]  # type: ignore[valid-type] # a row made here
 
     def write(value: Sequence[tuple[str, str]]) -> Json:
         return [{first: one, second: other} for one, other in value]
