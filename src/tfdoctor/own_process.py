@@ -34,7 +34,12 @@ def _end_as(child: int) -> NoReturn:
             os.kill(child, number)
 
     before = {number: signal.signal(number, forward) for number in FORWARDED}
-    code = _ended(child)
+    while True:
+        try:
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        except KeyboardInterrupt:  # Ctrl-C reaches the child as well, and is its affair
+            continue
+        break
     for number, handler in before.items():
         signal.signal(number, handler)
     if code < 0 and -code in {*FORWARDED, signal.SIGINT, signal.SIGPIPE}:  # somebody has ended it
@@ -45,13 +50,3 @@ def _end_as(child: int) -> NoReturn:
 
         say(why(code))
     sys.exit(TfdoctorError.exit_code if code < 0 else code)
-
-
-def _ended(child: int) -> int:
-    """Return the code with which a child has ended; Ctrl-C reaches it as well, and is its affair."""
-    while True:
-        try:
-            _, status = os.waitpid(child, 0)
-        except KeyboardInterrupt:
-            continue
-        return os.waitstatus_to_exitcode(status)

@@ -71,6 +71,6 @@ def test_the_work_of_each_command_takes_what_the_command_declares() -> None:
     ]
     assert len(declared) == len(tfdoctor.registered_commands)
     for kind, work in declared:
-        module, _, function = f"tfdoctor.cli.{work}".rpartition(".")
+        module, _, function = f"tfdoctor.cli.{work!s}".rpartition(".")
         (given,) = inspect.signature(getattr(import_module(module), function), eval_str=True).parameters.values()
         assert given.annotation is getattr(commands, kind)

@@ -14,19 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, get_type_hi
 import typer
 from typer.models import ParameterInfo
 
+from tfdoctor.cli import values
 from tfdoctor.cli.streams import say
-from tfdoctor.cli.values import (
-    BESIDE,
-    at_least,
-    comma_separated,
-    of_a_kwh,
-    parse_file,
-    parse_out,
-    parse_own,
-    parse_path,
-    parse_seconds,
-    price,
-)
 from tfdoctor.report.formats import FORMATS
 from tfdoctor.rulebook.config import Config, FailOn, RuleNames, find, load
 from tfdoctor.terms.options import NUMBERS
@@ -148,22 +137,22 @@ def list_of(known: Callable[[], Iterable[str]]) -> dict[str, Any]:
 
 def count(least: int) -> dict[str, Any]:
     """Return what an option takes: a whole number."""
-    return {"metavar": "N", "parser": at_least(least)}
+    return {"metavar": "N", "parser": values.at_least(least)}
 
 
 # What options take.
 RULES = list_of(rules_and_topics)
-TIME: dict[str, Any] = {"metavar": "TIME", "parser": parse_seconds}
-FILE: dict[str, Any] = {"metavar": "FILE", "parser": parse_file}
-OWN_FILE: dict[str, Any] = {"metavar": "FILE", "parser": parse_own}
-OUT: dict[str, Any] = {"metavar": "PATH", "parser": parse_out}
-PATH: dict[str, Any] = {"metavar": "PATH", "parser": parse_path}
+TIME: dict[str, Any] = {"metavar": "TIME", "parser": values.parse_seconds}
+FILE: dict[str, Any] = {"metavar": "FILE", "parser": values.parse_file}
+OWN_FILE: dict[str, Any] = {"metavar": "FILE", "parser": values.parse_own}
+OUT: dict[str, Any] = {"metavar": "PATH", "parser": values.parse_out}
+PATH: dict[str, Any] = {"metavar": "PATH", "parser": values.parse_path}
 
 
 def number(name: str) -> Any:  # noqa: ANN401 - same
     """Declare an option that Python and notebooks have as well."""
     one = NUMBERS[name]
-    return option(one.says, default=one.default, metavar=one.metavar, parser=at_least(one.least))
+    return option(one.says, default=one.default, metavar=one.metavar, parser=values.at_least(one.least))
 
 
 # Options of several commands.
@@ -174,10 +163,10 @@ REPORTS = option(
     **list_of(lambda: FORMATS),
 )
 FILES = option(
-    f"Also write these files, comma-separated: {', '.join(BESIDE)}.",
+    f"Also write these files, comma-separated: {', '.join(values.BESIDE)}.",
     "--format",
     default="",
-    **list_of(lambda: BESIDE),
+    **list_of(lambda: values.BESIDE),
 )
 FILES_FOLDER = option("Folder for the files [default: the current folder].", **OUT)
 NO_REPORT = switch("Record without a report.", "--no-report")
@@ -196,7 +185,9 @@ CONFIG = option(
     "the current folder upward].",
     **FILE,
 )
-OWN_RULES = option("Also apply your own rules in this folder; can be repeated.", metavar="DIR", parser=parse_own)
+OWN_RULES = option(
+    "Also apply your own rules in this folder; can be repeated.", metavar="DIR", parser=values.parse_own
+)
 
 
 class RuleOptions(Group):
@@ -215,9 +206,9 @@ class RuleOptions(Group):
         """
         config = load(self.config) if self.config else find(Path(), lambda text: say(f"note: {text}"), reads)
         if self.select is not None:
-            config = replace(config, select=RuleNames(tuple(comma_separated(self.select)), "--select"))
+            config = replace(config, select=RuleNames(tuple(values.comma_separated(self.select)), "--select"))
         if self.ignore is not None:
-            config = replace(config, ignore=RuleNames(tuple(comma_separated(self.ignore)), "--ignore"))
+            config = replace(config, ignore=RuleNames(tuple(values.comma_separated(self.ignore)), "--ignore"))
         return replace(config, rules=(*config.rules, *(self.rules or ())))
 
 
@@ -254,17 +245,17 @@ class SavingOptions(Group):
         "Price per hour of all machines of the job, in US dollars; the report then shows the cost of a step and of "
         "its waste.",
         metavar="PRICE",
-        callback=price,
+        callback=values.price,
     )
     usd_per_kwh: float | None = option(
         "Price of a kWh in US dollars; energy that a counter measured is then shown as money too.",
         metavar="PRICE",
-        callback=of_a_kwh,
+        callback=values.of_a_kwh,
     )
     gco2_per_kwh: float | None = option(
         "CO2 of a kWh in grams, from the supplier of the electricity; energy that a counter measured is then shown "
         "as CO2 too.",
         metavar="GRAMS",
-        callback=of_a_kwh,
+        callback=values.of_a_kwh,
     )
     for_epochs: int | None = number("for_epochs")
