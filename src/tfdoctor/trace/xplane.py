@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from tfdoctor.terms.humanize import counted
+from tfdoctor.trace.events import LIMIT_PS, Kinds
 from tfdoctor.trace.fields import DamagedError
-from tfdoctor.trace.lines import LIMIT_PS, PlaneTypes, lines_of
+from tfdoctor.trace.lines import lines_of
 from tfdoctor.trace.measured import measured
 from tfdoctor.trace.model import EventType, Plane, Trace, TypeTable
 from tfdoctor.trace.names import IDS, NUMERIC, WANTED
-from tfdoctor.trace.stat_values import StatNames
 from tfdoctor.trace.stats import Value
 from tfdoctor.trace.texts import clean
 from tfdoctor.trace.wire import Message, damaged, parse_without_events
@@ -66,18 +66,15 @@ def _origin_ns(space: Message) -> int:
 
 
 def _plane(plane: Message, origin_ns: int) -> Plane:
-    all_names = {key: clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
-    names = StatNames(all_names, {key: name for key, name in all_names.items() if name in WANTED})
-    ids = sorted(plane.event_metadata)
-    types = PlaneTypes(np.array(ids, np.int64), TypeTable(_type(plane.event_metadata[key], names) for key in ids))
-    lines = tuple(lines_of(plane.lines, types, names, origin_ns))
-    stats = _stats(plane.stats, names.all, names.all)
-    return Plane(clean(plane.name), plane.id, lines, types.all, stats)
-
-
-def _type(metadata: Message, names: StatNames) -> EventType:
-    stats = _stats(metadata.stats, names.wanted, names.all)
-    return EventType(clean(metadata.name), clean(metadata.display_name), stats)
+    names = {key: clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
+    wanted = {key: name for key, name in names.items() if name in WANTED}
+    ids, described = sorted(plane.event_metadata), plane.event_metadata
+    types = TypeTable(
+        EventType(clean(one.name), clean(one.display_name), _stats(one.stats, wanted, names))
+        for one in map(described.__getitem__, ids)
+    )
+    lines = tuple(lines_of(plane.lines, Kinds(np.array(ids, np.int64), types, names), origin_ns))
+    return Plane(clean(plane.name), plane.id, lines, types, _stats(plane.stats, names, names))
 
 
 def _stats(stats: Iterable[Message], wanted: Mapping[int, str], names: Mapping[int, str]) -> dict[str, Value]:

@@ -15,7 +15,7 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.program import PythonRecord, SeenPlace
 from tfdoctor.terms.verdict import Location, Stage
-from tfdoctor.trace.lines import LIMIT_PS
+from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.measured import measured
 
 STEPS = 8
