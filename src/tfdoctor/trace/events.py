@@ -2,18 +2,18 @@
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.trace.fields import Bits, MessageBytes, Places, fill
 from tfdoctor.trace.model import TypeTable
-from tfdoctor.trace.names import IDS, NUMERIC, WANTED
+from tfdoctor.trace.names import IDS, NOISE, NUMERIC, WANTED
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats
 from tfdoctor.trace.texts import clean
 from tfdoctor.trace.wire import field_numbers
@@ -22,6 +22,8 @@ CHUNK = 2**15  # Events that are decoded at once: their columns fit into the pro
 LIMIT = 2.0**64  # Quantities beyond are damaged and are left out
 # Times beyond, 13 days, are damaged and are clipped, so that differences of starts and ends fit int64.
 LIMIT_PS = 2**60
+# Events without a duration, at which a thread of a pool begins (1) and ends (-1) a task.
+TASK = {f"{NOISE}StartRegion": 1, f"{NOISE}StopRegion": -1}
 MOST_CORES = 8  # More wait for the one thread that hands out the bytes
 
 FORMS = {
@@ -42,63 +44,65 @@ class Kinds(NamedTuple):
     names: Mapping[int, str]
 
 
-class StatRows(NamedTuple):
-    """m stats in the order of their events and names: of one event and name, the last is kept."""
+class Columns(NamedTuple):
+    """The n events of some lines that are no noise and of a described type, in their order on disk.
 
-    event: NDArray[np.int32]
-    name: NDArray[np.uint8]
-    form: NDArray[np.int8]
-    bits: Bits
+    Stats are in the order of their events and names: of one event and name, the last is kept.
+    """
 
-
-class EventColumns(NamedTuple):
-    """The n events of the lines of a plane, in their order on disk."""
-
-    kind: NDArray[np.int32]  # (n,), positions of the types; -1: not described
+    row: NDArray[np.int32]  # (n,), positions among all events
+    kind: NDArray[np.int32]  # (n,), positions of the types
     offset_ps: NDArray[np.int64]  # (n,), from the start of the line
     duration_ps: NDArray[np.int64]  # (n,)
-    stats: EventStats
+    tasks: NDArray[np.int64]  # (3, k): of the events of TASK their rows, 1 or -1, and offsets
+    stat_event: NDArray[np.int32]  # (m,), of these n
+    stat_name: NDArray[np.uint8]
+    stat_form: NDArray[np.int8]
+    stat_bits: Bits
 
 
-def decoded(lines: Sequence[Sequence[bytes]], kinds: Kinds) -> EventColumns:
+Chunk = tuple[Columns, Sequence[str | bytes]]
+
+
+def decoded(lines: Sequence[Sequence[bytes]], kinds: Kinds) -> tuple[Columns, EventStats]:
     """Return the events of lines: a chunk may be of many lines, because a trace may have thousands.
 
     Raises:
         DamagedError: they are no events.
     """
-    count, all_events, first = sum(map(len, lines)), chain.from_iterable(lines), 0
-    chunks = iter(lambda: [*islice(all_events, CHUNK)], [])
-    kind, times_ps = np.empty(count, np.int32), np.empty((2, count), np.int64)
-    reader, rows, texts = _Reader(kinds), list[StatRows](), dict[str | bytes, int]()
-    for kind_of, times_of, stats, its_texts in _in_order(reader, chunks, count):
-        last = first + len(kind_of)
-        kind[first:last], times_ps[:, first:last] = kind_of, times_of
-        stats.event[:] += first
+    reader, parts = _Reader(kinds), [list[Any]() for _ in Columns._fields]
+    texts, first, count = dict[str | bytes, int](), 0, 0
+    for columns, its_texts in _in_order(reader, lines):
+        columns.row[:] += first
+        columns.tasks[0] += first
+        columns.stat_event[:] += count
         if its_texts:  # each chunk has a table of its own
             places = np.array([texts.setdefault(text, len(texts)) for text in its_texts], np.uint64)
-            of_text = stats.form == TEXT
-            stats.bits[of_text] = places[stats.bits[of_text].view(np.int64)]
-        rows.append(stats)
-        first = last
-    if not rows:
-        return EventColumns(kind, times_ps[0], times_ps[1], EventStats())
-    event, name, form, bits = map(np.concatenate, zip(*rows, strict=True))
-    stats_of_all = EventStats(reader.names, event, name, form, bits, tuple(texts))
-    return EventColumns(kind, times_ps[0], times_ps[1], stats_of_all)
+            of_text = columns.stat_form == TEXT
+            columns.stat_bits[of_text] = places[columns.stat_bits[of_text].view(np.int64)]
+        for part, column in zip(parts, columns, strict=True):
+            part.append(column)
+        first, count = first + CHUNK, count + len(columns.row)
+    whole = Columns(*map(_joined, parts))
+    return whole, EventStats(reader.names, *whole[5:], texts=tuple(texts))
 
 
-Decoded = tuple[NDArray[np.int32], NDArray[np.int64], StatRows, Sequence[str | bytes]]
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Join columns, and let go of them: so only one of those of a large trace is there twice."""
+    whole = np.concatenate(parts, axis=-1)
+    parts.clear()
+    return whole
 
 
-def _in_order(reader: "_Reader", chunks: Iterable[Sequence[bytes]], count: int) -> Iterator[Decoded]:
+def _in_order(reader: "_Reader", lines: Sequence[Sequence[bytes]]) -> Iterator[Chunk]:
     """Read chunks in threads, since NumPy lets go of the interpreter's lock; yield what they hold, in order."""
-    cores = min(len(os.sched_getaffinity(0)), MOST_CORES)
-    if count <= CHUNK or cores == 1:
-        yield from map(reader.read, chunks)
+    cores, events = min(len(os.sched_getaffinity(0)), MOST_CORES), chain.from_iterable(lines)
+    if sum(map(len, lines)) <= CHUNK:
+        yield reader.read([*events])
         return
     with ThreadPoolExecutor(cores) as pool:
-        ahead = deque[Future[Decoded]]()
-        for chunk in chunks:
+        ahead = deque[Future[Chunk]]()
+        while chunk := [*islice(events, CHUNK)]:
             ahead.append(pool.submit(reader.read, chunk))
             if len(ahead) > cores:
                 yield ahead.popleft().result()
@@ -117,9 +121,13 @@ class _Reader:
         self._is_number, self._is_id = (
             np.array([name in some for name in self.names], bool) for some in (NUMERIC, IDS)
         )
+        names = [kind.name for kind in kinds.types]
+        # The last is for types that are not described.
+        self._is_kept = np.array([*(not name.startswith(NOISE) for name in names), False])
+        self._task = np.array([*(TASK.get(name, 0) for name in names), 0], np.int8)
 
-    def read(self, events: Sequence[bytes]) -> Decoded:
-        """Return the positions of the types, (n,), offsets and durations, (2, n), the stats and their texts."""
+    def read(self, events: Sequence[bytes]) -> Chunk:
+        """Return the columns of a chunk, and the texts of its stats."""
         buffer, number = MessageBytes.of(events), field_numbers("XEvent")
         lengths = np.fromiter(map(len, events), np.int64, len(events))
         ends, columns, stats = lengths.cumsum(), np.zeros((3, len(events)), np.int64), [np.zeros((3, 0), np.int64)]
@@ -135,15 +143,23 @@ class _Reader:
             if of_stats.any():
                 places = (fields.message, fields.start, fields.end)
                 stats.append(np.stack([place[of_stats] for place in places]))
-        kind, times_ps = _positions(self._type_ids, columns[0]).astype(np.int32), columns[1:]
-        np.clip(times_ps, -LIMIT_PS, LIMIT_PS, out=times_ps)
-        np.maximum(times_ps[1], 0, out=times_ps[1])
-        return kind, times_ps, *self._stats(buffer, *np.concatenate(stats, axis=1))
+        offset_ps, duration_ps = columns[1:]
+        np.clip(offset_ps, -LIMIT_PS, LIMIT_PS, out=offset_ps)
+        np.clip(duration_ps, 0, LIMIT_PS, out=duration_ps)
+        kind = _positions(self._type_ids, columns[0]).astype(np.int32)
+        kept = self._is_kept[kind]
+        row, tasks = np.flatnonzero(kept), np.flatnonzero(task := self._task[kind])
+        *stat, texts = self._stats(buffer, np.where(kept, kept.cumsum() - 1, -1), *np.concatenate(stats, axis=1))
+        about = np.stack((tasks, task[tasks], offset_ps[tasks]))
+        return Columns(row.astype(np.int32), kind[row], offset_ps[row], duration_ps[row], about, *stat), texts
 
     def _stats(
-        self, buffer: MessageBytes, event: Places, start: Places, end: Places
-    ) -> tuple[StatRows, list[str | bytes]]:
-        """Read the stats that begin and end at these places, without quantities that are not numbers."""
+        self, buffer: MessageBytes, position: Places, event: Places, start: Places, end: Places
+    ) -> tuple[Any, ...]:
+        """Read the stats at these places: their columns and texts, without quantities that are not numbers.
+
+        Facts compute with them. ``position`` is that of each event, -1 for one that is not kept.
+        """
         key, field = np.zeros((2, len(event)), np.int64)
         bits, first, last = np.zeros(len(event), np.uint64), start.copy(), end.copy()
         forms, number = _forms(), field_numbers("XStat")["metadata_id"]
@@ -155,8 +171,8 @@ class _Reader:
             at = fields.message[valued]
             field[at], bits[at] = fields.number[valued], fields.bits[valued]
             first[at], last[at] = fields.start[valued], fields.end[valued]
-        known = _positions(self._ids, key)
-        rows = np.flatnonzero((known >= 0) & (field > 0))
+        event, known = position[event], _positions(self._ids, key)
+        rows = np.flatnonzero((event >= 0) & (known >= 0) & (field > 0))
         name, form, values = self._positions[known[rows]], forms[field[rows]], bits[rows]
         wrong, real = form == TEXT, form == REAL
         wrong[real] = ~(np.abs(values[real].view(np.float64)) <= LIMIT)  # NaN too
@@ -170,7 +186,7 @@ class _Reader:
             values[row] = int(values[row].view(np.float64)) % 2**64
         form[ids] = UNSIGNED
         texts = self._texts(buffer.data, field[rows], values, first[rows], last[rows])
-        return StatRows(event[rows].astype(np.int32), name, form, values), texts
+        return event[rows].astype(np.int32), name, form, values, texts
 
     def _texts(self, data: bytes, field: Places, bits: Bits, start: Places, end: Places) -> list[str | bytes]:
         """Return the texts; their positions take the place of bits, and of ids that refer to names."""
