@@ -17,7 +17,7 @@ from scripts.synthetic.samples import build
 from scripts.synthetic.xspace import Space
 from tests.xspaces import hostile, save
 from tfdoctor.trace import repair, xprof
-from tfdoctor.trace.xprof_opinion import Opinion
+from tfdoctor.trace.xprof import Opinion
 
 NETWORK = Network(batch=4)
 

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from tfdoctor.trace.fields import Bits, MessageBytes, Places, fill
 from tfdoctor.trace.model import TypeTable
-from tfdoctor.trace.names import IDS, NOISE, NUMERIC, WANTED
+from tfdoctor.trace.names import IDS, NOISE, NUMERIC, WANTED, clean
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats
-from tfdoctor.trace.texts import clean
 from tfdoctor.trace.wire import field_numbers
 
 CHUNK = 2**15  # Events that are decoded at once: their columns fit into the processor's cache
