@@ -89,41 +89,29 @@ class MessageBytes(Record, eq=False):
             message, at = (message, at) if left.all() else (message[left], at[left])
 
     def _next(self, message: Places, at: Places, limit: Places) -> tuple[Fields, Places]:
-        wire, number, at = self._tags(at)
+        first = self.octets[at]
+        if (first < FIRST_OF_TWO).all():  # as of most messages
+            wire, number, at = (first & 7).astype(np.int64), (first >> 3).astype(np.int64), at + 1
+        else:
+            tag, after = self._varints(at)
+            if (after > at + LONGEST).any():
+                raise DamagedError
+            wire, number, at = (tag & np.uint64(7)).astype(np.int64), (tag >> np.uint64(3)).astype(np.int64), after
         bits, after = self._varints(at)
         end = after
         if wire.any():  # VARINT is 0
-            bits, after, length = self._of_wire(wire, bits, at, after)
-            end = after + length
+            is_bytes, is_64, is_32 = (wire == kind for kind in (BYTES, FIXED_64, FIXED_32))
+            known = is_bytes | is_64 | is_32 | (wire == VARINT)
+            if not known.all() or (bits[is_bytes] > len(self.data)).any():
+                raise DamagedError
+            if (fixed := is_64 | is_32).any():
+                words, bits = self.words[at], bits.copy()
+                bits[is_64], bits[is_32] = words[is_64], words[is_32] & np.uint64(2**32 - 1)
+                after = np.where(fixed, at + 8 * is_64 + 4 * is_32, after)
+            end = after + np.where(is_bytes, bits, np.uint64(0)).astype(np.int64)
         if (end > limit).any() or (number < 1).any():
             raise DamagedError
         return Fields(message, number, bits, after, end), end
-
-    def _tags(self, at: Places) -> tuple[Places, Places, Places]:
-        """Return the wire types and numbers at these places, and where they end: of most messages after a byte."""
-        first = self.octets[at]
-        if (first < FIRST_OF_TWO).all():
-            return (first & 7).astype(np.int64), (first >> 3).astype(np.int64), at + 1
-        tag, after = self._varints(at)
-        if (after > at + LONGEST).any():
-            raise DamagedError
-        wire = (tag & np.uint64(7)).astype(np.int64)
-        return wire, (tag >> np.uint64(3)).astype(np.int64), after
-
-    def _of_wire(self, wire: Places, bits: Bits, at: Places, after: Places) -> tuple[Bits, Places, Places]:
-        """Return values, where they end, and the lengths of bytes, by wire types."""
-        is_bytes, is_64, is_32 = (wire == kind for kind in (BYTES, FIXED_64, FIXED_32))
-        if not (is_bytes | is_64 | is_32 | (wire == VARINT)).all():
-            raise DamagedError
-        if (bits[is_bytes] > len(self.data)).any():
-            raise DamagedError
-        length = np.where(is_bytes, bits, np.uint64(0)).astype(np.int64)
-        if (fixed := is_64 | is_32).any():
-            words = self.words[at]
-            bits = bits.copy()
-            bits[is_64], bits[is_32] = words[is_64], words[is_32] & np.uint64(2**32 - 1)
-            after = np.where(fixed, at + 8 * is_64 + 4 * is_32, after)
-        return bits, after, length
 
     def _varints(self, at: Places) -> tuple[Bits, Places]:
         """Return the varints at these places, and where they end."""

@@ -136,6 +136,8 @@ def parse(data: bytes) -> HloProgram | None:
     except DecodeError:
         return None
     places = SourceLines(module.stack_frame_index)
+    instructions = [one for computation in module.computations for one in computation.instructions]
+    names = {instruction.id: clean(instruction.name) for instruction in instructions}
     return HloProgram(
         clean(module.name),
         module.entry_computation_id,
@@ -145,20 +147,11 @@ def parse(data: bytes) -> HloProgram | None:
         },
         bool(module.input_output_alias.entries),
         tuple(map(clean, module.stack_frame_index.file_names)),
-        _schedule(module),
+        {
+            number: tuple(names[at] for at in sequence.instruction_ids if at in names)
+            for number, sequence in module.schedule.sequences.items()
+        },
     )
-
-
-def _schedule(module: Any) -> dict[int, tuple[str, ...]]:  # noqa: ANN401 - a message
-    names = {
-        instruction.id: clean(instruction.name)
-        for computation in module.computations
-        for instruction in computation.instructions
-    }
-    return {
-        number: tuple(names[at] for at in sequence.instruction_ids if at in names)
-        for number, sequence in module.schedule.sequences.items()
-    }
 
 
 def _computation(
@@ -221,19 +214,16 @@ def _add(name: str, folder: Path, pool: DescriptorPool, added: set[str]) -> None
     if name in added:
         return
     added.add(name)
-    data = _description(name, folder)
+    if name.startswith("google/protobuf/"):
+        module = importlib.import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
+        data = bytes(module.DESCRIPTOR.serialized_pb)
+    else:  # as protoc wrote it into a generated file
+        text = (folder / f"{name.removesuffix('.proto')}_pb2.py").read_text(encoding="utf-8")
+        calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+        written = [call for call in calls if getattr(call.func, "attr", "") == "AddSerializedFile"]
+        if not written:
+            raise KeyError(name)
+        data = bytes(ast.literal_eval(written[0].args[0]))
     for imported in FileDescriptorProto.FromString(data).dependency:
         _add(imported, folder, pool, added)
     pool.AddSerializedFile(data)
-
-
-def _description(name: str, folder: Path) -> bytes:
-    """Return the serialized description that protoc wrote into a generated file."""
-    if name.startswith("google/protobuf/"):
-        module = importlib.import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
-        return bytes(module.DESCRIPTOR.serialized_pb)
-    text = (folder / f"{name.removesuffix('.proto')}_pb2.py").read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "AddSerializedFile":
-            return bytes(ast.literal_eval(node.args[0]))
-    raise KeyError(name)

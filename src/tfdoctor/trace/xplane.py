@@ -36,38 +36,29 @@ def read(path: Path) -> Trace:
         InputError: the file cannot be read, is not an XSpace, is damaged or has no data.
     """
     space = parse_without_events(path)
-    origin = _origin_ns(space)
+    starts = [line.timestamp_ns for plane in space.planes for line in plane.lines if len(line.events)]
+    first = min(starts, default=0)
+    # The time that counts as 0: that of TensorFlow, or the first line's start in Unix time.
+    origin = first if first > ABSOLUTE_NS else 0
     try:
         planes = tuple(_plane(plane, origin) for plane in space.planes)
     except DamagedError as error:
         raise damaged(path) from error
+    lines = [line for plane in planes for line in plane.lines]
+    clipped = sum(
+        int((np.abs(line.start_ps) == LIMIT_PS).sum() + (line.duration_ps == LIMIT_PS).sum()) for line in lines
+    )
+    limited = f"{counted(clipped, 'time')} in the trace are impossible and were limited to {LIMIT_DAYS} days"
     started = (plane.stats.get("profile_start_time") for plane in planes)
     trace = Trace(
         planes,
         tuple(map(clean, space.hostnames)),
         tuple(map(clean, space.errors)),
         tuple(map(clean, space.warnings)),
-        tuple(_damage(planes)),
+        (limited,) if clipped else (),
         next((int(start) for start in started if start), None),
     )
     return measured(trace)
-
-
-def _damage(planes: tuple[Plane, ...]) -> Iterator[str]:
-    """Yield a sentence on the number of clipped times, if any."""
-    lines = [line for plane in planes for line in plane.lines]
-    clipped = sum(
-        int((np.abs(line.start_ps) == LIMIT_PS).sum() + (line.duration_ps == LIMIT_PS).sum()) for line in lines
-    )
-    if clipped:
-        yield f"{counted(clipped, 'time')} in the trace are impossible and were limited to {LIMIT_DAYS} days"
-
-
-def _origin_ns(space: Message) -> int:
-    """Return the time that counts as 0: that of TensorFlow, or the first line's start in Unix time."""
-    starts = [x.timestamp_ns for plane in space.planes for x in plane.lines if len(x.events)]
-    first = min(starts, default=0)
-    return first if first > ABSOLUTE_NS else 0
 
 
 def _plane(plane: Message, origin_ns: int) -> Plane:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any, Self
@@ -60,12 +60,6 @@ class Opinion(Record):
     error: str = ""
 
 
-def ask(path: Path, *, timeout_s: float) -> Opinion:
-    """Return xprof's opinion; do not raise for a damaged trace, nor write next to it."""
-    with Asked(path, timeout_s=timeout_s) as asked:
-        return asked.opinion()
-
-
 class Asked:
     """A question to xprof, on which a child works until its answer is taken or the block is left.
 
@@ -75,53 +69,25 @@ class Asked:
     def __init__(self, path: Path, *, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s, self._ends = timeout_s, time.monotonic() + timeout_s
         self._open = ExitStack()
-        self._child: _Child | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._error = ""
         try:
-            self._error = _why_not(path)
-            if not self._error:
-                self._child = self._open.enter_context(_Child(path))
+            size, most = path.stat().st_size, LARGEST_BYTES // 10**6
+            if size > LARGEST_BYTES:
+                self._error = f"it is asked for traces of up to {most} MB, and this one has {size / 1e6:.0f} MB"
+            else:
+                self._start(path, BASE_BYTES + BYTES_PER_BYTE * size)
         except OSError as error:  # no trace, no room for the copy, no child
             self._error = str(error)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
-
-    def opinion(self) -> Opinion:
-        """Wait for the answer; do not raise for a damaged trace."""
-        if self._child is None:
-            return Opinion(error=self._error)
-        try:
-            answer = self._child.answer(self._ends - time.monotonic())
-        except subprocess.TimeoutExpired:
-            return Opinion(error=f"no answer within {self._timeout_s:.0f} s")
-        return Opinion(error=answer) if isinstance(answer, str) else opinion(answer)
-
-
-def _why_not(path: Path) -> str:
-    """Return why xprof is not asked about a trace, or ""."""
-    size, most = path.stat().st_size, LARGEST_BYTES // 10**6
-    if size <= LARGEST_BYTES:
-        return ""
-    return f"it is asked for traces of up to {most} MB, and this one has {size / 1e6:.0f} MB"
-
-
-class _Child:
-    """The process that runs xprof. It writes to files, because nobody reads a pipe meanwhile."""
-
-    def __init__(self, path: Path) -> None:
-        limit = BASE_BYTES + BYTES_PER_BYTE * path.stat().st_size
+    def _start(self, path: Path, limit: int) -> None:
         with ExitStack() as opened:
             private = opened.enter_context(tempfile.TemporaryDirectory(prefix="tfdoctor-"))
+            # It writes to files, because nobody reads a pipe meanwhile.
             self._output = opened.enter_context(tempfile.TemporaryFile())
             self._errors = opened.enter_context(tempfile.TemporaryFile())
-            # -P: this folder has an xprof.py too
-            command = [sys.executable, "-P", str(CHILD), str(path), private, str(limit)]
             self._process = subprocess.Popen(  # noqa: S603 - our own child
-                command,
+                [sys.executable, "-P", str(CHILD), str(path), private, str(limit)],  # -P: here is an xprof.py too
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._errors,
@@ -133,27 +99,28 @@ class _Child:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()  # nothing, where it has ended
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()  # nothing, where it has ended
+            self._process.wait()
         self._open.close()
 
-    def answer(self, timeout_s: float) -> Answer | str:
-        """Return the answer, or why there is none.
-
-        Raises:
-            TimeoutExpired: the process has not ended by then.
-        """
-        code = self._process.wait(max(timeout_s, 0))
+    def opinion(self) -> Opinion:
+        """Wait for the answer; do not raise for a damaged trace."""
+        if self._process is None:
+            return Opinion(error=self._error)
+        try:
+            code = self._process.wait(max(self._ends - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            return Opinion(error=f"no answer within {self._timeout_s:.0f} s")
         text = _text(self._output)
         if code and not text:
-            if code < 0:
-                return f"it was killed by signal {-code}"
-            return (_text(self._errors).strip().splitlines() or ["it failed without a message"])[-1]
+            said = _text(self._errors).strip().splitlines() or ["it failed without a message"]
+            return Opinion(error=f"it was killed by signal {-code}" if code < 0 else said[-1])
         try:
             answer = json.loads(text)
         except ValueError:
-            return "its answer cannot be read"
-        return answer if isinstance(answer, dict) else "its answer is of an unknown kind"
+            return Opinion(error="its answer cannot be read")
+        return opinion(answer) if isinstance(answer, dict) else Opinion(error="its answer is of an unknown kind")
 
 
 def _text(file: IO[bytes]) -> str:
@@ -163,41 +130,22 @@ def _text(file: IO[bytes]) -> str:
 
 def opinion(answer: Answer) -> Opinion:
     """Return the opinion in an answer."""
-    facts = _facts(answer)
-    times = [step["duration_ps"] / 1e9 for step in answer["steps"]]
-    conclusion = _plain(str(facts.get("input_conclusion", "")))
+    tables, steps = answer["tables"], answer["steps"]
+    facts = tables[1].get("p", {}) if len(tables) > 1 else {}  # of the step table
+    times = [step["duration_ps"] / 1e9 for step in steps]
+    percent = None
+    if steps and "infeed_percent_average" in facts:  # a TPU's
+        with suppress(ValueError):
+            percent = float(str(facts["infeed_percent_average"]).rstrip("%"))
+    elif total := sum(step["duration_ps"] for step in steps):
+        waited = sum(step["parts_ps"].get(kind, 0) for step in steps for kind in (WAIT_INPUT, HOST_TO_DEVICE))
+        percent = 100 * waited / total
+    conclusion = html.unescape(re.sub(r"<[^<>]*>", "", str(facts.get("input_conclusion", "")))).strip()
     return Opinion(
         conclusion=conclusion,
         verdict=InputVerdict.of(conclusion),
-        input_percent=_input_percent(answer),
+        input_percent=percent,
         steps=len(times),
         step_ms=statistics.fmean(times) if times else None,
         device_type=str(facts.get("hardware_type", "")),
     )
-
-
-def _facts(answer: Answer) -> Mapping[str, str]:
-    """Return the properties of the step table."""
-    tables = answer["tables"]
-    return tables[1].get("p", {}) if len(tables) > 1 else {}
-
-
-def _input_percent(answer: Answer) -> float | None:
-    """Return the input's percent of step time: for a TPU from the step table, else from OpStats."""
-    facts = _facts(answer)
-    if answer["steps"] and "infeed_percent_average" in facts:
-        return _number(facts["infeed_percent_average"])
-    total = sum(step["duration_ps"] for step in answer["steps"])
-    waited = sum(step["parts_ps"].get(kind, 0) for step in answer["steps"] for kind in (WAIT_INPUT, HOST_TO_DEVICE))
-    return 100 * waited / total if total else None
-
-
-def _number(value: object) -> float | None:
-    try:
-        return float(str(value).rstrip("%"))
-    except ValueError:
-        return None
-
-
-def _plain(text: str) -> str:
-    return html.unescape(re.sub(r"<[^<>]*>", "", text)).strip()
