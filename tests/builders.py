@@ -24,7 +24,6 @@ from tfdoctor.recording.samples import MachineSample
 from tfdoctor.recording.typed import read
 from tfdoctor.trace import EventType, Line, Plane, Trace
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats, Value
-from tfdoctor.trace.texts import Texts
 
 PS = 1_000_000_000
 """Picoseconds of a millisecond."""
@@ -112,7 +111,7 @@ def _line(number: int, thread: Thread, types: tuple[EventType, ...], kinds: Mapp
 
 def _event_stats(stats_of: Mapping[int, Mapping[str, Value]]) -> EventStats:
     rows = [(at, *stat) for at, stats in sorted(stats_of.items()) for stat in stats.items()]
-    names, texts = tuple(dict.fromkeys(name for _, name, _ in rows)), Texts()
+    names, texts = tuple(dict.fromkeys(name for _, name, _ in rows)), dict[str | bytes, int]()
     values = [_bits(value, texts) for _, _, value in rows]
     return EventStats(
         names,
@@ -120,17 +119,17 @@ def _event_stats(stats_of: Mapping[int, Mapping[str, Value]]) -> EventStats:
         np.array([names.index(name) for _, name, _ in rows], np.int64),
         np.array([form for form, _ in values], np.int8),
         np.array([bits for _, bits in values], np.uint64),
-        texts.table(),
+        tuple(texts),
     )
 
 
-def _bits(value: Value, texts: Texts) -> tuple[int, int]:
+def _bits(value: Value, texts: dict[str | bytes, int]) -> tuple[int, int]:
     """Return how a value is stored, and as which 64 bits."""
     if isinstance(value, float):
         return REAL, int(np.float64(value).view(np.uint64))
     if isinstance(value, int):
         return (SIGNED if value < 0 else UNSIGNED), value % 2**64
-    return TEXT, texts.add(value)
+    return TEXT, texts.setdefault(value, len(texts))
 
 
 def only_line(*rows: Row) -> Line:

@@ -34,7 +34,7 @@ from tfdoctor.recording.manifest import Ending, Manifest, Sampling
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.verdict import Location
 from tfdoctor.trace import Trace
-from tfdoctor.trace.xprof_opinion import InputVerdict, Opinion
+from tfdoctor.trace.xprof import InputVerdict, Opinion
 
 EMPTY = chart(trace([]))
 

@@ -15,7 +15,7 @@ from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.step_time.host_time import PythonOverhead
 from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Measure, Stage, Verdict
-from tfdoctor.trace.measured import measured
+from tfdoctor.trace.xplane import measured
 
 
 def check(iterations: float, scheduling: float, rest: float) -> Verdict:

@@ -127,7 +127,8 @@ def test_the_cases_differ_in_what_they_are_to_show(cases: dict[str, Case]) -> No
 def test_xprof_sees_no_wait_and_counts_copies_as_compute(cases: dict[str, Case]) -> None:
     """The same trace in which 3 ms of every step are a wait for input."""
     case = cases["a100 waits for input"]
-    opinion = xprof.ask(case.path, timeout_s=120)
+    with xprof.Asked(case.path) as asked:
+        opinion = asked.opinion()
     assert not opinion.error
     assert "HIGHLY" not in opinion.conclusion
     assert opinion.step_ms is not None

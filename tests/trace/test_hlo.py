@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scripts.synthetic.network import Network
 from scripts.synthetic.tpu_program import depth, factors, program
 from tests.xspaces import TRACES
-from tfdoctor.trace.hlo import DEEPEST, HloProgram, Instruction, parse
-from tfdoctor.trace.hlo_lines import SourceLines
+from tfdoctor.trace.hlo import DEEPEST, HloProgram, Instruction, SourceLines, parse
 
 NETWORK = Network(depthwise=True)
 OPERATIONS = NETWORK.training_step()

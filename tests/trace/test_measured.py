@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.builders import PS, Row, device, line, trace
 from tfdoctor.trace import Event, Line, Trace
-from tfdoctor.trace.measured import measured
+from tfdoctor.trace.xplane import measured
 
 END = 50.0
 

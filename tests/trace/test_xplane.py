@@ -20,7 +20,7 @@ from scripts.synthetic.xspace import T0_NS, U64, Ref, Space
 from tests.xspaces import EVENTS, hostile, save
 from tfdoctor.terms.errors import InputError
 from tfdoctor.trace import Line, Trace, wire, xplane
-from tfdoctor.trace.lines import LIMIT_PS
+from tfdoctor.trace.events import LIMIT_PS
 
 SMALL = build(Run(device="v5e", precision="bf16", steps=1, network=Network(batch=2)))[0]
 

@@ -17,9 +17,14 @@ from scripts.synthetic.samples import build
 from scripts.synthetic.xspace import Space
 from tests.xspaces import hostile, save
 from tfdoctor.trace import repair, xprof
-from tfdoctor.trace.xprof_opinion import Opinion
+from tfdoctor.trace.xprof import Opinion
 
 NETWORK = Network(batch=4)
+
+
+def ask(path: Path, timeout_s: float = 60) -> Opinion:
+    with xprof.Asked(path, timeout_s=timeout_s) as asked:
+        return asked.opinion()
 
 
 @pytest.fixture
@@ -41,7 +46,7 @@ def record(folder: Path, run: Run) -> tuple[Path, Truth]:
 def test_a_tpus_steps_and_input_are_found(tmp_path: Path) -> None:
     run = Run(device="v5e", precision="bf16", input_ms=1.0, network=NETWORK)
     path, truth = record(tmp_path, run)
-    opinion = xprof.ask(path, timeout_s=60)
+    opinion = ask(path)
     assert opinion.error == ""
     assert opinion.steps == truth.steps
     assert opinion.step_ms == pytest.approx(truth.step_ms, rel=1e-6)
@@ -53,7 +58,7 @@ def test_a_tpus_steps_and_input_are_found(tmp_path: Path) -> None:
 
 def test_without_steps_it_has_no_share_of_input(tmp_path: Path) -> None:
     path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=0, network=NETWORK))
-    opinion = xprof.ask(path, timeout_s=60)
+    opinion = ask(path)
     assert opinion.conclusion.startswith("No step time measured")
     assert (opinion.steps, opinion.step_ms, opinion.input_percent) == (0, None, None)
 
@@ -66,14 +71,14 @@ def test_a_loop_within_the_step_does_not_hide_it(tmp_path: Path) -> None:
     for stat in (s for line in plane.lines for event in line.events for s in event.stats):
         if stat.metadata_id == key:
             stat.int64_value = 1
-    opinion = xprof.ask(save(space, tmp_path / "vm.xplane.pb"), timeout_s=60)
+    opinion = ask(save(space, tmp_path / "vm.xplane.pb"))
     assert opinion.steps == truth.steps - 2  # it drops the first and the last
 
 
 def test_nothing_is_left_behind_and_the_trace_untouched(tmp_path: Path, private: Path) -> None:
     path, _ = record(tmp_path, Run(device="t4", precision="fp16", network=NETWORK))
     before = path.read_bytes()
-    assert xprof.ask(path, timeout_s=60).steps
+    assert ask(path).steps
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
     assert list(private.iterdir()) == []
@@ -84,7 +89,7 @@ def test_a_bad_trace_is_a_reason(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "vm.xplane.pb"
     if content is not None:
         path.write_bytes(content)
-    opinion = xprof.ask(path, timeout_s=60)
+    opinion = ask(path)
     assert str(path) in opinion.error
     assert opinion.steps == 0
 
@@ -92,7 +97,7 @@ def test_a_bad_trace_is_a_reason(tmp_path: Path, content: bytes | None) -> None:
 def test_a_large_trace_is_not_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
     monkeypatch.setattr(xprof, "LARGEST_BYTES", 1000)
-    assert "it is asked for traces of up to" in xprof.ask(path, timeout_s=60).error
+    assert "it is asked for traces of up to" in ask(path).error
 
 
 def test_an_answer_before_an_abort_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +106,7 @@ def test_an_answer_before_an_abort_counts(tmp_path: Path, monkeypatch: pytest.Mo
     answer: dict[str, list[str]] = {"tables": [], "steps": []}
     child.write_text(f"import os; print({json.dumps(json.dumps(answer))}, flush=True); os.abort()")
     monkeypatch.setattr(xprof, "CHILD", child)
-    assert xprof.ask(path, timeout_s=60) == Opinion()
+    assert ask(path) == Opinion()
 
 
 SLEEPS = "import time; time.sleep(600)"
@@ -123,7 +128,7 @@ def test_whatever_befalls_the_child_is_a_reason(
     child = tmp_path / "child.py"
     child.write_text(code)
     monkeypatch.setattr(xprof, "CHILD", child)
-    opinion = xprof.ask(path, timeout_s=1 if code == SLEEPS else 60)
+    opinion = ask(path, timeout_s=1 if code == SLEEPS else 60)
     assert opinion == Opinion(error=CHILDREN[code])
     assert list(private.iterdir()) == []
 
@@ -131,7 +136,7 @@ def test_whatever_befalls_the_child_is_a_reason(
 def test_memory_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, _ = record(tmp_path, Run(device="v5e", precision="bf16", steps=1, network=NETWORK))
     monkeypatch.setattr(xprof, "BASE_BYTES", 10_000_000)
-    opinion = xprof.ask(path, timeout_s=60)
+    opinion = ask(path)
     assert opinion.error
     assert opinion.steps == 0
 
@@ -165,7 +170,7 @@ def test_what_never_has_an_iter_num_is_no_executor() -> None:
 @given(hostile())
 def test_a_message_without_sense_is_an_opinion(space: Space) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        opinion = xprof.ask(save(space, Path(folder, "vm.xplane.pb")), timeout_s=60)
+        opinion = ask(save(space, Path(folder, "vm.xplane.pb")))
     assert opinion.error or opinion.conclusion
 
 
@@ -176,4 +181,4 @@ def test_a_full_disk_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
-    assert "No space left" in xprof.ask(path, timeout_s=60).error
+    assert "No space left" in ask(path).error

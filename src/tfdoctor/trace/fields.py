@@ -27,6 +27,8 @@ CONTINUED = np.uint64(0x8080808080808080)
 # The first bit of each byte of a word says whether the varint goes on; the others are its value.
 PAYLOAD = np.uint64(0x7F7F7F7F7F7F7F7F)
 
+FIRST_GOES_ON, ONE_BYTE = np.uint64(0x80), np.uint64(0x7F)
+
 # Three steps that join groups of 7, 14 and 28 bits: those that stay, those that move down, and how far.
 FOLDS = (
     (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00), np.uint64(1)),
@@ -68,7 +70,7 @@ class MessageBytes(Record, eq=False):
     @classmethod
     def of(cls, parts: Sequence[bytes]) -> Self:
         """Join messages."""
-        data = b"".join((*parts, bytes(LONGEST + WORD)))
+        data = b"".join((*parts, bytes(2 * (LONGEST + WORD))))
         words = np.ndarray((len(data) - WORD + 1,), "<u8", data, strides=(1,))
         return cls(data, np.frombuffer(data, np.uint8), words)
 
@@ -87,50 +89,40 @@ class MessageBytes(Record, eq=False):
             message, at = (message, at) if left.all() else (message[left], at[left])
 
     def _next(self, message: Places, at: Places, limit: Places) -> tuple[Fields, Places]:
-        wire, number, at = self._tags(at)
+        first = self.octets[at]
+        if (first < FIRST_OF_TWO).all():  # as of most messages
+            wire, number, at = (first & 7).astype(np.int64), (first >> 3).astype(np.int64), at + 1
+        else:
+            tag, after = self._varints(at)
+            if (after > at + LONGEST).any():
+                raise DamagedError
+            wire, number, at = (tag & np.uint64(7)).astype(np.int64), (tag >> np.uint64(3)).astype(np.int64), after
         bits, after = self._varints(at)
         end = after
         if wire.any():  # VARINT is 0
-            bits, after, length = self._of_wire(wire, bits, at, after)
-            end = after + length
+            is_bytes, is_64, is_32 = (wire == kind for kind in (BYTES, FIXED_64, FIXED_32))
+            known = is_bytes | is_64 | is_32 | (wire == VARINT)
+            if not known.all() or (bits[is_bytes] > len(self.data)).any():
+                raise DamagedError
+            if (fixed := is_64 | is_32).any():
+                words, bits = self.words[at], bits.copy()
+                bits[is_64], bits[is_32] = words[is_64], words[is_32] & np.uint64(2**32 - 1)
+                after = np.where(fixed, at + 8 * is_64 + 4 * is_32, after)
+            end = after + np.where(is_bytes, bits, np.uint64(0)).astype(np.int64)
         if (end > limit).any() or (number < 1).any():
             raise DamagedError
         return Fields(message, number, bits, after, end), end
 
-    def _tags(self, at: Places) -> tuple[Places, Places, Places]:
-        """Return the wire types and numbers at these places, and where they end: of most messages after a byte."""
-        first = self.octets[np.minimum(at, len(self.octets) - 1)]
-        if (first < FIRST_OF_TWO).all():
-            return (first & 7).astype(np.int64), (first >> 3).astype(np.int64), at + 1
-        tag, after = self._varints(at)
-        wire = (tag & np.uint64(7)).astype(np.int64)
-        return wire, (tag >> np.uint64(3)).astype(np.int64), after
-
-    def _of_wire(self, wire: Places, bits: Bits, at: Places, after: Places) -> tuple[Bits, Places, Places]:
-        """Return values, where they end, and the lengths of bytes, by wire types."""
-        is_bytes, is_64, is_32 = (wire == kind for kind in (BYTES, FIXED_64, FIXED_32))
-        if not (is_bytes | is_64 | is_32 | (wire == VARINT)).all():
-            raise DamagedError
-        if (bits[is_bytes] > len(self.data)).any():
-            raise DamagedError
-        length = np.where(is_bytes, bits, np.uint64(0)).astype(np.int64)
-        if (fixed := is_64 | is_32).any():
-            words = self._words(at)
-            bits = bits.copy()
-            bits[is_64], bits[is_32] = words[is_64], words[is_32] & np.uint64(2**32 - 1)
-            after = np.where(fixed, at + 8 * is_64 + 4 * is_32, after)
-        return bits, after, length
-
-    def _words(self, at: Places) -> Bits:
-        return self.words[np.minimum(at, len(self.words) - 1)]
-
     def _varints(self, at: Places) -> tuple[Bits, Places]:
         """Return the varints at these places, and where they end."""
-        words = self._words(at)
+        words = self.words[at]
+        if not (words & FIRST_GOES_ON).any():
+            return words & ONE_BYTE, at + 1
         stop = ~words & CONTINUED
         stop &= np.negative(stop)  # the last byte's bit alone; 0 where there are more than 8 bytes
         values = words & PAYLOAD & (stop ^ (stop - np.uint64(1)))
-        for stay, move, by in FOLDS:
+        highest = (stop - np.uint64(1)).max()
+        for stay, move, by in FOLDS[: 1 + int(highest >= 2**15) + int(highest >= 2**31)]:
             values = (values & stay) | ((values & move) >> by)
         # The exponent of a power of two: 7 for one byte, 15 for two.
         length = ((stop.astype(np.float64).view(np.int64) >> 52) - 1023 >> 3) + 1
@@ -140,7 +132,7 @@ class MessageBytes(Record, eq=False):
 
     def _long(self, low: Bits, at: Places) -> tuple[Bits, Places]:
         """Return varints of nine or ten bytes, whose first 56 bits are known, and their lengths."""
-        words = self._words(at + WORD)
+        words = self.words[at + WORD]
         ninth, tenth = words & np.uint64(0xFF), (words >> np.uint64(8)) & np.uint64(0xFF)
         goes_on = ninth >= np.uint64(0x80)
         endless = goes_on & (tenth >= np.uint64(0x80))  # or no varint: the bytes of a double, say

@@ -1,23 +1,36 @@
-"""The programs that XLA compiled, from a trace's plane /host:metadata."""
+"""The programs that XLA compiled, from a trace's plane /host:metadata.
 
+The description of HloProto comes from the generated files of the TensorFlow package, which is not imported. It is
+registered in a separate pool, so that it does not conflict with that of TensorFlow or xprof in the same process.
+"""
+
+import ast
+import importlib
+import importlib.util
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 
 from tfdoctor.terms.record import Record, field
-from tfdoctor.trace.hlo_lines import SourceLines
 from tfdoctor.trace.hlo_matmul import HloMatmul, Shape, matmul_of
-from tfdoctor.trace.hlo_proto import hlo_types
 from tfdoctor.trace.model import Trace
-from tfdoctor.trace.texts import clean
+from tfdoctor.trace.names import clean
 
 METADATA = "/host:metadata"
 PROTO = "Hlo Proto"
 
 # The program's fingerprint at the end of "jit_train_step(12190760917235803885)".
 PROGRAM = re.compile(r"\((\d+)\)$")
+# Parts of the paths of files that are not the user's.
+INSTALLED = ("site-packages/", "dist-packages/", "<frozen ", "/lib/python3")
+HLO = "xla/service/hlo.proto"  # The file that describes HloProto, by the name that its importers use
 DEEPEST = 50  # Calls within calls that are followed: a fusion in a condition in a loop has three
 HOST_SPACE = 5  # The number of the host's memory space in layouts: S(5)
 
@@ -65,6 +78,42 @@ class HloProgram(Record):
                 waiting += [(one, depth + 1) for one in reversed(found)]
 
 
+class SourceLines(Record):
+    """Finds the user's line in the stack frames of a module; numbers in the table begin with 1.
+
+    JAX writes the frames of a program's functions without its own; those of other installed packages are skipped
+    here. Older programs have one file and line for each instruction instead.
+    """
+
+    table: Any
+    known: dict[int, tuple[str, int] | None] = field(default_factory=dict)  # by frame
+
+    def of(self, metadata: Any) -> tuple[str, int] | None:  # noqa: ANN401 - a message
+        """Return the innermost file and line of the user's that an instruction's metadata names."""
+        frame, passed, place = metadata.stack_frame_id, list[int](), None
+        frames, places = self.table.stack_frames, self.table.file_locations
+        while 0 < frame <= len(frames) and frame not in self.known:
+            place = self._file(places, frames[frame - 1].file_location_id)
+            self.known[frame] = place  # ends a circle of frames, too
+            passed.append(frame)
+            frame = 0 if place else frames[frame - 1].parent_frame_id
+        place = place or self.known.get(frame)
+        self.known.update(dict.fromkeys(passed, place))
+        return place or _of_user(metadata.source_file, metadata.source_line)
+
+    def _file(self, places: Any, number: int) -> tuple[str, int] | None:  # noqa: ANN401 - messages
+        if not 0 < number <= len(places):
+            return None
+        place, names = places[number - 1], self.table.file_names
+        known = 0 < place.file_name_id <= len(names)
+        return _of_user(names[place.file_name_id - 1], place.line) if known else None
+
+
+def _of_user(path: str, line: int) -> tuple[str, int] | None:
+    outside = any(part in path for part in INSTALLED)
+    return (clean(path), line) if path and line and not outside else None
+
+
 def programs(trace: Trace) -> dict[str, HloProgram]:
     """Return the trace's intact programs by name, with and without fingerprint."""
     by_name: dict[str, HloProgram] = {}
@@ -87,6 +136,8 @@ def parse(data: bytes) -> HloProgram | None:
     except DecodeError:
         return None
     places = SourceLines(module.stack_frame_index)
+    instructions = [one for computation in module.computations for one in computation.instructions]
+    names = {instruction.id: clean(instruction.name) for instruction in instructions}
     return HloProgram(
         clean(module.name),
         module.entry_computation_id,
@@ -96,20 +147,11 @@ def parse(data: bytes) -> HloProgram | None:
         },
         bool(module.input_output_alias.entries),
         tuple(map(clean, module.stack_frame_index.file_names)),
-        _schedule(module),
+        {
+            number: tuple(names[at] for at in sequence.instruction_ids if at in names)
+            for number, sequence in module.schedule.sequences.items()
+        },
     )
-
-
-def _schedule(module: Any) -> dict[int, tuple[str, ...]]:  # noqa: ANN401 - a message
-    names = {
-        instruction.id: clean(instruction.name)
-        for computation in module.computations
-        for instruction in computation.instructions
-    }
-    return {
-        number: tuple(names[at] for at in sequence.instruction_ids if at in names)
-        for number, sequence in module.schedule.sequences.items()
-    }
 
 
 def _computation(
@@ -142,3 +184,46 @@ def _shapes(shape: Any, types: dict[int, str]) -> tuple[Shape, ...]:  # noqa: AN
     tiles = tuple(tuple(tile.dimensions) for tile in layout.tiles)
     dtype, dims = types.get(shape.element_type, "").lower(), tuple(shape.dimensions)
     return (Shape(dtype, dims, tuple(layout.minor_to_major), tiles, layout.memory_space),)
+
+
+class HloTypes(Record):
+    """The message class of HloProto, and the names of element types by number."""
+
+    message: Any
+    element_types: dict[int, str]
+
+
+@cache
+def hlo_types() -> HloTypes | None:
+    """Return the types to read a HloProto with; None if no installed TensorFlow describes it."""
+    package = importlib.util.find_spec("tensorflow")
+    if package is None or package.origin is None:
+        return None
+    pool = DescriptorPool()
+    try:
+        _add(HLO, Path(package.origin).parent / "compiler", pool, set())
+        message = GetMessageClass(pool.FindMessageTypeByName("xla.HloProto"))
+    except (OSError, SyntaxError, KeyError, TypeError):  # this TensorFlow stores it elsewhere
+        return None
+    element_types = pool.FindEnumTypeByName("xla.PrimitiveType").values_by_number
+    return HloTypes(message, {number: value.name for number, value in element_types.items()})
+
+
+def _add(name: str, folder: Path, pool: DescriptorPool, added: set[str]) -> None:
+    """Add a file's description to the pool, after those of its imports."""
+    if name in added:
+        return
+    added.add(name)
+    if name.startswith("google/protobuf/"):
+        module = importlib.import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
+        data = bytes(module.DESCRIPTOR.serialized_pb)
+    else:  # as protoc wrote it into a generated file
+        text = (folder / f"{name.removesuffix('.proto')}_pb2.py").read_text(encoding="utf-8")
+        calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+        written = [call for call in calls if getattr(call.func, "attr", "") == "AddSerializedFile"]
+        if not written:
+            raise KeyError(name)
+        data = bytes(ast.literal_eval(written[0].args[0]))
+    for imported in FileDescriptorProto.FromString(data).dependency:
+        _add(imported, folder, pool, added)
+    pool.AddSerializedFile(data)

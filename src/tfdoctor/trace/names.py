@@ -2,6 +2,8 @@
 
 import re
 
+from tfdoctor.terms.text import cut
+
 # Emitted by tfdoctor's agent when the traced window ends, and again when calls for samples end.
 END_OF_WINDOW = "tfdoctor_end"
 # Around each call that is traced after the window: the stack is sampled often, and no time is measured.
@@ -151,3 +153,12 @@ NUMERIC = IDS | {
     "peak_hbm_bw_gigabytes_per_second", "program_id", "data_type", "allocation_bytes", "requested_bytes",
     "bytes_available", "bytes_allocated", "bytes_reserved", "peak_bytes_in_use",
 }  # fmt: skip
+
+# Characters to remove from names: control characters (TensorFlow 2.4 wrote names that begin with NUL), and those
+# that change the direction of text on a terminal.
+HIDDEN = dict.fromkeys([*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+
+
+def clean(text: str) -> str:
+    """Return a text without characters that a reader cannot see, and without the middle of an endless one."""
+    return cut(text if text.isprintable() else text.translate(HIDDEN))

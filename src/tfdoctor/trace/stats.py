@@ -1,7 +1,7 @@
 """The stats of a line's events as columns: a large trace has millions, and a fact asks for a few names."""
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,15 @@ REAL, UNSIGNED, SIGNED, TEXT = range(4)
 MOST = 2.0**62  # Larger reals do not fit into an int64
 
 Events = NDArray[np.int64]
+Narrow = NDArray[np.integer[Any]]  # As few bytes as its values need
 
 
 class EventStats(Record, eq=False):
     """m stats of the n events of a line; each event has a name at most once."""
 
     names: tuple[str, ...] = ()  # that the stats have
-    event: Events = field(default_factory=lambda: np.zeros(0, np.int64))  # (m,), sorted
-    name: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))  # (m,), in names
+    event: Narrow = field(default_factory=lambda: np.zeros(0, np.int32))  # (m,), sorted
+    name: Narrow = field(default_factory=lambda: np.zeros(0, np.uint8))  # (m,), in names; of an event, sorted
     form: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))  # (m,)
     bits: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))  # (m,)
     texts: Sequence[str | bytes] = ()
@@ -30,19 +31,19 @@ class EventStats(Record, eq=False):
 
     def of(self, event: int) -> Mapping[str, Value]:
         """Return the stats of one event."""
-        first, last = self.event.searchsorted((event, event + 1)).tolist()
+        first, last = self._bounds(event, event + 1)
         values = self._decoded(slice(first, last))
         names = self.name[first:last].tolist()
         return {self.names[name]: value for name, value in zip(names, values, strict=True)}
 
     def having(self, name: str) -> Events:
         """Return the (k,) events that have a stat, in order."""
-        return self.event[self._rows(name)]
+        return self._events(self._rows(name))
 
     def values(self, name: str) -> tuple[Events, list[Value]]:
         """Return the (k,) events that have a stat, and their k values."""
         rows = self._rows(name)
-        return self.event[rows], self._decoded(rows)
+        return self._events(rows), self._decoded(rows)
 
     def integers(self, name: str) -> tuple[Events, NDArray[np.int64]]:
         """Return the (k,) events that have a stat that is a number, and their (k,) values."""
@@ -54,7 +55,7 @@ class EventStats(Record, eq=False):
             if real.any():
                 values = values.copy()
                 values[real] = np.clip(bits[real].view(np.float64), -MOST, MOST).astype(np.int64)
-            self._integers[name] = self.event[rows], values
+            self._integers[name] = self._events(rows), values
         return self._integers[name]
 
     def values_of(self, name: str, events: Events) -> list[Value | None]:
@@ -62,8 +63,9 @@ class EventStats(Record, eq=False):
         rows = self._rows(name)
         if not len(rows):
             return [None] * len(events)
-        at = self.event[rows].searchsorted(events)
-        found = np.append(self.event[rows], -1)[at] == events
+        having = self._events(rows)
+        at = having.searchsorted(events)
+        found = np.append(having, -1)[at] == events
         values = iter(self._decoded(rows[at[found]]))
         return [next(values) if known else None for known in found.tolist()]
 
@@ -81,23 +83,30 @@ class EventStats(Record, eq=False):
         found = np.append(having, -1)[at] == events
         return np.where(found, np.append(ids, np.uint64(0))[at], np.uint64(0))
 
-    def moved(self, position: NDArray[np.int64]) -> Self:
-        """Return the stats of (n,) events at other positions, -1 for none; of one name, the last is kept."""
-        rows = np.flatnonzero(position[self.event] >= 0)
-        key = position[self.event[rows]] * len(self.names) + self.name[rows]
-        order = np.argsort(key, kind="stable")
-        rows, key = rows[order], key[order]
-        rows = rows[np.append(key[1:] != key[:-1], True)[: len(key)]]
-        return type(self)(
-            self.names, position[self.event[rows]], self.name[rows], self.form[rows], self.bits[rows], self.texts
-        )
+    def moved(self, position: NDArray[np.integer[Any]]) -> Self:
+        """Return the stats of (n,) events at other positions, -1 for none."""
+        event = position[self.event]
+        rows = np.flatnonzero(event >= 0)
+        event = event[rows]
+        if (event[1:] < event[:-1]).any():
+            order = np.argsort(event, kind="stable")
+            rows, event = rows[order], event[order]
+        return type(self)(self.names, event, self.name[rows], self.form[rows], self.bits[rows], self.texts)
 
     def part(self, first: int, last: int) -> Self:
         """Return the stats of the events from ``first`` to before ``last``, which then counts as the first one."""
-        rows = slice(*self.event.searchsorted((first, last)).tolist())
+        rows = slice(*self._bounds(first, last))
         return type(self)(
             self.names, self.event[rows] - first, self.name[rows], self.form[rows], self.bits[rows], self.texts
         )
+
+    def _bounds(self, first: int, last: int) -> tuple[int, int]:
+        """Return where the stats of the events from ``first`` to before ``last`` are."""
+        begin, end = self.event.searchsorted(np.array((first, last), self.event.dtype)).tolist()
+        return begin, end
+
+    def _events(self, rows: NDArray[np.intp]) -> Events:
+        return self.event[rows].astype(np.int64)
 
     def _rows(self, name: str) -> NDArray[np.intp]:
         if name not in self.names:

@@ -51,17 +51,6 @@ def damaged(path: Path) -> InputError:
 
 
 def _parsed(path: Path, kind: Message) -> Message:
-    data = _bytes(path)
-    try:
-        space = kind.FromString(data)
-    except DecodeError as error:
-        raise damaged(path) from error
-    if not space.planes:
-        raise InputError(f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb).")
-    return space
-
-
-def _bytes(path: Path) -> bytes:
     try:
         data = content(path, most=None)
     except NotReadableError as error:
@@ -72,7 +61,13 @@ def _bytes(path: Path) -> bytes:
         raise InputError(f"{path} is empty: the profiler was killed before it wrote; record again.")
     if data.startswith(GZIP):
         raise InputError(f"{path} is compressed: run gunzip on it first.")
-    return data
+    try:
+        space = kind.FromString(data)
+    except DecodeError as error:
+        raise damaged(path) from error
+    if not space.planes:
+        raise InputError(f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb).")
+    return space
 
 
 def xspace_without_events() -> Message:

@@ -1,19 +1,19 @@
 """Reads an XSpace file into columns."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tfdoctor.terms.humanize import counted
+from tfdoctor.trace.events import LIMIT_PS, Kinds, decoded
 from tfdoctor.trace.fields import DamagedError
-from tfdoctor.trace.lines import LIMIT_PS, PlaneTypes, lines_of
-from tfdoctor.trace.measured import measured
-from tfdoctor.trace.model import EventType, Plane, Trace, TypeTable
-from tfdoctor.trace.names import IDS, NUMERIC, WANTED
-from tfdoctor.trace.stat_values import StatNames
+from tfdoctor.trace.model import EventType, Line, Plane, Trace, TypeTable
+from tfdoctor.trace.names import END_OF_WINDOW, IDS, NUMERIC, SAMPLED, WANTED, clean
 from tfdoctor.trace.stats import Value
-from tfdoctor.trace.texts import clean
 from tfdoctor.trace.wire import Message, damaged, parse_without_events
 
 LIMIT = 2**64  # Quantities beyond are damaged and are left out
@@ -22,6 +22,11 @@ LIMIT_DAYS = LIMIT_PS // 10**12 // (24 * 60 * 60)
 
 # Three years: a line that starts later counts time from 1970, not from the start of the profile.
 ABSOLUTE_NS = 10**17
+INTRA_OP = "_Eigen/"  # Part of the names of intra-op threads, which share the work of an operation (2.9 to 2.21)
+TOGETHER = 2_000_000  # About how many events are sorted at once: each takes 40 bytes in between
+
+Column = NDArray[np.int64]
+TWICE = 2  # The agent says when the measured steps end, and once more if it has let the profiler run on
 
 
 def read(path: Path) -> Trace:
@@ -31,53 +36,41 @@ def read(path: Path) -> Trace:
         InputError: the file cannot be read, is not an XSpace, is damaged or has no data.
     """
     space = parse_without_events(path)
-    origin = _origin_ns(space)
+    starts = [line.timestamp_ns for plane in space.planes for line in plane.lines if len(line.events)]
+    first = min(starts, default=0)
+    # The time that counts as 0: that of TensorFlow, or the first line's start in Unix time.
+    origin = first if first > ABSOLUTE_NS else 0
     try:
         planes = tuple(_plane(plane, origin) for plane in space.planes)
     except DamagedError as error:
         raise damaged(path) from error
+    lines = [line for plane in planes for line in plane.lines]
+    clipped = sum(
+        int((np.abs(line.start_ps) == LIMIT_PS).sum() + (line.duration_ps == LIMIT_PS).sum()) for line in lines
+    )
+    limited = f"{counted(clipped, 'time')} in the trace are impossible and were limited to {LIMIT_DAYS} days"
     started = (plane.stats.get("profile_start_time") for plane in planes)
     trace = Trace(
         planes,
         tuple(map(clean, space.hostnames)),
         tuple(map(clean, space.errors)),
         tuple(map(clean, space.warnings)),
-        tuple(_damage(planes)),
+        (limited,) if clipped else (),
         next((int(start) for start in started if start), None),
     )
     return measured(trace)
 
 
-def _damage(planes: tuple[Plane, ...]) -> Iterator[str]:
-    """Yield a sentence on the number of clipped times, if any."""
-    lines = [line for plane in planes for line in plane.lines]
-    clipped = sum(
-        int((np.abs(line.start_ps) == LIMIT_PS).sum() + (line.duration_ps == LIMIT_PS).sum()) for line in lines
-    )
-    if clipped:
-        yield f"{counted(clipped, 'time')} in the trace are impossible and were limited to {LIMIT_DAYS} days"
-
-
-def _origin_ns(space: Message) -> int:
-    """Return the time that counts as 0: that of TensorFlow, or the first line's start in Unix time."""
-    starts = [x.timestamp_ns for plane in space.planes for x in plane.lines if len(x.events)]
-    first = min(starts, default=0)
-    return first if first > ABSOLUTE_NS else 0
-
-
 def _plane(plane: Message, origin_ns: int) -> Plane:
-    all_names = {key: clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
-    names = StatNames(all_names, {key: name for key, name in all_names.items() if name in WANTED})
-    ids = sorted(plane.event_metadata)
-    types = PlaneTypes(np.array(ids, np.int64), TypeTable(_type(plane.event_metadata[key], names) for key in ids))
-    lines = tuple(lines_of(plane.lines, types, names, origin_ns))
-    stats = _stats(plane.stats, names.all, names.all)
-    return Plane(clean(plane.name), plane.id, lines, types.all, stats)
-
-
-def _type(metadata: Message, names: StatNames) -> EventType:
-    stats = _stats(metadata.stats, names.wanted, names.all)
-    return EventType(clean(metadata.name), clean(metadata.display_name), stats)
+    names = {key: clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
+    wanted = {key: name for key, name in names.items() if name in WANTED}
+    ids, described = sorted(plane.event_metadata), plane.event_metadata
+    types = TypeTable(
+        EventType(clean(one.name), clean(one.display_name), _stats(one.stats, wanted, names))
+        for one in map(described.__getitem__, ids)
+    )
+    lines = tuple(lines_of(plane.lines, Kinds(np.array(ids, np.int64), types, names), origin_ns))
+    return Plane(clean(plane.name), plane.id, lines, types, _stats(plane.stats, names, names))
 
 
 def _stats(stats: Iterable[Message], wanted: Mapping[int, str], names: Mapping[int, str]) -> dict[str, Value]:
@@ -106,3 +99,113 @@ def _value(stat: Message, names: Mapping[int, str]) -> Value | None:
     if kind == "ref_value":
         return names.get(int(value), "")
     return clean(value) if isinstance(value, str) else value
+
+
+def lines_of(lines: Sequence[Message], kinds: Kinds, origin_ns: int) -> Iterator[Line]:
+    """Yield the lines of a plane, without the noise, and without events of a type that is not described.
+
+    Raises:
+        DamagedError: their events are none.
+    """
+    ends = np.cumsum([0, *(len(line.events) for line in lines)])
+    groups = groupby(range(len(lines)), key=lambda at: ends[at] // TOGETHER)
+    for _, places in groups:
+        yield from _sorted([lines[at] for at in places], kinds, origin_ns)
+
+
+def _sorted(lines: Sequence[Message], kinds: Kinds, origin_ns: int) -> Iterator[Line]:
+    """Read lines together: of many short ones, each alone would take longer."""
+    columns, stats = decoded([line.events for line in lines], kinds)
+    all_ends = np.cumsum([0, *(len(line.events) for line in lines)])
+    ends = columns.row.searchsorted(all_ends.astype(np.int32))
+    bases_ps = [min(max((line.timestamp_ns - origin_ns) * 1000, -LIMIT_PS), LIMIT_PS) for line in lines]
+    kind, start_ps, duration_ps = columns.kind, columns.offset_ps, columns.duration_ps
+    for base_ps, (first, last) in zip(bases_ps, pairwise(ends.tolist()), strict=True):
+        start_ps[first:last] += base_ps
+    # A TPU's own clock counts from the profile's start.
+    for column, name in ((start_ps, "device_offset_ps"), (duration_ps, "device_duration_ps")):
+        at, values = stats.integers(name)
+        column[at] = values
+        np.clip(column, 0 if column is duration_ps else -LIMIT_PS, LIMIT_PS, out=column)
+    position = _sort(kind, start_ps, duration_ps, ends)
+    stats = stats if position is None else stats.moved(position)
+    titles = [clean(line.display_name or line.name) for line in lines]
+    pools = np.array([INTRA_OP in name for name in titles], bool)
+    task_lines, tasks_ps = _tasks(columns.tasks, all_ends, np.array(bases_ps, np.int64), pools)
+    tasks_at = pairwise(task_lines.searchsorted(np.arange(len(lines) + 1)).tolist())
+    return (
+        Line(
+            name,
+            line.id,
+            kinds.types,
+            kind[first:last],
+            start_ps[first:last],
+            duration_ps[first:last],
+            stats.part(first, last),
+            tasks_ps[slice(*tasks)],
+        )
+        for line, name, (first, last), tasks in zip(lines, titles, pairwise(ends.tolist()), tasks_at, strict=True)
+    )
+
+
+def _sort(kind: NDArray[np.int32], start_ps: Column, duration_ps: Column, ends: NDArray[np.intp]) -> Column | None:
+    """Sort the events of each line by start, outer before inner; return their new positions, None for the same."""
+    wrong = start_ps[1:] < start_ps[:-1]
+    wrong |= (start_ps[1:] == start_ps[:-1]) & (duration_ps[1:] > duration_ps[:-1])
+    wrong[ends[(ends > 0) & (ends < len(kind))] - 1] = False  # the first of the next line
+    lines = np.unique(ends.searchsorted(np.flatnonzero(wrong), "right")).tolist()
+    if not lines:  # as in most traces
+        return None
+    position = np.arange(len(kind))
+    for line in lines:
+        part = slice(ends[line - 1], ends[line])
+        order = np.lexsort((-duration_ps[part], start_ps[part]))
+        position[part][order] = position[part].copy()
+        for column in (kind, start_ps, duration_ps):
+            column[part] = column[part][order]
+    return position
+
+
+def _tasks(tasks: Column, ends: Column, bases_ps: Column, pools: NDArray[np.bool_]) -> tuple[Column, Column]:
+    """Return the lines, (m,), and the times, (m, 2), of the tasks of intra-op threads that were finished."""
+    line = ends.searchsorted(tasks[0], "right") - 1
+    tasks, line = tasks[1:, pools[line]], line[pools[line]]
+    edge, time = tasks[0], np.clip(tasks[1] + bases_ps[line], -LIMIT_PS, LIMIT_PS)
+    order = np.lexsort((edge, time, line))
+    edge, time, line = edge[order], time[order], line[order]
+    whole = (edge[:-1] > 0) & (edge[1:] < 0) & (time[:-1] < time[1:]) & (line[:-1] == line[1:])
+    return line[:-1][whole], np.stack((time[:-1][whole], time[1:][whole]), axis=1)
+
+
+def measured(trace: Trace) -> Trace:
+    """Return the trace up to the end of the measured steps, with all of it as ``sampled``.
+
+    An event of the host that goes on at that time is left out, as if the profiler had stopped then. A trace in
+    which nothing follows the measured steps is returned as it is.
+    """
+    ends_ps = sorted(event.end_ps for event in trace.host_events(END_OF_WINDOW))
+    sampled = any(True for _ in trace.host_events(SAMPLED))
+    if not ends_ps or (len(ends_ps) < TWICE and not sampled):
+        return trace
+    end_ps = ends_ps[0]
+    planes = tuple(
+        replace(plane, lines=tuple(_until(line, plane, end_ps) for line in plane.lines)) for plane in trace.planes
+    )
+    return replace(trace, planes=planes, sampled=trace)
+
+
+def _until(line: Line, plane: Plane, end_ps: int) -> Line:
+    """Return the events of a line up to a time: of the host those that have ended, of a device those that began."""
+    ends = line.start_ps + line.duration_ps
+    held = ends <= end_ps if plane.name.startswith("/host:") else line.start_ps < end_ps
+    if held.all() and not len(line.tasks_ps):
+        return line
+    position = np.where(held, held.cumsum() - 1, -1)
+    return replace(
+        line,
+        kind=line.kind[held],
+        start_ps=line.start_ps[held],
+        duration_ps=line.duration_ps[held],
+        stats=line.stats.moved(position),
+        tasks_ps=line.tasks_ps[line.tasks_ps[:, 1] <= end_ps],
+    )

@@ -15,8 +15,8 @@ from tfdoctor.facts.steps.steps import Steps
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.program import PythonRecord, SeenPlace
 from tfdoctor.terms.verdict import Location, Stage
-from tfdoctor.trace.lines import LIMIT_PS
-from tfdoctor.trace.measured import measured
+from tfdoctor.trace.events import LIMIT_PS
+from tfdoctor.trace.xplane import measured
 
 STEPS = 8
 CALLS, RUNS = ("tensorflow.python.polymorphic_function.Function.__call__", "tensorflow.execute.quick_execute")

@@ -28,7 +28,7 @@ from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Measure, Remark
 from tfdoctor.trace import Trace
-from tfdoctor.trace.xprof_opinion import InputVerdict, Opinion
+from tfdoctor.trace.xprof import InputVerdict, Opinion
 
 SAME_OPINION = 0.05  # Share of the step. Two figures for the input wait that differ by less agree.
 NS_PER_S = 1e9

@@ -13,8 +13,8 @@ from tfdoctor.facts.steps.step import chain, compilations
 from tfdoctor.facts.steps.steps import Steps, StepSpans
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.recording.program import FedCall, PythonRecord, SeenPlace
+from tfdoctor.trace.events import LIMIT_PS
 from tfdoctor.trace.intervals import pairs_of
-from tfdoctor.trace.lines import LIMIT_PS
 from tfdoctor.trace.names import SAMPLED
 
 PS_PER_NS, PS_PER_US = 1_000, 1_000_000
