@@ -5,11 +5,11 @@ from pathlib import Path
 
 import typer
 
-from tfdoctor.cli.commands import Check, Mcp
+from tfdoctor.cli.commands import CheckOptions, McpOptions
 from tfdoctor.terms.errors import InputError, TfdoctorError
 
 
-def check(given: Check) -> int:
+def check(given: CheckOptions) -> int:
     """Say what a recording on this machine would contain, and return the exit code."""
     from tfdoctor.capture.readiness import Ability, abilities  # noqa: PLC0415 - not for `mcp`
     from tfdoctor.trial.running import layer_possible  # noqa: PLC0415 - same
@@ -32,7 +32,7 @@ def check(given: Check) -> int:
     return TfdoctorError.exit_code if fails else 0
 
 
-def mcp(given: Mcp) -> None:
+def mcp(given: McpOptions) -> None:
     """Serve recordings until the client leaves."""
     try:
         from tfdoctor.mcp.server import serve  # noqa: PLC0415 - an extra

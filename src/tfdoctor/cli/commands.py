@@ -37,7 +37,7 @@ class RecordingOptions(Group):
 
 
 @command("profile", "Run a script, and report what slows it.", "profile.profile", cls=ProfileCommand)
-class Profile(Group):
+class ProfileOptions(Group):
     """Run an unmodified script, trace some of its training steps, and report what slows them and the run.
 
     The exit code is that of the script. Where that is 0, it is 3 if a gate fails, and 4 if one is undecided.
@@ -100,7 +100,7 @@ class TrialOptions(Group):
 
 
 @command("try", "Measure what the advised changes save, by running them.", "trying.try_", cls=TryCommand)
-class Try(Group):
+class TryOptions(Group):
     """Run the program with the advised changes and without, by turns, and report what each saves.
 
     The files of the program are never written: its runs see changed copies.
@@ -125,7 +125,7 @@ class Try(Group):
 
 
 @command("attach", "Trace jobs that are running.", "profile.attach")
-class Attach(Group):
+class AttachOptions(Group):
     """Trace running jobs, all at the same time, and report what slows them.
 
     Workers that cannot be reached are listed; the others are still traced. TensorFlow's profiler can crash
@@ -148,7 +148,7 @@ class Attach(Group):
 
 
 @command("report", "Report what slows a recorded run.", "report.report")
-class Report(Group):
+class ReportOptions(Group):
     """Report what slows a run recorded by tfdoctor or by any TensorFlow profiler."""
 
     path: Path = argument(
@@ -180,7 +180,7 @@ class Report(Group):
 
 
 @command("diff", "Compare two runs of a program.", "diffing.diff")
-class Diff(Group):
+class DiffOptions(Group):
     """Compare two runs of a program: the step, its parts, its operations and its findings."""
 
     before: Path = argument(
@@ -238,7 +238,7 @@ class KeptOptions(Group):
 
 
 @command("history", "Follow the runs of a program over its commits.", "history.history")
-class History(Group):
+class HistoryOptions(Group):
     """Follow the step, the run, the peak memory and the findings of programs over their commits."""
 
     where: list[str] = argument(
@@ -271,7 +271,7 @@ class WorkOptions(Group):
 
 
 @command("fleet", "Rank many runs by the time that they waste.", "fleet.fleet")
-class Fleet(Group):
+class FleetOptions(Group):
     """Diagnose many recordings, and rank the runs and the faults by what they waste."""
 
     where: list[str] = argument(
@@ -297,7 +297,7 @@ class Fleet(Group):
 
 
 @command("check", "Say what a recording on this machine would contain.", "checking.check")
-class Check(Group):
+class CheckOptions(Group):
     """Say what a recording on this machine would contain, and what would be missing.
 
     Nothing is run and nothing is written. The exit code is 2 if nothing could be recorded.
@@ -314,7 +314,7 @@ class Listing(StrEnum):
 
 
 @command("rules", "List the rules, with the facts that they need.", "rules.rules")
-class Rules(Group):
+class RulesOptions(Group):
     """List the rules by topic, with their titles and the facts they use."""
 
     form: Listing = option("Output format.", "--format", default=Listing.TEXT)
@@ -322,7 +322,7 @@ class Rules(Group):
 
 
 @command("explain", "Show the page of a rule.", "rules.explain")
-class Explain(Group):
+class ExplainOptions(Group):
     """Show the page of a rule: what it checks, why it matters, how to fix it, its limits and an example."""
 
     rule: str = argument("RULE", "Name of the rule.", autocompletion=one_rule)
@@ -331,7 +331,7 @@ class Explain(Group):
 
 
 @command("mcp", "Serve recordings to an assistant (MCP).", "checking.mcp")
-class Mcp(Group):
+class McpOptions(Group):
     """Serve recordings to an assistant by the Model Context Protocol, on the standard input and output."""
 
     folders: list[Path] | None = argument(

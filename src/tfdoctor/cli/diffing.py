@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from tfdoctor.cli.commands import Diff
+from tfdoctor.cli.commands import DiffOptions
 from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import noted, tell_files, untried
 from tfdoctor.cli.streams import draw
@@ -19,7 +19,7 @@ from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.progress_line import late_line
 
 
-def diff(given: Diff) -> int:
+def diff(given: DiffOptions) -> int:
     """Compare two runs, or several before a change with several after it, and return the exit code."""
     wanted = files_beside(given.formats, show=given.show)
     most = parse_percent(given.max_regression, "--max-regression")

@@ -8,7 +8,7 @@ from typing import Self, TextIO
 
 import typer
 
-from tfdoctor.cli.commands import Fleet
+from tfdoctor.cli.commands import FleetOptions
 from tfdoctor.cli.options import INTERRUPTED, book
 from tfdoctor.cli.outcome import open_pages, tell_files
 from tfdoctor.cli.streams import draw, say
@@ -40,7 +40,7 @@ UPDATE_S = 0.2  # Between two states of the line that counts
 SETTLED = 10  # Recordings that must be done before the time that is left can be estimated
 
 
-def fleet(given: Fleet) -> int:
+def fleet(given: FleetOptions) -> int:
     """Examine recordings, write the table and the page, and return the exit code."""
     work, out = given.work, given.out or Path("fleet")
     if work.on and work.workers:

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from tfdoctor.capture.revision import user
-from tfdoctor.cli.commands import History, HistoryGates, KeptOptions
+from tfdoctor.cli.commands import HistoryGates, HistoryOptions, KeptOptions
 from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import tell_files, untried
 from tfdoctor.cli.streams import draw, say
@@ -26,7 +26,7 @@ from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.progress_line import line
 
 
-def history(given: History) -> int:
+def history(given: HistoryOptions) -> int:
     """Show the runs of programs over their commits, and return the exit code."""
     keep, wanted = given.kept, files_beside(given.formats, show=given.show)
     accepts, names = [*_accepts(keep)], [*_names(keep)]

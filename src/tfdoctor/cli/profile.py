@@ -8,7 +8,7 @@ import typer
 
 from tfdoctor.capture import Kind, Plan
 from tfdoctor.capture import profile as capture
-from tfdoctor.cli.commands import Attach, Profile
+from tfdoctor.cli.commands import AttachOptions, ProfileOptions
 from tfdoctor.cli.gates import exit_code, gates
 from tfdoctor.cli.options import GateOptions, SavingOptions, book
 from tfdoctor.cli.profile_parser import COMMAND
@@ -25,7 +25,7 @@ from tfdoctor.terms.progress_line import line
 TRACING = {"steps": "--steps", "warmup": "--warmup", "seconds": "--for", "stop_after": "--stop-after"}
 
 
-def profile(given: Profile) -> int:
+def profile(given: ProfileOptions) -> int:
     """Run a script and report on it; return its exit code, or that of the report."""
     recording, demanded = given.recording, given.demands
     wanted, chosen = parse_formats(given.formats, show=given.show), given.rules.settings()
@@ -93,7 +93,7 @@ def what(ctx: typer.Context, module: str | None, command: list[str]) -> tuple[Ki
     return kind, command[0], tuple(command[1:])
 
 
-def attach(given: Attach) -> int:
+def attach(given: AttachOptions) -> int:
     """Trace running jobs and report on them; return the exit code."""
     from tfdoctor.capture.attach import attach as trace  # noqa: PLC0415 - `profile` has no need of it
     from tfdoctor.cli import outcome  # noqa: PLC0415 - as above

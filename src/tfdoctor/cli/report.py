@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from tfdoctor.cli.commands import Report
+from tfdoctor.cli.commands import ReportOptions
 from tfdoctor.cli.gates import exit_code, gates
 from tfdoctor.cli.options import book
 from tfdoctor.cli.patching import check_target, write_patch
@@ -19,7 +19,7 @@ from tfdoctor.stored.files import NAMES, open_report, report_at
 from tfdoctor.trace.xprof import Asked
 
 
-def report(given: Report) -> int:
+def report(given: ReportOptions) -> int:
     """Write the reports of a recording or a stored report, and return the exit code."""
     wanted, chosen = parse_formats(given.formats, show=given.show), given.rules.settings(given.path)
     must_be_files(wanted, given.out)
@@ -52,7 +52,7 @@ def report(given: Report) -> int:
     return exit_code(diagnosis, demands.fail_on)
 
 
-def _again(path: Path, given: Report, chosen: Config, wanted: list[str], link: str) -> int:
+def _again(path: Path, given: ReportOptions, chosen: Config, wanted: list[str], link: str) -> int:
     """Write a stored report in these formats; budgets are those of the settings, if any."""
     from tfdoctor.cli import outcome  # noqa: PLC0415 - as above
 
@@ -76,7 +76,7 @@ def _again(path: Path, given: Report, chosen: Config, wanted: list[str], link: s
     return exit_code(diagnosis, demands.fail_on)
 
 
-def _must_need_no_recording(given: Report) -> None:
+def _must_need_no_recording(given: ReportOptions) -> None:
     """Refuse options that only a recording can be examined by."""
     rules, savings, why = given.rules, given.savings, "a stored report is not examined again"
     for name, value in {

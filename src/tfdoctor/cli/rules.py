@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tfdoctor.cli.commands import Explain, Listing, Rules
+from tfdoctor.cli.commands import ExplainOptions, Listing, RulesOptions
 from tfdoctor.cli.options import RuleOptions, book
 from tfdoctor.cli.streams import draw
 from tfdoctor.rulebook.config import Config
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
 
 
-def rules(given: Rules) -> None:
+def rules(given: RulesOptions) -> None:
     """List the rules."""
     applied = book(given.rules.settings())
     typer.echo(_json(applied) if given.form is Listing.JSON else _text(applied))
 
 
-def explain(given: Explain) -> None:
+def explain(given: ExplainOptions) -> None:
     """Show the page of a rule."""
     chosen = RuleOptions(config=given.config, rules=given.rules).settings()
     page = (built_in(given.rule) if chosen == Config() else "") or _page(book(chosen), given.rule)

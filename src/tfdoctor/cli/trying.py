@@ -10,7 +10,7 @@ import typer
 from tfdoctor.capture import Plan, profile
 from tfdoctor.capture.signals import outlive
 from tfdoctor.cli import outcome
-from tfdoctor.cli.commands import TrialOptions, Try
+from tfdoctor.cli.commands import TrialOptions, TryOptions
 from tfdoctor.cli.gates import exit_code, gates
 from tfdoctor.cli.options import GateOptions, book
 from tfdoctor.cli.outcome import Output
@@ -36,7 +36,7 @@ UNASKED = (
 )
 
 
-def try_(given: Try) -> int:
+def try_(given: TryOptions) -> int:
     """Run the program with the changes and without, report what each saves, and return the exit code."""
     trial = given.trial
     wanted, chosen = parse_formats(given.formats, show=given.show), given.rules.settings()
@@ -99,7 +99,7 @@ def _request(trial: TrialOptions) -> Request:
     )
 
 
-def _opened(given: Try) -> Recording:
+def _opened(given: TryOptions) -> Recording:
     """Return the recording that was named.
 
     Raises:
@@ -114,7 +114,7 @@ def _opened(given: Try) -> Recording:
     return outcome.noted(Recording.open(path))
 
 
-def _profiled(given: Try, request: Request, applied: Rulebook) -> Recording:
+def _profiled(given: TryOptions, request: Request, applied: Rulebook) -> Recording:
     """Return a new recording of a program, unless it could not be tried afterwards.
 
     Raises:
