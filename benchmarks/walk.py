@@ -3,7 +3,8 @@
 A stay is a run of calls in one module among those that hand the finding on, as an argument or a result, also
 within records, lists and mappings, or by its sentence; the modules on the way to the rule come before. A climb is a
 step from a module to one of a higher layer of the import contracts. The walk ends where the HTML page is written.
-Counted is one run on a recording of the samples, of which only this rule is applied.
+It is counted with each return to a module, as of a template that calls words of two modules in turn, and by first
+visits alone: what a reader opens. Counted is one run on a recording of the samples, of which only this rule is applied.
 """
 
 import sys
@@ -90,6 +91,12 @@ def _stack(frame: FrameType | None) -> list[str]:
     return found
 
 
+def _length(modules: list[str]) -> str:
+    rooms = [LAYERS.get(module.partition("/")[0], len(LAYERS)) for module in modules]
+    climbs = sum(after > before for before, after in pairwise(rooms))
+    return f"{len(modules)} stays, {climbs} climbs"
+
+
 def main() -> None:
     """Print the walk and its length."""
     recording, rule = sys.argv[1:3] or (str(ROOT / "sample_traces" / "cpu-input-bound"), "input-bound")
@@ -101,10 +108,9 @@ def main() -> None:
             cli.main()
         finally:
             sys.setprofile(None)
-            rooms = [LAYERS.get(module.partition("/")[0], len(LAYERS)) for module in walk.modules]
-            climbs = sum(after > before for before, after in pairwise(rooms))
             print("\n".join(walk.modules))
-            print(f"{len(walk.modules)} stays in {len(set(walk.modules))} modules, {climbs} climbs")
+            print(f"with returns: {_length(walk.modules)}")
+            print(f"first visits: {_length([*dict.fromkeys(walk.modules)])}")
 
 
 if __name__ == "__main__":

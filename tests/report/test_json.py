@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.report import diagnoses
 from tfdoctor.report.formats import json as report_json
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.text import legible
+from tfdoctor.terms.verdict import Remark, Remedy
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
@@ -102,6 +104,15 @@ SCHEMA = schema()
 def test_it_is_valid(name: str) -> None:
     validator = jsonschema.Draft202012Validator(SCHEMA)
     assert [error.message for error in validator.iter_errors(report(name))] == []
+
+
+def test_a_remark_is_valid_though_its_remedies_have_no_edits() -> None:
+    made = diagnoses.full()
+    remark = Remark(summary="few steps", remedies=(Remedy(action="train longer"),))
+    made = replace(made, results=(replace(made.results[0], outcome=remark, severity=None, edits=()),))
+    written = json.loads(report_json.render(made))
+    assert "edit" not in written["results"][0]["remedies"][0]
+    jsonschema.Draft202012Validator(SCHEMA).validate(written)
 
 
 def test_the_published_schema_is_that_of_the_types() -> None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from itertools import zip_longest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Struct, defstruct
+from msgspec import Meta, Struct, defstruct
 from msgspec.structs import asdict, fields
 
 from tfdoctor.diagnosis.rule import Rule, Topic
@@ -106,16 +106,20 @@ else:
     Stated = defstruct("Stated", [row[1:] for row in _stated.values()], bases=(Record,), kw_only=True)
 
 
+# Of a field that a row of this type has whatever its value is, and the same record elsewhere does not.
+NOT_EVERYWHERE = Meta(extra_json_schema={"sometimes": "by the outcome"})
+
+
 class EditRow(Edit):
     """An edit, and whether it is in the patch."""
 
-    in_patch: bool = True
+    in_patch: Annotated[bool, NOT_EVERYWHERE] = True
 
 
 class RemedyRow(Remedy):
     """A remedy with its edit; apart, why it has only an example."""
 
-    edit: EditRow | None = None
+    edit: Annotated[EditRow | None, NOT_EVERYWHERE] = None
     by_hand: Sometimes[Edit | None] = None
 
 
