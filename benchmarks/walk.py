@@ -4,7 +4,7 @@ A stay is a run of calls in one module among those that hand the finding on, as 
 within records, lists and mappings, or by its sentence; the modules on the way to the rule come before. A climb is a
 step from a module to one of a higher layer of the import contracts. The walk ends where the HTML page is written.
 It is counted with each return to a module, as of a template that calls two modules in turn, and by first
-visits alone: what a reader opens. Counted is one run on a recording of the samples, of which only this rule is applied.
+visits alone: what a reader opens. One recording of the samples is reported on, with this rule alone.
 """
 
 import sys
