@@ -18,6 +18,7 @@ from tfdoctor.stored.schema import LIFTED, SCHEMA, fault
 from tfdoctor.terms import text
 from tfdoctor.terms.json_form import Json, as_json, columns, converted, number, parts
 from tfdoctor.terms.record import rebuilt
+from tfdoctor.terms.verdict import Finding
 
 
 class NoReportError(ValueError):
@@ -50,7 +51,9 @@ def read(content: Mapping[str, Json], rules: Iterable[Rule] = ()) -> Diagnosis:
         seen.add(name)
         doc = replace(result.rule.doc, title=_legible(result.rule.doc.title))
         rule = known.get(_legible(name)) or replace(result.rule, name=_legible(name), doc=doc)
-        results.append(replace(result, rule=rule, outcome=rule.counted(result.outcome)))
+        outcome = rule.counted(result.outcome)
+        severity = result.severity if isinstance(outcome, Finding) else None
+        results.append(replace(result, rule=rule, outcome=outcome, severity=severity))
     # Reports of earlier versions rate a finding by its promise alone.
     return replace(found, results=rated_by_trial(results))
 

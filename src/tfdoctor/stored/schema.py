@@ -41,7 +41,7 @@ def schema(*, reads: bool = False) -> Schema:
     report, steps = known.pop("Diagnosis"), known["StepsSummary"]
     if reads:
         known["Phase"] = {"type": "string"}
-        return {**report, "$defs": known}
+        return {**report, "required": sorted(report["required"]), "$defs": known}
     lifted = {name: steps["properties"].pop(name) for name in LIFTED}
     steps["required"] = [name for name in steps["required"] if name not in LIFTED]
     known["PhaseRow"]["properties"]["share"] = Number.schema  # type: ignore[attr-defined] # of a form

@@ -55,7 +55,8 @@ def form(
 
     ``read`` raises a ValueError for what is none. The JSON Schema is that given, else that of any type ``like`` it.
     """
-    made = ABCMeta("Form", (), {"read": staticmethod(read), "schema": schema, "like": like})
+    name = " or ".join(kind.__name__ for kind in kinds)  # which errors show
+    made = ABCMeta(name, (), {"read": staticmethod(read), "schema": schema, "like": like})
     if write:
         made.write = staticmethod(write)  # type: ignore[attr-defined] # of a form
     for kind in kinds:
