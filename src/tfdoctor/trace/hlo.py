@@ -1,25 +1,14 @@
-"""The programs that XLA compiled, from a trace's plane /host:metadata.
+"""The programs that XLA compiled, from a trace's plane /host:metadata."""
 
-The description of HloProto comes from the generated files of the TensorFlow package, which is not imported. It is
-registered in a separate pool, so that it does not conflict with that of TensorFlow or xprof in the same process.
-"""
-
-import ast
-import importlib
-import importlib.util
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
-from google.protobuf.message_factory import GetMessageClass
 
 from tfdoctor.terms.record import Record, field
 from tfdoctor.trace.hlo_matmul import HloMatmul, Shape, matmul_of
+from tfdoctor.trace.hlo_proto import hlo_types
 from tfdoctor.trace.model import Trace
 from tfdoctor.trace.names import clean
 
@@ -30,7 +19,6 @@ PROTO = "Hlo Proto"
 PROGRAM = re.compile(r"\((\d+)\)$")
 # Parts of the paths of files that are not the user's.
 INSTALLED = ("site-packages/", "dist-packages/", "<frozen ", "/lib/python3")
-HLO = "xla/service/hlo.proto"  # The file that describes HloProto, by the name that its importers use
 DEEPEST = 50  # Calls within calls that are followed: a fusion in a condition in a loop has three
 HOST_SPACE = 5  # The number of the host's memory space in layouts: S(5)
 
@@ -184,46 +172,3 @@ def _shapes(shape: Any, types: dict[int, str]) -> tuple[Shape, ...]:  # noqa: AN
     tiles = tuple(tuple(tile.dimensions) for tile in layout.tiles)
     dtype, dims = types.get(shape.element_type, "").lower(), tuple(shape.dimensions)
     return (Shape(dtype, dims, tuple(layout.minor_to_major), tiles, layout.memory_space),)
-
-
-class HloTypes(Record):
-    """The message class of HloProto, and the names of element types by number."""
-
-    message: Any
-    element_types: dict[int, str]
-
-
-@cache
-def hlo_types() -> HloTypes | None:
-    """Return the types to read a HloProto with; None if no installed TensorFlow describes it."""
-    package = importlib.util.find_spec("tensorflow")
-    if package is None or package.origin is None:
-        return None
-    pool = DescriptorPool()
-    try:
-        _add(HLO, Path(package.origin).parent / "compiler", pool, set())
-        message = GetMessageClass(pool.FindMessageTypeByName("xla.HloProto"))
-    except (OSError, SyntaxError, KeyError, TypeError):  # this TensorFlow stores it elsewhere
-        return None
-    element_types = pool.FindEnumTypeByName("xla.PrimitiveType").values_by_number
-    return HloTypes(message, {number: value.name for number, value in element_types.items()})
-
-
-def _add(name: str, folder: Path, pool: DescriptorPool, added: set[str]) -> None:
-    """Add a file's description to the pool, after those of its imports."""
-    if name in added:
-        return
-    added.add(name)
-    if name.startswith("google/protobuf/"):
-        module = importlib.import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
-        data = bytes(module.DESCRIPTOR.serialized_pb)
-    else:  # as protoc wrote it into a generated file
-        text = (folder / f"{name.removesuffix('.proto')}_pb2.py").read_text(encoding="utf-8")
-        calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-        written = [call for call in calls if getattr(call.func, "attr", "") == "AddSerializedFile"]
-        if not written:
-            raise KeyError(name)
-        data = bytes(ast.literal_eval(written[0].args[0]))
-    for imported in FileDescriptorProto.FromString(data).dependency:
-        _add(imported, folder, pool, added)
-    pool.AddSerializedFile(data)
