@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from functools import reduce
+from math import nan
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -299,3 +300,10 @@ def test_an_unknown_field_may_be_of_any_depth() -> None:
     content = json.loads(report_json.render(diagnoses.ALL["full"]()))
     content["later"] = json.loads("[" * 900 + "]" * 900)
     assert read(content).subject == diagnoses.ALL["full"]().subject
+
+
+def test_an_unknown_number_that_may_be_missing_is_none_before_it_is_stored() -> None:
+    full = diagnoses.full()
+    made = replace(full, steps=replace(full.steps, median_ms=nan))
+    assert finished(made).steps.median_ms is None
+    assert read(write(made)).steps.median_ms is None

@@ -184,7 +184,7 @@ def _result_of(row: ResultRow) -> Result:
     fallbacks = row.fallbacks or ((row.at,) if row.at and row.at.kind is not PlaceKind.LINE else ())
     rule = Rule.named(row.rule, row.topic, row.title or row.rule, own=row.own, general=row.general)
     return Result(
-        rule=rule, outcome=rule.counted(_as(outcome, given)), severity=row.severity, fallbacks=fallbacks,
+        rule=rule, outcome=_as(outcome, given), severity=row.severity, fallbacks=fallbacks,
         edits=tuple(edit for edit in edits if edit) if all(edits) else (),
         **{name: getattr(row, name) for name in COMPUTED},
     )  # fmt: skip
