@@ -95,7 +95,7 @@ def full() -> Diagnosis:
         ),
         results=(*findings(), *healthy_results(), *not_applicable_results(), errored_result()),
         together=Together(
-            per_step=ms(43.0),
+            ms_per_step=43.0,
             share=0.827,
             rules=("input-bound", "float32-matmul", "between-steps"),
             after_ms={"host": 0.5, "device": 7.7, "between": 0.4, "unknown": 0.4},
@@ -149,8 +149,8 @@ HURTS = Measured(share=-0.26, low=-0.29, high=-0.24, difference=Difference.COSTS
 NOISY = replace(NOTHING, low=-0.4, high=0.5, difference=Difference.UNKNOWN)
 SLOW = Measured(share=-1.87, low=-2.43, high=-1.4, difference=Difference.COSTS, rounds=(-1.67, -2.09))
 
-PROMISED = Saving(per_step=ms(4.0), share=0.4, bound=Bound.EXPECTED, how="By the step model.")
-AT_MOST = Saving(per_step=ms(0.4), share=0.04, bound=Bound.AT_MOST, how="By the step model.")
+PROMISED = Saving(ms_per_step=4.0, share=0.4, bound=Bound.EXPECTED, how="By the step model.")
+AT_MOST = Saving(ms_per_step=0.4, share=0.04, bound=Bound.AT_MOST, how="By the step model.")
 
 
 def tried() -> Diagnosis:
@@ -209,11 +209,11 @@ def tried() -> Diagnosis:
             step_ms=None,
             run_ms=112_000.0,
             promised_run=RunSaving(
-                total=ms(19_800.0),
+                ms=19_800.0,
                 share=0.15,
-                rated=0.15,
+                rated_share=0.15,
                 recurs=Recurrence.ONCE,
-                each=ms(19_800.0),
+                each_ms=19_800.0,
                 times=1,
                 bound=Bound.AT_MOST,
             ),
@@ -382,7 +382,7 @@ def _input_bound() -> Result:
         ),
     )
     saving = Saving(
-        per_step=ms(41.5),
+        ms_per_step=41.5,
         share=0.798,
         bound=Bound.EXPECTED,
         how="The map takes 41.2 ms on 1 thread; on 15 idle cores 2.7 ms, beside 8.5 ms of compute.",
@@ -409,7 +409,7 @@ def _between_steps() -> Result:
         evidence=(Measure("between steps", ms(0.4), ms(0.26)),),
         remedies=(Remedy(action="Print every 100 steps", at=Location("callbacks/printer.py", 7)),),
     )
-    saving = Saving(per_step=ms(0.4), share=0.0077, bound=Bound.AT_MOST, how="All of the time between steps.")
+    saving = Saving(ms_per_step=0.4, share=0.0077, bound=Bound.AT_MOST, how="All of the time between steps.")
     return Result(
         rule=rule("between-steps", Topic.EXECUTION), outcome=finding, saving=saving, severity=Severity.NOTE
     )
@@ -433,7 +433,7 @@ def _float32() -> Result:
         ),
     )
     saving = Saving(
-        per_step=ms(0.0),
+        ms_per_step=0.0,
         share=0.0,
         bound=Bound.EXPECTED,
         how="Compute is hidden behind the input; once that is fixed, 3.1 ms.",
@@ -614,7 +614,7 @@ def caused() -> Diagnosis:
     )
     again = replace(cause, rule=rule("hot-stage"))
     order = Order(
-        turns=(Turn("sequential-map", ms(41.5), Bound.EXPECTED),),
+        turns=(Turn("sequential-map", 41.5, Bound.EXPECTED),),
         relations=(Relation(Relationship.CEILING, "input-bound", ("sequential-map", "hot-stage"), "input"),),
     )
     return replace(base, results=(symptom, cause, again, *others), order=order)
@@ -719,7 +719,7 @@ def hostile() -> Diagnosis:
         ),
     )
     edit = Edit(where, f"```\n{HOSTILE}", f"{INVISIBLE}\n</pre>{HOSTILE}\n{LONG}")
-    saving = Saving(per_step=ms(4.0), share=0.1, bound=Bound.AT_MOST, how=evil, after=(HOSTILE,))
+    saving = Saving(ms_per_step=4.0, share=0.1, bound=Bound.AT_MOST, how=evil, after=(HOSTILE,))
     bad = rule(HOSTILE, title=HOSTILE, why=f"{HOSTILE}\n\n<img src=x>\n\n![x](https://x.test/x.png)")
     return replace(
         base,
@@ -760,7 +760,7 @@ def hostile() -> Diagnosis:
             Result(rule=named(bad, "3"), outcome=NotApplicable(reason=evil)),
             Result(rule=named(bad, "4"), outcome=Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}")),
         ),
-        together=Together(per_step=ms(4.0), share=0.1, rules=(HOSTILE,)),
+        together=Together(ms_per_step=4.0, share=0.1, rules=(HOSTILE,)),
         xprof=SecondOpinion(conclusion=evil, agrees=False, why=LONG),
         timeline=timeline(evil),
         pipeline=tuple(replace(stage, name=HOSTILE, written=evil, note=LONG, at=where) for stage in pipeline()),
@@ -827,7 +827,7 @@ def unknown_numbers() -> Diagnosis:
         replace(row, total_ms=at, parts_ms=dict.fromkeys(row.parts_ms, nan))
         for row, at in zip(base.steps.rows, (nan, inf, 52.0), strict=False)
     )
-    bad = Saving(per_step=ms(nan), share=nan, bound=Bound.EXPECTED, how="0 / 0", after=("x",))
+    bad = Saving(ms_per_step=nan, share=nan, bound=Bound.EXPECTED, how="0 / 0", after=("x",))
     return replace(
         base,
         steps=replace(
@@ -839,7 +839,7 @@ def unknown_numbers() -> Diagnosis:
             breakdown_ms=dict.fromkeys(base.steps.breakdown_ms, nan),
         ),
         results=tuple(replace(result, saving=bad) for result in base.results),
-        together=Together(per_step=ms(nan), share=nan, rules=("input-bound",)),
+        together=Together(ms_per_step=nan, share=nan, rules=("input-bound",)),
         pipeline=tuple(
             replace(stage, self_ms=at, parallelism=nan, calls=inf)
             for stage, at in zip(base.pipeline, (nan, inf, 1.0, 0.0, -1.0), strict=True)
@@ -925,7 +925,7 @@ def configured() -> Diagnosis:
     base = full()
     (first, *others) = base.results
     order = Order(
-        turns=(Turn("input-bound", ms(43.0), Bound.AT_MOST), Turn("float32-matmul", ms(3.1), Bound.EXPECTED)),
+        turns=(Turn("input-bound", 43.0, Bound.AT_MOST), Turn("float32-matmul", 3.1, Bound.EXPECTED)),
         relations=(
             Relation(Relationship.UNNEEDED, "python-input", ("input-bound",)),
             Relation(

@@ -13,7 +13,6 @@ from tfdoctor.report import findings, terminal
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.terms.kinds import RunCall
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Location, Remedy, Stage
 
 
@@ -43,7 +42,7 @@ def test_a_symptom_whose_causes_explain_little_keeps_its_entry() -> None:
     base = diagnoses.caused()
     (symptom, *causes) = base.results[:3]
     assert symptom.saving
-    small = replace(symptom.saving, per_step=ms(5.0))
+    small = replace(symptom.saving, ms_per_step=5.0)
     weaker = tuple(replace(cause, saving=small) for cause in causes)
     names = named(replace(base, results=(symptom, *weaker, *base.results[3:])))
     assert names[:2] == [("input-bound", [], []), ("sequential-map", [], ["hot-stage"])]
@@ -66,7 +65,7 @@ def test_a_general_cause_has_not_the_saving_of_a_symptom_that_a_specific_one_exp
         general,
         rule=replace(general.rule, general=True),
         saving=None,
-        takes=Takes(ms(12.0), 0.23),
+        takes=Takes(12.0, 0.23),
         outcome=replace(general.outcome, remedies=(Remedy("Let it handle less"),)),
     )
     found = entries(replace(base, results=(symptom, general, specific)))
@@ -81,7 +80,7 @@ def test_two_ceilings_of_one_stage_are_one_entry(time: float, *, told: bool) -> 
     base = diagnoses.caused()
     symptom, *_, general = base.results[:3]
     rule = replace(general.rule, general=True)
-    general = replace(general, rule=rule, saving=None, takes=Takes(ms(time), time / 52.0))
+    general = replace(general, rule=rule, saving=None, takes=Takes(time, time / 52.0))
     effect = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
     assert isinstance(symptom.outcome, Finding)
     symptom = replace(symptom, outcome=replace(symptom.outcome, effects=(effect,)))

@@ -33,7 +33,7 @@ SUM = " would reduce "
 
 def saves(entry: Entry) -> bool:
     saving = entry.result.saving
-    return saving is not None and saving.per_step.value > 0
+    return saving is not None and saving.ms_per_step > 0
 
 
 def agree(diagnosis: Diagnosis) -> None:
@@ -53,7 +53,7 @@ def agree(diagnosis: Diagnosis) -> None:
     if SUM in said:
         assert counted(len(counts), "change").capitalize() + SUM in said
         predicted = next(bar for bar in step_bars(diagnosis) if bar.label == "predicted")
-        after = (diagnosis.steps.shown_ms or 0.0) - together.per_step.value
+        after = (diagnosis.steps.shown_ms or 0.0) - together.ms_per_step
         assert predicted.time.removesuffix(" at best") == milliseconds(after)
 
 
@@ -121,6 +121,6 @@ def test_a_symptom_that_listed_causes_explain_is_no_part_of_the_sum() -> None:
     assert diagnosis.together is not None
     assert set(diagnosis.together.rules) == {"decode", "files"}
     assert all(entry.in_sum for entry in entries(diagnosis))
-    listed = [r.saving.per_step.value for r in diagnosis.results if r.rule.name != "waits" and r.saving]
-    assert diagnosis.together.per_step.value <= sum(listed)
+    listed = [r.saving.ms_per_step for r in diagnosis.results if r.rule.name != "waits" and r.saving]
+    assert diagnosis.together.ms_per_step <= sum(listed)
     agree(diagnosis)

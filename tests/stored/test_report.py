@@ -49,7 +49,7 @@ from tfdoctor.terms.json_form import (
 )  # fmt: skip
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.text import BLOCK_LIMIT, legible
-from tfdoctor.terms.units import Milliseconds, Quantity, Unit, ms
+from tfdoctor.terms.units import Quantity, Unit
 from tfdoctor.terms.verdict import (
     Cell,
     Evidence,
@@ -194,7 +194,6 @@ KNOWN: Mapping[Any, st.SearchStrategy[Any]] = {
     Text: st.binary(max_size=9),
     NoneType: st.none(),
     Quantity: st.builds(Quantity, NUMBERS, st.sampled_from(Unit)),
-    Milliseconds: NUMBERS.map(ms),
     Parts: st.just({}) | st.fixed_dictionaries(dict.fromkeys(PARTS, NUMBERS)),
     SeverityWord: st.sampled_from(Severity),
     DeviceWord: st.none() | st.sampled_from(DeviceKind),

@@ -135,6 +135,6 @@ def _change(
         after_ms=now.ms if now else None,
         after_kind=now.kind if now else None,
         shown_by=of_runs[-1] if all(of_runs) else "",
-        before_run_ms=first_run.total.value if first_run else None,
-        after_run_ms=last_run.total.value if last_run else None,
+        before_run_ms=first_run.ms if first_run else None,
+        after_run_ms=last_run.ms if last_run else None,
     )

@@ -195,7 +195,7 @@ def _priced(results: Iterable[Result], together: Together | None, price: Price |
         said = result.outcome
         if together and price and isinstance(said, Finding | Healthy) and said.concern is Concern.MONEY:
             most = ", at most" if together.bound is Bound.AT_MOST else ""
-            saved = usd(1000 * price.of_ms(together.per_step.value))
+            saved = usd(1000 * price.of_ms(together.ms_per_step))
             measure = Measure(f"saving per 1,000 steps with all changes{most}", saved)
             yield replace(result, outcome=replace(said, evidence=(*said.evidence, measure)))
         else:

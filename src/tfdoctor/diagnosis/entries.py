@@ -96,8 +96,8 @@ def _with_sums(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
     sums = zip(_in_sum(found, rules), _in_sum(found, run_rules), strict=True)
     for entry, (in_sum, in_run_sum) in zip(found, sums, strict=True):
         saving, of_run = entry.priced.saving, entry.priced.run
-        saves = saving is not None and saving.per_step.value > 0
-        saves_of_run = of_run is not None and of_run.total.value > 0
+        saves = saving is not None and saving.ms_per_step > 0
+        saves_of_run = of_run is not None and of_run.ms > 0
         instead = _instead(entry, diagnosis)
         yield replace(
             entry,
@@ -144,9 +144,9 @@ def _symptoms(findings: dict[str, Result], diagnosis: Diagnosis) -> dict[str, se
         causes = [findings[name] for name in relation.others if name in findings]
         if relation.kind is not Relationship.CEILING or symptom is None or not causes:
             continue
-        saved = [cause.saving.per_step.value for cause in causes if cause.saving]
-        named = [cause.takes.per_step.value for cause in causes if cause.takes]
-        bounded = symptom.saving.per_step.value if symptom.saving else 0.0
+        saved = [cause.saving.ms_per_step for cause in causes if cause.saving]
+        named = [cause.takes.ms_per_step for cause in causes if cause.takes]
+        bounded = symptom.saving.ms_per_step if symptom.saving else 0.0
         stages = {effect.stage for effect in _effects(symptom)}
         whole = sum(parts.get(stage, 0.0) for stage in stages)
         unknown = not symptom.saving or len(saved) + len(named) < len(causes)

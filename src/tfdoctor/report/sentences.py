@@ -243,7 +243,7 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     now, together = diagnosis.steps.shown_ms, diagnosis.together
     if together is None or now is None or not together.rules or not words.gains(together):
         return ()
-    after = now - together.per_step.value
+    after = now - together.ms_per_step
     if not 0 < after < now:
         return ()
     made = [entry for entry in entries(diagnosis) if entry.in_sum]
@@ -263,10 +263,10 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
 def _best_alone(findings: Sequence[Result], step: str) -> str:
     faults = f"{counted(len(findings), 'problem').capitalize()} found"
     if savings := [r.saving for r in findings if r.saving and words.gains(r.saving)]:
-        best = max(savings, key=lambda saving: saving.per_step.value)
+        best = max(savings, key=lambda saving: saving.ms_per_step)
         return f"{faults}; the largest saving is {words.saves(best)} of {step}."
     if places := [r.takes for r in findings if r.takes and words.gains(r.takes)]:
-        longest = max(places, key=lambda time: time.per_step.value)
+        longest = max(places, key=lambda time: time.ms_per_step)
         return f"{faults}; the largest takes {words.takes(longest)} of {step}."
     return f"{faults}; the saving could not be computed."
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from enum import StrEnum
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from msgspec import NODEFAULT, Struct, defstruct
 
-from tfdoctor.terms.json_form import Ms, Number, as_json, columns, form, parts, row_form
+from tfdoctor.terms.json_form import Number, columns, parts, row_form
 from tfdoctor.terms.record import Record
 
 
@@ -77,11 +77,3 @@ def one_unit(kind: Any) -> Any:  # noqa: ANN401 - same
         return kind(**{**values, **amounts})
 
     return row_form(kind, row, write, read)
-
-
-if TYPE_CHECKING:
-    Milliseconds = Quantity  # A duration, whose field's name says the unit
-else:
-    Milliseconds = form(
-        Quantity, read=lambda value: ms(Ms.read(value)), write=lambda value: as_json(value.value), schema=Ms.schema
-    )
