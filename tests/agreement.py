@@ -150,7 +150,7 @@ def unaccounted(chart: Chart, results: tuple[Result, ...]) -> Iterator[str]:
 def seen_beyond(found: Iterable[Account]) -> Iterator[str]:
     """Yield each part of which more time was seen than there is unexplained."""
     for account in found:
-        amounts = [seen.amount for seen in account.seen]
+        amounts = account.seen
         time = sum(one.value for one in amounts if one.unit is Unit.MILLISECONDS)
         share = sum(one.value for one in amounts if one.unit is Unit.RATIO)
         if time > (1 + CLOSE) * account.unexplained_ms or share > 1 + CLOSE:

@@ -23,7 +23,7 @@ from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatc
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage, Profile, ProfileRow, WorkKind
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
-from tfdoctor.terms.units import bandwidth, count, examples_rate, flop_rate, ms, nbytes, ratio
+from tfdoctor.terms.units import Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
     Bound,
     Errored,
@@ -648,9 +648,9 @@ def unexplained() -> Diagnosis:
         state=AccountState.UNEXPLAINED,
         unexplained_ms=6.9,
         seen=(
-            Seen("Python", ratio(0.62), Location("train.py", 41)),
-            Seen("Log.on_train_batch_end", ratio(0.2), Location("train.py", 12)),
-            Seen("tf.constant (thread python)", ms(0.9)),
+            Seen("Python", 0.62, Unit.RATIO, Location("train.py", 41)),
+            Seen("Log.on_train_batch_end", 0.2, Unit.RATIO, Location("train.py", 12)),
+            Seen("tf.constant (thread python)", 0.9, Unit.MILLISECONDS),
         ),
     )
     device = Account(
@@ -782,7 +782,7 @@ def hostile() -> Diagnosis:
                 rules=(HOSTILE,),
                 why=(evil,),
                 unexplained_ms=43.1,
-                seen=(Seen(evil, ms(1.0), where), Seen(LONG, ratio(0.5))),
+                seen=(Seen(evil, 1.0, Unit.MILLISECONDS, where), Seen(LONG, 0.5, Unit.RATIO)),
             ),
         ),
     )
@@ -874,43 +874,49 @@ def gated() -> Diagnosis:
     budgets = (
         BudgetCheck(
             key="step-ms",
-            limit=ms(60.0),
+            limit=60.0,
+            unit=Unit.MILLISECONDS,
             at_least=False,
             state=BudgetState.UNCLEAR,
-            value=ms(52.0),
-            low=ms(44.1),
-            high=ms(61.3),
+            value=52.0,
+            low=44.1,
+            high=61.3,
             at=Location("tfdoctor.toml", 4),
         ),
         BudgetCheck(
             key="input-wait",
-            limit=ratio(0.05),
+            limit=0.05,
+            unit=Unit.RATIO,
             at_least=False,
             state=BudgetState.EXCEEDED,
-            value=ratio(0.829),
-            low=ratio(0.8),
-            high=ratio(0.86),
+            value=0.829,
+            low=0.8,
+            high=0.86,
             at=at,
         ),
         BudgetCheck(
             key="examples-per-second",
-            limit=examples_rate(1000),
+            limit=1000.0,
+            unit=Unit.EXAMPLES_PER_SECOND,
             at_least=True,
             state=BudgetState.EXCEEDED,
-            value=examples_rate(615.4),
-            low=examples_rate(522.0),
-            high=examples_rate(725.6),
+            value=615.4,
+            low=522.0,
+            high=725.6,
             at=replace(at, line=6),
         ),
         BudgetCheck(
             key="matrix-unit",
-            limit=ratio(0.4),
+            limit=0.4,
+            unit=Unit.RATIO,
             at_least=True,
             state=BudgetState.UNKNOWN,
             why="the trace does not show the arithmetic of each matmul and convolution",
             at=replace(at, line=7),
         ),
-        BudgetCheck(key="memory-gb", limit=nbytes(8e9), at_least=False, state=BudgetState.MET, value=nbytes(5.1e9)),
+        BudgetCheck(
+            key="memory-gb", limit=8e9, unit=Unit.BYTES, at_least=False, state=BudgetState.MET, value=5.1e9
+        ),
     )
     first, *others = base.results
     marked = [replace(first, known=True)]

@@ -18,9 +18,8 @@ from msgspec import Meta
 from tests.report import diagnoses
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import DeviceWord, Diagnosis, Labelled
-from tfdoctor.diagnosis.gates import BudgetCheck, BudgetForm
 from tfdoctor.diagnosis.results import UNSAID, ResultForm
-from tfdoctor.diagnosis.step import PARTS, Parts, Seen, SeenForm, TimelineForm
+from tfdoctor.diagnosis.step import PARTS, Parts, TimelineForm
 from tfdoctor.diagnosis.trials import NotTried
 from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
@@ -33,7 +32,6 @@ from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.json_form import (
     OMIT,
-    ROWS,
     Count,
     Moment,
     Ms,
@@ -236,7 +234,7 @@ def compounds(kind: Any) -> st.SearchStrategy[Any]:
 def records(draw: st.DrawFn, kind: Any) -> Any:
     """Return any values of a record, whose quantities of one unit have one."""
     unit = draw(st.sampled_from(Unit))
-    shared = st.builds(Quantity, NUMBERS, st.just(unit)) if kind in ROWS else KNOWN[Quantity]
+    shared = st.builds(Quantity, NUMBERS, st.just(unit)) if kind is Measure else KNOWN[Quantity]
     hints = get_type_hints(kind, include_extras=True)
     strategies = {Quantity: shared, Quantity | None: st.none() | shared}
     return kind(
@@ -247,7 +245,7 @@ def records(draw: st.DrawFn, kind: Any) -> Any:
 ANY_OF: Mapping[Any, st.SearchStrategy[Any]] = {
     Cell: TEXTS | KNOWN[Quantity] | records(Location),
     Evidence: st.deferred(lambda: records(Measure) | records(Table)),
-    **{form: records(kind) for form, kind in ((MeasureForm, Measure), (SeenForm, Seen), (BudgetForm, BudgetCheck))},
+    MeasureForm: records(Measure),
 }
 
 

@@ -23,7 +23,6 @@ from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
-from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import Location
 
 MS_PER_S = 1000.0
@@ -49,8 +48,7 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
     lines = budget.lines if path else {}  # other budgets are of the command line
     checks: list[BudgetCheck] = []
     for limit in budget.of(diagnosis.subject.device):
-        figure, unit = FIGURES[limit.key]
-        measured = figure(diagnosis)
+        measured = FIGURES[limit.key](diagnosis)
         if limit.device is not None and diagnosis.subject.device is None:
             measured = Measured95(why="the device of the run is unknown, and this budget depends on it")
         value, low, high = measured.value, measured.low, measured.high
@@ -60,12 +58,13 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
             found = state(limit.limit.value, first, last, at_least=limit.at_least)
         check = BudgetCheck(
             key=limit.key,
-            limit=limit.limit,
+            limit=limit.limit.value,
+            unit=limit.limit.unit,
             at_least=limit.at_least,
             state=found,
-            value=None if value is None else unit(value),
-            low=None if low is None else unit(low),
-            high=None if high is None else unit(high),
+            value=value,
+            low=low,
+            high=high,
             why=measured.why,
             at=Location(path, lines[limit]) if limit in lines else None,
         )
@@ -214,19 +213,19 @@ _boundary = _of_run(
 )
 _peak = _of_run(lambda run: run.peak_bytes, "the memory of the run was not recorded", whole=False)
 
-# What each budget is about, and its unit.
-FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float], Quantity]]] = MappingProxyType(
+# What each budget is about.
+FIGURES: Mapping[str, Callable[[Diagnosis], Measured95]] = MappingProxyType(
     {
-        "step-ms": (_step, ms),
-        "input-wait": (_input_wait, ratio),
-        "examples-per-second": (_examples, examples_rate),
-        "matrix-unit": (lambda diagnosis: _recorded(diagnosis, "matrix_unit"), ratio),
-        "roofline": (_roofline, ratio),
-        "memory-gb": (_memory, nbytes),
-        "run-s": (_whole_run, ms),
-        "run-start-s": (_of_run(lambda run: run.of(Phase.START, Phase.IMPORTS)), ms),
-        "run-preparation-s": (_of_run(lambda run: run.of(Phase.PREPARING)), ms),
-        "epoch-boundary-s": (_boundary, ms),
-        "memory-peak-gb": (_peak, nbytes),
+        "step-ms": _step,
+        "input-wait": _input_wait,
+        "examples-per-second": _examples,
+        "matrix-unit": lambda diagnosis: _recorded(diagnosis, "matrix_unit"),
+        "roofline": _roofline,
+        "memory-gb": _memory,
+        "run-s": _whole_run,
+        "run-start-s": _of_run(lambda run: run.of(Phase.START, Phase.IMPORTS)),
+        "run-preparation-s": _of_run(lambda run: run.of(Phase.PREPARING)),
+        "epoch-boundary-s": _boundary,
+        "memory-peak-gb": _peak,
     }
 )

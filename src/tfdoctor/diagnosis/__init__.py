@@ -132,7 +132,7 @@ class Diagnosis(Record, kw_only=True):
     order: Sometimes[Order | None] = None  # of findings that bear on each other
     accounts: tuple[Account, ...] = ()  # of the parts that take at least a tenth of the step
     trials: Sometimes[Trials | None] = None  # what `tfdoctor try` measured
-    budgets: Sometimes[tuple[BudgetForm, ...]] = ()  # in the order of the settings
+    budgets: Sometimes[tuple[BudgetCheck, ...]] = ()  # in the order of the settings
     baseline: Sometimes[BaselineUse | None] = None  # None without one
     # The path in the repository of each file that findings name, as far as it is in one.
     repository: Sometimes[Mapping[str, str]] = field(default_factory=dict)

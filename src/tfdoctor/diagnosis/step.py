@@ -12,6 +12,7 @@ from tfdoctor.terms.json_form import (
     Count,
     Json,
     Ms,
+    Number,
     Positive,
     Signed,
     Sometimes,
@@ -24,7 +25,7 @@ from tfdoctor.terms.json_form import (
 )  # fmt: skip
 from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
 from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import Quantity, one_unit
+from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Location
 
 # The parts of a step, in display order.
@@ -124,14 +125,9 @@ class Seen(Record):
     """What was seen in a part of the step: a line of the user's, an operation, a stage or a thread."""
 
     what: str
-    amount: Quantity = field(name="value")  # ms per step, or the share of the stack samples
+    value: Number  # ms per step, or the share of the stack samples
+    unit: Unit
     at: Location | None = None
-
-
-if TYPE_CHECKING:
-    SeenForm = Seen
-else:
-    SeenForm = one_unit(Seen)
 
 
 class Account(Record, kw_only=True):
@@ -143,7 +139,7 @@ class Account(Record, kw_only=True):
     rules: tuple[str, ...] = ()  # whose findings name time of the part
     why: tuple[str, ...] = ()  # sentences: why time of the part is necessary work, or what delayed it
     unexplained_ms: Ms = 0.0  # what neither findings nor necessary work explain
-    seen: tuple[SeenForm, ...] = ()  # in a part without a finding
+    seen: tuple[Seen, ...] = ()  # in a part without a finding
 
 
 class TimelineBar(Record):

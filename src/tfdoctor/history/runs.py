@@ -46,7 +46,7 @@ class ReadRun(Record):
         values = {
             metric: value / metric.scale
             for metric in (RunMetric.RUN, RunMetric.MEMORY)
-            if (value := FIGURES[metric.value][0](report).value)
+            if (value := FIGURES[metric.value](report).value)
         }
         checked = [one for one in report.results if not isinstance(one.outcome, NotApplicable | Errored)]
         run = HistoryRun(

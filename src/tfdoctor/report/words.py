@@ -10,7 +10,7 @@ from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, 
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, location, milliseconds, quantity, share
-from tfdoctor.terms.units import Unit
+from tfdoctor.terms.units import Quantity, Unit
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Recurrence, Severity
 
 # The parts of a step: the label in the bar, the charts and the tables; the largest part in the verdict, "including
@@ -268,8 +268,8 @@ def _account(account: Account, profiled: frozenset[str]) -> str:
     seen: list[str] = []
     for one in account.seen:
         at = f" at {location(one.at)}" if one.at else ""
-        of = " of the stack samples" if one.amount.unit is Unit.RATIO else ""
-        seen.append(f"{text.name(one.what)}{at} ({quantity(one.amount)}{of})")
+        of = " of the stack samples" if one.unit is Unit.RATIO else ""
+        seen.append(f"{text.name(one.what)}{at} ({quantity(Quantity(one.value, one.unit))}{of})")
     left = milliseconds(account.unexplained_ms)
     # Of the rest, necessary work may be a part, which the reasons name.
     partly = f"; part of the rest is {named}" if why else f", the rest {named}"

@@ -6,10 +6,12 @@ from enum import IntEnum, StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from tfdoctor.terms.json_form import Count, Number, Sometimes, form, one_of
+from msgspec import Struct, defstruct
+
+from tfdoctor.terms.json_form import Count, Number, Sometimes, form, one_of, row_form
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import Quantity, ms, one_unit, ratio
+from tfdoctor.terms.units import Quantity, Unit, ms, ratio
 
 T = TypeVar("T")
 
@@ -163,7 +165,16 @@ if TYPE_CHECKING:
     MeasureForm = Measure
     Evidence = Measure | Table
 else:
-    MeasureForm = one_unit(Measure)
+    _Row = defstruct("Measure", [("label", str), ("value", Number), ("unit", Unit), ("limit", Number | None, None)])
+
+    def _row(of: Measure) -> Struct:
+        return _Row(of.label, of.value.value, of.value.unit, of.limit and of.limit.value)
+
+    def _measure(row: Struct) -> Measure:
+        limit = None if row.limit is None else Quantity(row.limit, row.unit)
+        return Measure(row.label, Quantity(row.value, row.unit), limit)
+
+    MeasureForm = row_form(Measure, _Row, _row, _measure)
     Evidence = one_of((Measure, Table), columns=Table, label=MeasureForm)
 
 
