@@ -1,11 +1,12 @@
 """Diagnoses to render: a full one, and one for each way in which a report can be unusual."""
 
 from dataclasses import replace
+from itertools import zip_longest
 
 from tests.report import running, several
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
 from tfdoctor.diagnosis.gates import BaselineUse, BudgetCheck, BudgetState, KnownFinding, LimitSet, Off, Settings
-from tfdoctor.diagnosis.results import Edit, Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving, Together, Turn
 from tfdoctor.diagnosis.step import (
@@ -26,6 +27,7 @@ from tfdoctor.terms.pages import RuleDoc
 from tfdoctor.terms.units import Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
     Bound,
+    Edit,
     Errored,
     Finding,
     Healthy,
@@ -353,6 +355,14 @@ def findings() -> tuple[Result, ...]:
     return (_input_bound(), _between_steps(), _float32(), _idle_devices())
 
 
+def edited(result: Result, *edits: Edit) -> Result:
+    """Return a finding with edits of its first remedies, and none of the others."""
+    finding = result.outcome
+    assert isinstance(finding, Finding)
+    each = [edit for edit, _ in zip_longest(edits, finding.remedies)]
+    return replace(result, outcome=finding.edited(each[: len(finding.remedies)]))
+
+
 def _input_bound() -> Result:
     rows = (
         ("Map", Location("train.py", 41), ms(41.2), count(1.0), ratio(0.82)),
@@ -387,17 +397,14 @@ def _input_bound() -> Result:
         bound=Bound.EXPECTED,
         how="The map takes 41.2 ms on 1 thread; on 15 idle cores 2.7 ms, beside 8.5 ms of compute.",
     )
+    made = Edit(
+        Location("train.py", 41),
+        "dataset = dataset.map(decode)",
+        "dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
+    )
     return Result(
         rule=rule("input-bound", title="The step waits for input"),
-        edits=(
-            Edit(
-                Location("train.py", 41),
-                "dataset = dataset.map(decode)",
-                "dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
-            ),
-            Edit(Location("train.py", 41), missing="what comes before is random"),
-        ),
-        outcome=finding,
+        outcome=finding.edited((made, Edit(Location("train.py", 41), missing="what comes before is random"))),
         saving=saving,
         severity=Severity.CRITICAL,
     )
@@ -608,9 +615,8 @@ def caused() -> Diagnosis:
         outcome=replace(
             symptom.outcome,
             summary=".map(decode) runs on one thread.",
-            remedies=(replace(change, edit_id="parallel-map", at=at),),
+            remedies=(replace(change, edit_id="parallel-map", at=at, edit=None),),
         ),
-        edits=(),
     )
     again = replace(cause, rule=rule("hot-stage"))
     order = Order(
@@ -751,10 +757,9 @@ def hostile() -> Diagnosis:
         results=(
             Result(
                 rule=bad,
-                outcome=finding,
+                outcome=finding.edited((Edit(where, missing=evil), edit)),
                 saving=saving,
                 severity=Severity.CRITICAL,
-                edits=(Edit(where, missing=evil), edit),
             ),
             Result(rule=named(bad, "2"), outcome=Healthy(summary=evil, evidence=(table,))),
             Result(rule=named(bad, "3"), outcome=NotApplicable(reason=evil)),

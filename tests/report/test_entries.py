@@ -7,13 +7,13 @@ import pytest
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import entries
-from tfdoctor.diagnosis.results import Edit, Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Takes
 from tfdoctor.report import findings, terminal
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.terms.kinds import RunCall
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Location, Remedy, Stage
+from tfdoctor.terms.verdict import Bound, Edit, Effect, Finding, Location, Remedy, Stage
 
 
 def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
@@ -96,8 +96,8 @@ def test_edits_that_differ_are_entries_of_their_own() -> None:
     base = diagnoses.caused()
     at = Location("train.py", 41)
     edited = (
-        replace(base.results[1], edits=(Edit(at, "x", "y"),)),
-        replace(base.results[2], edits=(Edit(at, "x", "z"),)),
+        diagnoses.edited(base.results[1], Edit(at, "x", "y")),
+        diagnoses.edited(base.results[2], Edit(at, "x", "z")),
     )
     names = named(replace(base, results=(base.results[0], *edited)))
     assert names == [("sequential-map", ["input-bound"], []), ("hot-stage", ["input-bound"], [])]

@@ -50,6 +50,7 @@ from tfdoctor.terms.text import BLOCK_LIMIT, legible
 from tfdoctor.terms.units import Quantity, Unit
 from tfdoctor.terms.verdict import (
     Cell,
+    Edit,
     Evidence,
     Finding,
     Healthy,
@@ -199,6 +200,7 @@ KNOWN: Mapping[Any, st.SearchStrategy[Any]] = {
     NotTried: PAIRS,
     WebAddress: st.sampled_from(["", "https://ci.example.org/report.html"]),
     Moment: st.sampled_from(["", "2026-11-28T12:50:31Z"]),
+    Edit | None: st.none(),
     **dict.fromkeys((ResultForm, TimelineForm), st.nothing()),  # made diagnoses have them
 }
 

@@ -6,14 +6,14 @@ from pathlib import PurePosixPath
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry, entries
-from tfdoctor.diagnosis.results import Edit, Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.report import findings
 from tfdoctor.report.sections import budget_state, budget_told
 from tfdoctor.report.words import joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import NEAR, place
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import PlaceKind, Severity
+from tfdoctor.terms.verdict import Edit, PlaceKind, Severity
 
 # How paths outside of any repository begin: absolute ones, a home folder, notebook cells, addresses, Windows.
 ELSEWHERE = re.compile(r"[/~]|In \[\d+\]|.*(://|\\)", re.DOTALL)

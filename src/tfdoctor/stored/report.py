@@ -12,13 +12,12 @@ from msgspec import Struct, ValidationError, structs
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rank import rated_by_trial
-from tfdoctor.diagnosis.results import Replacement
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.stored.schema import LIFTED, SCHEMA, fault
 from tfdoctor.terms import text
 from tfdoctor.terms.json_form import Json, as_json, columns, converted, number, parts
 from tfdoctor.terms.record import rebuilt
-from tfdoctor.terms.verdict import Finding
+from tfdoctor.terms.verdict import Finding, Replacement
 
 
 class NoReportError(ValueError):

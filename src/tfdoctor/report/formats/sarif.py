@@ -10,12 +10,11 @@ from typing import Any
 from urllib.parse import quote
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Edit
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report.findings import changes
 from tfdoctor.report.places import BUDGET, Placed, placed
 from tfdoctor.terms.text import name, sentence
-from tfdoctor.terms.verdict import Severity
+from tfdoctor.terms.verdict import Edit, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
