@@ -4,22 +4,13 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from tests.report import running, several
+from tfdoctor.diagnose.summary.timeline import Work, drawn
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
 from tfdoctor.diagnosis.gates import BaselineUse, BudgetCheck, BudgetState, KnownFinding, LimitSet, Off, Settings
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving, Together, Turn
-from tfdoctor.diagnosis.step import (
-    Account,
-    AccountState,
-    Seen,
-    SlowStepsSummary,
-    StepRow,
-    StepsSummary,
-    Timeline,
-    TimelineBar,
-    TimelineLane,
-)
+from tfdoctor.diagnosis.step import Account, AccountState, Seen, SlowStepsSummary, StepRow, StepsSummary, Timeline
 from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage, Profile, ProfileRow, WorkKind
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
@@ -570,18 +561,18 @@ def timeline(name: str = "", pieces: int = 40) -> Timeline:
     """Return a step of 52 ms that waits 43 ms for input, then computes."""
     step = (("input", 0.0, 43.1), ("host", 43.1, 0.5), ("device", 43.6, 8.0), ("between", 51.6, 0.4))
     lanes = (
-        TimelineLane(
+        (
             "step",
             tuple(_piece(start, time, part, name or part, *WAITS.get(part, ())) for part, start, time in step),
         ),
-        TimelineLane(
+        (
             name or "input: .map(decode)",
             tuple(
                 _piece(at, 0.9, "input", name or ".map(decode)", "input-bound", "sequential-map")
                 for at in range(43)
             ),
         ),
-        TimelineLane(
+        (
             name or "operations",
             tuple(
                 _piece(
@@ -594,13 +585,13 @@ def timeline(name: str = "", pieces: int = 40) -> Timeline:
                 for at in range(pieces)
             ),
         ),
-        TimelineLane("", (TimelineBar(44.0, 2.0, "device", name or "conv_1 (Conv2D)", pieces=17),)),
+        ("", (Work(44.0, 2.0, "device", name or "conv_1 (Conv2D)", pieces=17),)),
     )
-    return Timeline(number=12, total_ms=52.0, lanes=lanes, hidden=3)
+    return drawn(12, 52.0, lanes, 3)
 
 
-def _piece(start_ms: float, duration_ms: float, part: str, name: str, *rules: str) -> TimelineBar:
-    return TimelineBar(start_ms, duration_ms, part, name, rules=rules)
+def _piece(start_ms: float, duration_ms: float, part: str, name: str, *rules: str) -> Work:
+    return Work(start_ms, duration_ms, part, name, rules=rules)
 
 
 def caused() -> Diagnosis:

@@ -112,7 +112,7 @@ class Diagnosis(Record, kw_only=True):
     run_together: RunTogether | None = None
     energy: Sometimes[EnergyAccount | None] = None  # where a counter measured it
     xprof: SecondOpinion | None = None
-    timeline: TimelineForm | None = None  # of a typical step
+    timeline: Timeline | None = None  # of a typical step
     profile: Profile = field(default_factory=Profile)  # of the step, by lines, operations and stages
     pipeline: tuple[PipelineStage, ...] = ()
     pipeline_missing: str = ""

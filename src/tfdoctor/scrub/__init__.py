@@ -10,9 +10,11 @@ from dataclasses import replace
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.scrub import paths
-from tfdoctor.scrub.words import Secrets, Words, rewritten, texts
+from tfdoctor.scrub.words import Secrets, Words, texts
+from tfdoctor.terms.record import rebuilt
 from tfdoctor.terms.verdict import Edit, Errored, Finding, Remedy
 
 __all__ = ["Secrets", "scrub"]
@@ -32,7 +34,7 @@ def scrub(diagnosis: Diagnosis, secrets: Secrets) -> Diagnosis:
     for rule in (result.rule for result in results):
         said += [rule.name, rule.topic, rule.doc.title, *rule.doc.sections.values()]
     words = Words(secrets, frozenset(word.lower() for text in said for word in re.findall(r"\w+", text)))
-    scrubbed: Diagnosis = rewritten(diagnosis, words)
+    scrubbed = rebuilt(diagnosis, lambda value: words(value) if isinstance(value, str) else value, kept=(Rule,))
     title, hosts = words.as_name(diagnosis.subject.title), tuple(map(words.as_name, diagnosis.subject.hosts))
     return replace(scrubbed, subject=replace(scrubbed.subject, title=title, hosts=hosts))
 

@@ -73,11 +73,7 @@ def finished(diagnosis: Diagnosis) -> Diagnosis:
 
     Its texts have no hidden characters and an end; its numbers have nine significant digits.
     """
-    timeline = rebuilt(diagnosis.timeline.rounded(), _legible) if diagnosis.timeline else None
-    found = rebuilt(
-        replace(diagnosis, timeline=None), _rounded, record=_unknown, key=_legible, kept=(Rule, Replacement)
-    )
-    return replace(found, timeline=timeline)
+    return rebuilt(diagnosis, _rounded, record=_unknown, key=_legible, kept=(Rule, Replacement))
 
 
 def _legible(value: Any) -> Any:  # noqa: ANN401 - a text, or any other value, which stays
