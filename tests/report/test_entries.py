@@ -6,7 +6,6 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Takes
 from tfdoctor.report import findings, terminal
@@ -23,13 +22,13 @@ def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
             [result.rule.name for result in entry.symptoms],
             [result.rule.name for result in entry.same],
         )
-        for entry in entries(diagnosis)
+        for entry in diagnosis.entries
     ]
 
 
 def test_a_symptom_is_told_with_its_cause_and_one_edit_is_one_entry() -> None:
     assert named(diagnoses.caused())[0] == ("sequential-map", ["input-bound"], ["hot-stage"])
-    assert len(entries(diagnoses.caused())) == len(entries(diagnoses.full()))
+    assert len(diagnoses.caused().entries) == len(diagnoses.full().entries)
 
 
 def test_findings_without_relations_are_entries_of_their_own() -> None:
@@ -68,7 +67,7 @@ def test_a_general_cause_has_not_the_saving_of_a_symptom_that_a_specific_one_exp
         takes=Takes(12.0, 0.23),
         outcome=replace(general.outcome, remedies=(Remedy("Let it handle less"),)),
     )
-    found = entries(replace(base, results=(symptom, general, specific)))
+    found = replace(base, results=(symptom, general, specific)).entries
     causes = {one.result.rule.name: [each.rule.name for each in one.symptoms] for one in found}
     assert causes == {"sequential-map": ["input-bound"], "hot-stage": []}
     assert {one.result.rule.name for one in found if one.priced.saving} == {"sequential-map"}
@@ -85,7 +84,7 @@ def test_two_ceilings_of_one_stage_are_one_entry(time: float, *, told: bool) -> 
     assert isinstance(symptom.outcome, Finding)
     symptom = replace(symptom, outcome=replace(symptom.outcome, effects=(effect,)))
     both = replace(base, results=(symptom, general))
-    assert len(entries(both)) == (1 if told else 2)
+    assert len(both.entries) == (1 if told else 2)
     first = page(both).fixes[0]
     assert first.result.rule.name == ("hot-stage" if told else "input-bound")
     assert findings.saving(first, both) == ("41.5 ms (80 %)", "")

@@ -12,7 +12,6 @@ from rich.cells import cell_len
 
 from tests.report import diagnoses, running
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.diagnosis.step import StepsSummary
 from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
@@ -258,7 +257,7 @@ def test_without_a_sum_the_largest_saving_of_the_run_is_named() -> None:
 
 def test_the_verdict_counts_the_entries_of_the_sum_of_the_run() -> None:
     base = diagnoses.run()
-    assert [entry.in_run_sum for entry in entries(base)][:4] == [True, True, True, False]
+    assert [entry.in_run_sum for entry in base.entries][:4] == [True, True, True, False]
     assert base.run_together is not None
     fewer = replace(base.run_together, rules=("slow-preparation", "compile-in-loop"))
     short = replace(base, run_together=fewer, order=None)

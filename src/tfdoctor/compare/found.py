@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from tfdoctor.compare.reports import findings, step_of
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import AmountKind, FindingChange, FindingState
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.terms.humanize import location
 from tfdoctor.terms.record import Record
@@ -87,7 +86,7 @@ def _leading(report: Diagnosis) -> Mapping[str, str]:
     alone = {result.rule.name: "" for result, _ in findings(report)}
     return alone | {
         result.rule.name: entry.result.rule.name
-        for entry in entries(report)
+        for entry in report.entries
         for result in (*entry.symptoms, *entry.same)
     }
 

@@ -5,9 +5,11 @@ Times are milliseconds per training step unless a name says otherwise.
 
 # ruff: noqa: F403, F405 - its types stand in modules by their subjects, and are imported from here
 from collections.abc import Mapping
+from functools import cached_property
 from types import NoneType
 from typing import TYPE_CHECKING
 
+from tfdoctor.diagnosis.entries import Entry, entries_of
 from tfdoctor.diagnosis.gates import *
 from tfdoctor.diagnosis.hosts import *
 from tfdoctor.diagnosis.results import *
@@ -99,7 +101,7 @@ class SecondOpinion(Record, kw_only=True):
     why: str = ""
 
 
-class Diagnosis(Record, kw_only=True):
+class Diagnosis(Record, kw_only=True, dict=True):
     """The result of examining one recording."""
 
     version: str = field(name="tfdoctor")  # of tfdoctor
@@ -140,3 +142,8 @@ class Diagnosis(Record, kw_only=True):
     lines: Sometimes[Mapping[str, str]] = field(default_factory=dict)
     link: Sometimes[WebAddress] = ""  # where the whole report can be read
     patch: Sometimes[Text] = b""  # the edits that go together, as a unified diff
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The findings by their causes, in the order of the results."""
+        return entries_of(self)

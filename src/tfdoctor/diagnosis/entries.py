@@ -7,15 +7,18 @@ stage, if these explain most of it; two findings whose edits are the same ask fo
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Relationship
 from tfdoctor.terms.json_form import Sometimes
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Effect, Finding
+
+if TYPE_CHECKING:
+    from tfdoctor.diagnosis import Diagnosis
 
 MOST = 0.5  # Share of a stage's ceiling that its causes must save: below it, most of its time has another cause
 
@@ -58,7 +61,7 @@ class EntryRow(Record, kw_only=True):
     in_run_together: Sometimes[bool | UnsetType] = UNSET
 
 
-def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
+def entries_of(diagnosis: "Diagnosis") -> tuple[Entry, ...]:
     """Return the entries in the order of their findings."""
     findings = {result.rule.name: result for result in diagnosis.results if isinstance(result.outcome, Finding)}
     symptoms = _symptoms(findings, diagnosis)
@@ -85,7 +88,7 @@ def _that_save(findings: dict[str, Result], causes: set[str]) -> set[str]:
     return {name for name in causes if findings[name].saving or findings[name].run} or causes
 
 
-def _with_sums(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
+def _with_sums(found: Sequence[Entry], diagnosis: "Diagnosis") -> Iterator[Entry]:
     """Say of each entry whether the saving of all changes has it, and of others with a saving which do instead.
 
     It is said of the step, and the same of the run.
@@ -117,7 +120,7 @@ def _in_sum(found: Sequence[Entry], rules: set[str]) -> list[bool]:
     return [bool(entry.own & rules or entry.names & (rules - told)) for entry in found]
 
 
-def _instead(entry: Entry, diagnosis: Diagnosis) -> tuple[str, ...]:
+def _instead(entry: Entry, diagnosis: "Diagnosis") -> tuple[str, ...]:
     """Return the rules after which a change saves nothing more; all of the sum where no single ones are known."""
     relations = diagnosis.order.relations if diagnosis.order else ()
     for relation in relations:
@@ -131,7 +134,7 @@ def _named(*results: Result) -> set[str]:
     return {result.rule.name for result in results}
 
 
-def _symptoms(findings: dict[str, Result], diagnosis: Diagnosis) -> dict[str, set[str]]:
+def _symptoms(findings: dict[str, Result], diagnosis: "Diagnosis") -> dict[str, set[str]]:
     """Return the findings that others explain, with those others.
 
     They explain most of what the finding bounds, as far as savings are known; those of general rules, which name

@@ -5,7 +5,7 @@ import re
 from pathlib import PurePosixPath
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import Entry, entries
+from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.report import findings
 from tfdoctor.report.sections import budget_state, budget_told
@@ -63,7 +63,7 @@ def placed(diagnosis: Diagnosis) -> list[Placed]:
         for check in diagnosis.budgets
         if check.failed and check.at is not None
     ]
-    for entry in entries(diagnosis):
+    for entry in diagnosis.entries:
         result, outcome = entry.result, findings.finding(entry.result)
         paths = {place: diagnosis.repository.get(place.path) or _likely(place.path) for place in result.places}
         best = next((place for place in result.places if paths[place]), None)

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.step import Account, AccountState, StepsSummary
 from tfdoctor.diagnosis.work import RunAccount
@@ -214,7 +213,7 @@ def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, 
     """Return what changes save of the run, then of a step where steps are much of it; () where it is unknown."""
     if (run := whole_run(diagnosis)) is None:
         return ()
-    made = [entry for entry in entries(diagnosis) if entry.in_run_sum]
+    made = [entry for entry in diagnosis.entries if entry.in_run_sum]
     of_run = run_verdict.change(run, diagnosis.run_together, findings, len(made))
     if not run_verdict.steps_matter(run):
         return (of_run or run_verdict.without_savings(findings),)
@@ -246,7 +245,7 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     after = now - together.ms_per_step
     if not 0 < after < now:
         return ()
-    made = [entry for entry in entries(diagnosis) if entry.in_sum]
+    made = [entry for entry in diagnosis.entries if entry.in_sum]
     changes = counted(len(made) or len(together.rules), "change").capitalize()
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
     it = "a step" if diagnosis.run else "it"
