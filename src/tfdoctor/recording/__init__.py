@@ -11,9 +11,9 @@ from typing import Self
 
 from tfdoctor.recording import files
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES, Notes
-from tfdoctor.recording.locate import RecordingFiles, newest
-from tfdoctor.recording.manifest import SCHEMA, HostMachine, Manifest, fold
-from tfdoctor.recording.processes import workers, workers_note
+from tfdoctor.recording.locate import RecordingFiles, newest, workers
+from tfdoctor.recording.manifest import HostMachine, Manifest, fold
+from tfdoctor.recording.processes import WORKERS
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_log import RunLog
 from tfdoctor.recording.samples import MachineSample
@@ -21,6 +21,8 @@ from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.record import Record
 
 __all__ = ["AGENT", "MANIFEST", "PROGRAM", "SAMPLES", "HostMachine", "Manifest", "Recording"]
+
+NAMED = 8  # How many workers a note names; the report lists all
 
 
 class Recording(Record):
@@ -81,32 +83,30 @@ class Recording(Record):
             except InputError:  # the report on all workers says what is wrong with this one
                 if folder == folders[-1]:
                     raise
-        notes = (*chief.notes, workers_note(path, folders)) if len(folders) > 1 else chief.notes
-        return replace(chief, root=path, notes=notes, workers=folders)
+        several, names = [], [worker.name for worker in folders]
+        if len(folders) > 1:
+            example, rest = shlex.quote(str(path / WORKERS / names[1])), ", …" if len(names) > NAMED else ""
+            note = f"{len(folders)} workers were recorded and are compared; to report on one worker: "
+            several.append(f"{note}`tfdoctor report {example}` ({', '.join(names[:NAMED])}{rest})")
+        return replace(chief, root=path, notes=(*chief.notes, *several), workers=folders)
 
     @classmethod
     def _open(cls, path: Path) -> Self:
         notes = Notes()
         located = RecordingFiles.find(path, notes)
-        manifest = None
-        data = files.json_object(located.manifest, notes) if located.manifest else None
-        if data is not None:
-            faults: list[str] = []
-            manifest = Manifest.from_json(data, faults)
-            notes.left_out(MANIFEST, faults)
-            if located.agent is not None:  # tfdoctor was killed before it could do so
-                manifest = fold(manifest, located.agent)
-            files.check_schema(manifest.schema, SCHEMA, MANIFEST, notes)
-            if not manifest.finished:
-                notes.add(
-                    "The recording is unfinished: tfdoctor was killed, could not complete it, or is still running"
-                )
-        program, samples = files.program(located.program, notes), files.samples(located.samples, notes)
-        run = files.possible(files.run_log(located.process, notes), manifest, notes)
+        manifest = files.manifest_of(located.run, notes) if located.root else None
+        if manifest and located.agent is not None:  # tfdoctor was killed before it could do so
+            manifest = fold(manifest, located.agent)
         opened = cls(
-            located.root, manifest, located.traces, program, samples, tuple(notes.texts),
-            damage=tuple(notes.damage), run=run,
-        )  # fmt: skip
+            root=located.root,
+            manifest=manifest,
+            traces=located.traces,
+            program=files.program(located.program, notes),
+            samples=files.samples(located.run / SAMPLES, notes),
+            run=files.run_log(located.process, notes, manifest),
+            notes=tuple(notes.texts),
+            damage=tuple(notes.damage),
+        )
         try:
             files.refuse_foreign(located.traces)
         except InputError as fault:
@@ -123,3 +123,27 @@ class Recording(Record):
             raise fault
         note = f"{self.traces[0].name} is damaged, so the report has no traced steps"
         return replace(self, traces=(), notes=(*self.notes, note), damage=(*self.damage, note))
+
+    def hosts(self) -> tuple[tuple[str, "Recording | InputError"], ...]:
+        """Return the hosts of the job (or workers: several may share a machine), the chief first; at least one.
+
+        Each has its name, and its own recording: trace, manifest and samples; or the error from reading that.
+        """
+        if len(self.workers) > 1:
+            return tuple((folder.name, _opened(folder)) for folder in self.workers)
+        if len(self.traces) <= 1:
+            return (("", self),)
+        names = [trace.name.removesuffix(files.TRACES.removeprefix("*")) for trace in self.traces]
+        # The manifest, the program and the samples are of one host: the one of the manifest's name, else the first.
+        name = self.manifest.host.name if self.manifest else ""
+        described = names.index(name) if name in names else 0
+        alone = [Recording(None, None, (trace,), None, (), ()) for trace in self.traces]
+        alone[described] = replace(self, traces=(self.traces[described],))
+        return tuple(zip(names, alone, strict=True))
+
+
+def _opened(folder: Path) -> Recording | InputError:
+    try:
+        return Recording.open(folder)
+    except InputError as fault:
+        return fault

@@ -1,7 +1,6 @@
 """Reads the files of a recording; damaged parts are left out and noted."""
 
 import json
-import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tfdoctor.recording.agent import AgentState
-from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.manifest import SCHEMA, Manifest
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_log import KINDS, RUN_LOG, RUN_NOW, Bucket, RunLog, Span
 from tfdoctor.recording.samples import MachineSample
@@ -72,9 +71,22 @@ def json_object(path: Path, notes: Notes) -> dict[str, Any] | None:
     return None
 
 
+def manifest_of(folder: Path, notes: Notes) -> Manifest | None:
+    """Return the manifest in a folder; None if it is damaged."""
+    data, faults = json_object(folder / MANIFEST, notes), list[str]()
+    if data is None:
+        return None
+    manifest = Manifest.from_json(data, faults)
+    notes.left_out(MANIFEST, faults)
+    check_schema(manifest.schema, SCHEMA, MANIFEST, notes)
+    if not manifest.finished:
+        notes.add("The recording is unfinished: tfdoctor was killed, could not complete it, or is still running")
+    return manifest
+
+
 def manifest_in(folder: Path) -> Manifest:
     """Return the manifest in a folder, without what cannot be read of it."""
-    return Manifest.from_json(json_object(folder / MANIFEST, Notes()))
+    return manifest_of(folder, Notes()) or Manifest()
 
 
 def agent_state(path: Path, notes: Notes) -> AgentState | None:
@@ -122,8 +134,11 @@ def samples(path: Path | None, notes: Notes) -> tuple[MachineSample, ...]:
     return tuple(_lines(_rows(path, notes), SAMPLES, lambda _: MachineSample, notes))
 
 
-def run_log(folder: Path | None, notes: Notes) -> RunLog | None:
-    """Return what the process of a folder did in its whole life; None if that was not recorded, or is damaged."""
+def run_log(folder: Path | None, notes: Notes, manifest: Manifest | None = None) -> RunLog | None:
+    """Return what the process of a folder did in its whole life.
+
+    None if that was not recorded, is damaged, or tells of more ms than passed: then a clock was changed under it.
+    """
     if folder is None or not (path := folder / RUN_LOG).is_file():
         return None
     now = folder / RUN_NOW
@@ -137,7 +152,7 @@ def run_log(folder: Path | None, notes: Notes) -> RunLog | None:
     if not of["process"]:
         notes.damaged(f"{RUN_LOG} is damaged and was left out")
         return None
-    return RunLog(
+    log = RunLog(
         process=of["process"][0],
         calls={call.id: call for call in of["call"]},
         stacks={stack.id: stack for stack in of["stack"]},
@@ -151,6 +166,23 @@ def run_log(folder: Path | None, notes: Notes) -> RunLog | None:
         end=next(iter(of["end"]), None),
         dropped=of["dropped"][-1].dropped if of["dropped"] else 0,
     )
+    for told_ms, passed_ms in _told(log, manifest):
+        if told_ms > SLACK * passed_ms + SLACK_MS:
+            notes.damaged(
+                f"{RUN_LOG} was left out: it tells of {told_ms / 1e3:,.0f} s in {passed_ms / 1e3:,.0f} s, "
+                "so the clock of the process was changed"
+            )
+            return None
+    return log
+
+
+def _told(log: RunLog, manifest: Manifest | None) -> Iterator[tuple[float, float]]:
+    """Yield how many ms a log tells of, and how many passed: as a whole, and in each bucket."""
+    times = manifest.times if manifest else None
+    if times and times.ended_ns and times.pid == log.process.pid:  # no process that outlived tfdoctor
+        last_ms = max((bucket.end for bucket in log.buckets), default=0.0) * 1e3
+        yield last_ms, max(0.0, (times.ended_ns - times.started_ns) / 1e6)
+    yield from ((sum(bucket.calls.values()), (bucket.end - bucket.start) * 1e3) for bucket in log.buckets)
 
 
 def _rows(path: Path, notes: Notes) -> list[str]:
@@ -198,25 +230,6 @@ def _latest(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(by_start.values())
 
 
-def possible(log: RunLog | None, manifest: Manifest | None, notes: Notes) -> RunLog | None:
-    """Return a log, or None where it tells of more ms than passed: a clock was changed under the process."""
-    if log is None:
-        return None
-    parts = [(sum(bucket.calls.values()), (bucket.end - bucket.start) * 1e3) for bucket in log.buckets]
-    times = manifest.times if manifest else None
-    if times and times.ended_ns and times.pid == log.process.pid:  # no process that outlived tfdoctor
-        last_ms = max((bucket.end for bucket in log.buckets), default=0.0) * 1e3
-        parts.insert(0, (last_ms, max(0.0, (times.ended_ns - times.started_ns) / 1e6)))
-    for told_ms, passed_ms in parts:
-        if told_ms > SLACK * passed_ms + SLACK_MS:
-            notes.damaged(
-                f"{RUN_LOG} was left out: it tells of {told_ms / 1e3:,.0f} s in {passed_ms / 1e3:,.0f} s, "
-                "so the clock of the process was changed"
-            )
-            return None
-    return log
-
-
 def traces(folder: Path) -> tuple[Path, ...]:
     """Return the trace files of a folder, without pipes and folders."""
     return tuple(sorted(trace for trace in folder.glob(TRACES) if trace.is_file()))
@@ -235,23 +248,20 @@ def refuse_foreign(traces: tuple[Path, ...]) -> None:
     Raises:
         InputError: no file is an XSpace.
     """
-    faults = []
-    for trace in traces:
-        with opened(trace) as file:
-            size, head = os.fstat(file.fileno()).st_size, file.read(64)
-        if fault := _fault(head, size):
-            faults.append(InputError(f"{trace} is {fault}: expected a *.xplane.pb that a profiler wrote."))
-    if faults and len(faults) == len(traces):
-        raise faults[0]
+    faults = [_fault(trace) for trace in traces]
+    if traces and all(faults):
+        raise InputError(f"{traces[0]} is {faults[0]}: expected a *.xplane.pb that a profiler wrote.")
 
 
-def _fault(head: bytes, size: int) -> str | None:
-    """Return what a file with this head is if not an XSpace, or None."""
-    if size == 0:
+def _fault(trace: Path) -> str | None:
+    """Return what a file is by its head if it is not an XSpace, or None."""
+    with opened(trace) as file:
+        head = file.read(64)
+    words = head.lstrip().lower()
+    if not head:
         return "empty"
     if head.startswith(b"\x1f\x8b"):
         return "compressed (gunzip it first)"
-    words = head.lstrip().lower()
     if words.startswith((b"<!doctype", b"<html", b"<?xml")):
         return "a web page"
     if words.startswith((b"{", b"[")) and head[:1] != b"\n":

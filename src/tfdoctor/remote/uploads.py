@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tfdoctor.remote.filesystem import WRITE, opened
+from tfdoctor.remote.filesystem import opened
 from tfdoctor.terms.errors import InputError, NotEmptyError, OutputError
 from tfdoctor.terms.text import counted
 
