@@ -5,7 +5,7 @@ import json
 import os
 import shlex
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -313,7 +313,7 @@ def test_a_manifest_survives_the_round_trip() -> None:
     assert manifest.window is not None
     assert manifest.window.calls == 5
     assert manifest.outcome.exit_code == 130
-    again = Manifest.from_json(json.loads(json.dumps(manifest.to_json())))
+    again = Manifest.from_json(json.loads(json.dumps(asdict(manifest))))
     assert again == manifest
 
 

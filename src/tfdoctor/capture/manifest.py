@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import tfdoctor
@@ -109,7 +109,7 @@ def write(out: Path, manifest: Manifest) -> None:
     Raises:
         OSError: it cannot be written; the one before is still there.
     """
-    replace_file(out / MANIFEST, json.dumps(manifest.to_json(), indent=1) + "\n")
+    replace_file(out / MANIFEST, json.dumps(asdict(manifest), indent=1) + "\n")
 
 
 def end(

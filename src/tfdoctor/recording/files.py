@@ -2,7 +2,8 @@
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -131,7 +132,7 @@ def samples(path: Path | None, notes: Notes) -> tuple[MachineSample, ...]:
     """Return the samples of a file, which has one on each line."""
     if path is None or not path.is_file():
         return ()
-    return tuple(_lines(_rows(path, notes), SAMPLES, lambda _: MachineSample, notes))
+    return tuple(_lines(_rows(path, notes), SAMPLES, lambda _: MachineSample, notes)[MachineSample])
 
 
 def run_log(folder: Path | None, notes: Notes, manifest: Manifest | None = None) -> RunLog | None:
@@ -145,10 +146,8 @@ def run_log(folder: Path | None, notes: Notes, manifest: Manifest | None = None)
     rows = _rows(path, notes) + (_rows(now, notes) if now.is_file() else [])
     if not rows:
         return None
-    lines = _lines(rows, RUN_LOG, lambda data: KINDS.get(data["kind"]), notes)
-    of: dict[str, tuple[Any, ...]] = {
-        word: tuple(line for line in lines if type(line) is kind) for word, kind in KINDS.items()
-    }
+    found = _lines(rows, RUN_LOG, lambda data: KINDS.get(data["kind"]), notes)
+    of = {word: tuple(found[kind]) for word, kind in KINDS.items()}
     if not of["process"]:
         notes.damaged(f"{RUN_LOG} is damaged and was left out")
         return None
@@ -194,15 +193,14 @@ def _rows(path: Path, notes: Notes) -> list[str]:
         return []
 
 
-def _lines(rows: list[str], file: str, kind_of: Callable[[Any], Any], notes: Notes) -> list[Any]:
-    """Return the lines that can be read, each as its kind; those without a kind are of a later tfdoctor."""
-    faults: list[str] = []
-    found, damaged = [], 0
+def _lines(rows: list[str], file: str, kind_of: Callable[[Any], Any], notes: Notes) -> Mapping[type, list[Any]]:
+    """Return the lines that can be read, by their kinds; those without a kind are of a later tfdoctor."""
+    faults, damaged, found = list[str](), 0, defaultdict[type, list[Any]](list)
     for row in rows:
         try:
             data = json.loads(row)
             if kind := kind_of(data):
-                found.append(read(kind, data, faults))
+                found[kind].append(read(kind, data, faults))
         except (ValueError, TypeError, KeyError, RecursionError, Misfit):
             damaged += 1
     if damaged:

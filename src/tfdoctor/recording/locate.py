@@ -12,19 +12,9 @@ from math import inf
 from pathlib import Path
 from typing import Self
 
+from tfdoctor.recording import files
 from tfdoctor.recording.agent import AgentState, WorkerRank
-from tfdoctor.recording.files import (
-    AGENT,
-    MANIFEST,
-    PROGRAM,
-    RUNS,
-    Notes,
-    agent_state,
-    json_object,
-    manifest_in,
-    own_traces,
-    traces,
-)
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, Notes, manifest_in
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.processes import PROCESSES, WORKERS, Process, read, reported
 from tfdoctor.terms.errors import InputError
@@ -70,7 +60,9 @@ def _recordings(path: Path) -> list[Path]:
 
     patterns = [f"{'*/' * depth}{mark}" for depth in range(1, DEPTH + 1) for mark in MARKS]
     # A damaged manifest hides no good run beside it.
-    marked = {file.parent for pattern in patterns for file in path.glob(pattern) if json_object(file, Notes())}
+    marked = {
+        file.parent for pattern in patterns for file in path.glob(pattern) if files.json_object(file, Notes())
+    }
     outer = sorted({one.parent.parent if one.parent.name == WORKERS else one for one in marked}, reverse=True)
     folders = set({folder.resolve(): folder for folder in outer}.values())  # a link is no other
     return sorted((one for one in folders if not folders & set(one.parents)), key=made)
@@ -81,7 +73,7 @@ def runs(path: Path) -> list[Path]:
     patterns = [f"{'*/' * depth}{RUNS}" for depth in range(DEPTH + 1)]
     # The path may lie inside a log directory.
     patterns += {"plugins": ["profile/*"], "profile": ["*"]}.get(path.name, [])
-    found = {run for pattern in patterns for run in path.glob(pattern) if traces(run)}
+    found = {run for pattern in patterns for run in path.glob(pattern) if files.traces(run)}
     # Runs are named by date; unlike the times of files, names survive copying.
     return sorted(found, key=lambda run: (run.name, str(run)))
 
@@ -150,7 +142,7 @@ class RecordingFiles(Record):
         """Find the files of a process, where the recording of its run is unfinished, else those of the folder."""
         run = whole(path, (PROCESSES,))
         if run != path.absolute() and (path / AGENT).is_file() and (run / MANIFEST).is_file():
-            agent = agent_state(path / AGENT, notes)
+            agent = files.agent_state(path / AGENT, notes)
             return cls._of_process(path, run, Process(path, agent or AgentState()), agent)
         recorded = read(path)
         manifest = manifest_in(path) if recorded else Manifest()
@@ -172,7 +164,7 @@ class RecordingFiles(Record):
         manifest, program = manifest_in(run), process.folder / PROGRAM
         assembled = path == run and manifest.finished and not manifest.background
         return cls(
-            traces=process.traces or own_traces(path),
+            traces=process.traces or files.own_traces(path),
             run=run,
             root=path,
             program=program if program.is_file() else path / PROGRAM,
@@ -182,9 +174,9 @@ class RecordingFiles(Record):
 
     @classmethod
     def _of_folder(cls, path: Path, notes: Notes, agent: AgentState | None) -> Self:
-        located, has_manifest, job = traces(path), (path / MANIFEST).is_file(), whole(path, (WORKERS,))
+        located, has_manifest, job = files.traces(path), (path / MANIFEST).is_file(), whole(path, (WORKERS,))
         if not located and (ordered := runs(path)):
-            located = traces(ordered[-1])
+            located = files.traces(ordered[-1])
             if len(ordered) > 1:
                 notes.add(f"{len(ordered)} runs found: the newest, {ordered[-1].name}, is shown")
         if has_manifest and not located and job != path.absolute():
@@ -203,5 +195,5 @@ class RecordingFiles(Record):
                 )
             return cls(located, path)
         if agent is None and (path / AGENT).is_file():
-            agent = agent_state(path / AGENT, notes)
+            agent = files.agent_state(path / AGENT, notes)
         return cls(located, path, path, path / PROGRAM, agent, path)

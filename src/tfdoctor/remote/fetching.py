@@ -3,7 +3,7 @@
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, Notes
@@ -73,7 +73,7 @@ def fetched(url: str) -> Path:
         shared = place.attempt(READ, lambda: place.filesystem.glob(f"{job}/{RUNS}/{worker}{TRACE}"))
         files |= (own := {path.removeprefix(job).lstrip("/"): path for path in shared})
         names += own
-    wanted = [*chosen(names)]
+    wanted = chosen(names)
     if not wanted:
         raise InputError(
             f"No trace under {url}: expected plugins/profile/<run>/<host>.xplane.pb; record one with "
@@ -104,20 +104,18 @@ def _folder(url: str) -> Path:
     return folder
 
 
-def chosen(files: Iterable[str]) -> Iterator[str]:
-    """Yield the files of a recording, with the newest trace of each worker; else the traces of the newest run.
+def chosen(files: Iterable[str]) -> tuple[str, ...]:
+    """Return the files of a recording, with the newest trace of each worker; else the traces of the newest run.
 
     Workers on several machines name the run after the time at which each ended.
     """
     paths = [PurePosixPath(file) for file in files]
     own = [path for path in paths if path.name in OF_RECORDING]
-    yield from map(str, own)
-    traces = [path for path in paths if path.name.endswith(TRACE)]
-    alternatives: dict[tuple[PurePosixPath, str], list[PurePosixPath]] = {}
-    for path in traces:
-        log = path.parents[3] if len(path.parents) > 3 else path.parent  # noqa: PLR2004 - plugins/profile/RUN
-        key = (log, path.name) if own else (PurePosixPath(), "")
-        alternatives.setdefault(key, []).append(path)
-    for runs in alternatives.values():
-        newest = max(path.parent.name for path in runs)  # runs are named by date
-        yield from (str(path) for path in runs if path.parent.name == newest)
+
+    def worker(trace: PurePosixPath) -> tuple[PurePosixPath, str] | None:
+        log = trace.parents[3] if len(trace.parents) > 3 else trace.parent  # noqa: PLR2004 - plugins/profile/RUN
+        return (log, trace.name) if own else None
+
+    traces = sorted((path for path in paths if path.name.endswith(TRACE)), key=lambda trace: trace.parent.name)
+    newest = {worker(trace): trace.parent.name for trace in traces}  # runs are named by date
+    return (*map(str, own), *(str(trace) for trace in traces if trace.parent.name == newest[worker(trace)]))
