@@ -25,6 +25,7 @@ TRACES = "*.xplane.pb"
 MOST_PROGRAM_BYTES = 256 * 2**20  # Of a program, unpacked: ResNet50's 37,789 operations in 863 graphs have 12 MB
 # The version of the format of `program.json.gz` that is read: see SCHEMA of the agent's program.py.
 PROGRAM_SCHEMA = 1
+OLD_KEYS = {"guest_errors": "agent_errors"}  # Of the manifest (before 22 November 2026), and their present names
 RUNS = "plugins/profile/*"  # Where TensorBoard finds traces: one folder for each run, with one file for each host
 NAMED = 3  # How many damaged values a note names
 # Times may be so many times what they are a part of, and so much more: they are told when a sample is taken.
@@ -74,11 +75,11 @@ def json_object(path: Path, notes: Notes) -> dict[str, Any] | None:
 
 def manifest_of(folder: Path, notes: Notes) -> Manifest | None:
     """Return the manifest in a folder; None if it is damaged."""
-    data, faults = json_object(folder / MANIFEST, notes), list[str]()
+    data = json_object(folder / MANIFEST, notes)
     if data is None:
         return None
-    manifest = Manifest.from_json(data, faults)
-    notes.left_out(MANIFEST, faults)
+    present = {OLD_KEYS.get(key, key): value for key, value in data.items()}
+    manifest = _typed(Manifest, present, MANIFEST, notes) or Manifest()
     check_schema(manifest.schema, SCHEMA, MANIFEST, notes)
     if not manifest.finished:
         notes.add("The recording is unfinished: tfdoctor was killed, could not complete it, or is still running")

@@ -18,12 +18,10 @@ from tfdoctor.recording.agent import (
     WindowCost,
     WorkerRank,
 )
-from tfdoctor.recording.typed import Amount, Count, Misfit, read
+from tfdoctor.recording.typed import Amount, Count
 from tfdoctor.terms.record import Record, field
 
 SCHEMA = 1
-
-OLD_KEYS = {"guest_errors": "agent_errors"}  # Former keys (before 22 November 2026) and their present names
 
 
 class MissingPart(StrEnum):
@@ -188,18 +186,6 @@ class Manifest(Record):
         window = self.window.started_unix_ns if self.window else 0
         attached = self.plan.started_unix_ns if self.plan else 0
         return window or attached or (self.clock[0].unix_ns if self.clock else 0)
-
-    @classmethod
-    def from_json(cls, data: object, faults: list[str] | None = None) -> Self:
-        """Read a manifest; invalid values keep their defaults and are added to `faults`."""
-        faults = [] if faults is None else faults
-        if isinstance(data, Mapping):
-            data = {OLD_KEYS.get(key, key): value for key, value in data.items()}
-        try:
-            return read(cls, data, faults)
-        except Misfit:
-            faults.append("")
-            return cls()
 
     @property
     def cut_by_cost(self) -> bool:
