@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from msgspec import convert
+
 import tfdoctor
 from tfdoctor import own_python
 from tfdoctor.capture import machine, missing_data
@@ -70,7 +72,7 @@ def begin(plan: Plan, command: Iterable[str], worker: WorkerRank | None = None) 
         python="" if plan.kind is Kind.COMMAND else command[0],
         environment=dict(zip(environment, masked(environment.values()), strict=True)),
         host=machine.host(),
-        plan=_plan(plan),
+        plan=replace(convert(plan, CapturePlan, from_attributes=True), script=clean(plan.script)),
         clock=(clock(),),
         worker=worker,
         revision=_revision(plan),
@@ -82,20 +84,6 @@ def _revision(plan: Plan) -> Revision | None:
     script = Path(plan.script).resolve() if plan.kind is Kind.SCRIPT else None
     known = script if script is not None and script.is_file() else None
     return revision(known.parent if known else Path.cwd(), known, os.environ)
-
-
-def _plan(plan: Plan) -> CapturePlan:
-    return CapturePlan(
-        kind=plan.kind.value,
-        script=clean(plan.script),
-        steps=plan.steps,
-        warmup=plan.warmup,
-        seconds=plan.seconds,
-        stop_after=plan.stop_after,
-        trace=plan.trace,
-        sample_every_ms=plan.sample_every_ms,
-        watch_s=plan.watch_s,
-    )
 
 
 def clock() -> Clock:

@@ -97,10 +97,8 @@ def agent_state(path: Path, notes: Notes) -> AgentState | None:
     return None if data is None else _typed(AgentState, data, path.name, notes)
 
 
-def program(path: Path | None, notes: Notes) -> ProgramRecord | None:
-    """Return the program of a run, or None if it was not recorded or is damaged."""
-    if path is None or not path.is_file():
-        return None
+def program(path: Path, notes: Notes) -> ProgramRecord | None:
+    """Return the program of a run; None if nothing was recorded of it, or it is damaged."""
     try:
         data = json.loads(unpacked(path, MOST_PROGRAM_BYTES))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
@@ -129,22 +127,20 @@ def _typed(kind: type[T], data: object, file: str, notes: Notes) -> T | None:
     return typed
 
 
-def samples(path: Path | None, notes: Notes) -> tuple[MachineSample, ...]:
-    """Return the samples of a file, which has one on each line."""
-    if path is None or not path.is_file():
+def samples(path: Path, notes: Notes) -> tuple[MachineSample, ...]:
+    """Return the samples of a file, which has one on each line; none without a file."""
+    if not path.is_file():
         return ()
     return tuple(_lines(_rows(path, notes), SAMPLES, lambda _: MachineSample, notes)[MachineSample])
 
 
-def run_log(folder: Path | None, notes: Notes, manifest: Manifest | None = None) -> RunLog | None:
+def run_log(folder: Path, notes: Notes, manifest: Manifest | None = None) -> RunLog | None:
     """Return what the process of a folder did in its whole life.
 
-    None if that was not recorded, is damaged, or tells of more ms than passed: then a clock was changed under it.
+    None if the file is empty or damaged, or tells of more ms than passed: then a clock was changed under it.
     """
-    if folder is None or not (path := folder / RUN_LOG).is_file():
-        return None
     now = folder / RUN_NOW
-    rows = _rows(path, notes) + (_rows(now, notes) if now.is_file() else [])
+    rows = _rows(folder / RUN_LOG, notes) + (_rows(now, notes) if now.is_file() else [])
     if not rows:
         return None
     found = _lines(rows, RUN_LOG, lambda data: KINDS.get(data["kind"]), notes)
