@@ -13,7 +13,8 @@ import pytest
 
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import AgentState, Missing, StepsSeen
-from tfdoctor.recording.manifest import Manifest, fold
+from tfdoctor.recording.files import fold
+from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.typed import read
 from tfdoctor.terms.errors import InputError

@@ -17,7 +17,8 @@ from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.capture.revision import revision
 from tfdoctor.recording import MANIFEST
 from tfdoctor.recording.agent import AgentState, WorkerRank
-from tfdoctor.recording.manifest import CapturePlan, Clock, EndedProcess, Ending, Manifest, Revision, Sampling, fold
+from tfdoctor.recording.files import fold
+from tfdoctor.recording.manifest import CapturePlan, Clock, EndedProcess, Ending, Manifest, Revision, Sampling
 from tfdoctor.recording.processes import Process
 from tfdoctor.terms.replacement import replace_file
 

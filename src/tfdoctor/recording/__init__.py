@@ -13,7 +13,7 @@ from tfdoctor.recording import files
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, Notes, manifest_in
 from tfdoctor.recording.locate import newest, runs, whole, workers
-from tfdoctor.recording.manifest import HostMachine, Manifest, fold
+from tfdoctor.recording.manifest import HostMachine, Manifest
 from tfdoctor.recording.processes import PROCESSES, WORKERS, Process, read, reported
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_log import RUN_LOG, RunLog
@@ -165,7 +165,7 @@ class Recording(Record):
         """
         manifest = files.manifest_of(run, notes) if root else None
         if manifest and agent:  # tfdoctor was killed before it could do so
-            manifest = fold(manifest, agent)
+            manifest = files.fold(manifest, agent)
         folders = [folder for folder in (process, root) if folder]
         account = next((folder for folder in folders if (folder / RUN_LOG).is_file()), None)
         opened = cls(

@@ -4,7 +4,7 @@ import json
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -89,6 +89,19 @@ def manifest_of(folder: Path, notes: Notes) -> Manifest | None:
 def manifest_in(folder: Path) -> Manifest:
     """Return the manifest in a folder, without what cannot be read of it."""
     return manifest_of(folder, Notes()) or Manifest()
+
+
+def fold(manifest: Manifest, agent: AgentState) -> Manifest:
+    """Return a manifest with the data of the agent's state file."""
+    return replace(
+        manifest,
+        window=agent.window or manifest.window,
+        steps=agent.steps or manifest.steps,
+        costs=agent.costs or manifest.costs,
+        versions={**manifest.versions, **agent.versions},
+        missing=(*manifest.missing, *agent.missing),
+        agent_errors=(*manifest.agent_errors, *agent.errors),
+    )
 
 
 def agent_state(path: Path, notes: Notes) -> AgentState | None:

@@ -9,15 +9,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Self
 
-from tfdoctor.recording.agent import (
-    AgentError,
-    AgentState,
-    Missing,
-    StepsSeen,
-    TracedWindow,
-    WindowCost,
-    WorkerRank,
-)
+from tfdoctor.recording.agent import AgentError, Missing, StepsSeen, TracedWindow, WindowCost, WorkerRank
 from tfdoctor.recording.typed import Amount, Count
 from tfdoctor.terms.record import Record, field
 
@@ -200,16 +192,3 @@ class Manifest(Record):
     def lacks(self, what: str, why: str) -> Self:
         """Return the manifest with one more entry of missing data."""
         return replace(self, missing=(*self.missing, Missing(what, why)))
-
-
-def fold(manifest: Manifest, agent: AgentState) -> Manifest:
-    """Return a manifest with the data of the agent's state file."""
-    return replace(
-        manifest,
-        window=agent.window or manifest.window,
-        steps=agent.steps or manifest.steps,
-        costs=agent.costs or manifest.costs,
-        versions={**manifest.versions, **agent.versions},
-        missing=(*manifest.missing, *agent.missing),
-        agent_errors=(*manifest.agent_errors, *agent.errors),
-    )
