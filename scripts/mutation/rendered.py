@@ -11,8 +11,7 @@ from pathlib import Path
 from tfdoctor.cli.streams import Unread
 from tfdoctor.compare.compare import compare
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.history.kept import KeptHistory
-from tfdoctor.history.runs import ReadRun
+from tfdoctor.history.runs import KeptHistory, ReadRun
 from tfdoctor.history.series import Demand, history
 from tfdoctor.report import comparison, formats, terminal
 from tfdoctor.report import history as history_report

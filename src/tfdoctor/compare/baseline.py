@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TypeVar
 
 from tfdoctor import __version__
 from tfdoctor.diagnosis import Diagnosis
@@ -25,8 +26,7 @@ from tfdoctor.terms.verdict import Errored, Finding, NotApplicable
 BASELINE_SCHEMA = 1
 BASELINE = {"schema", "program", "findings"}  # Fields that every baseline has
 REPORT = {"tfdoctor", "steps", "results"}  # Fields that a report has, and no baseline
-
-AGAIN = "write it again with --write-baseline"
+T = TypeVar("T")
 
 
 class Baseline(Record):
@@ -47,9 +47,9 @@ def program_of(recording: Recording) -> str:
 def program_of_report(diagnosis: Diagnosis) -> str:
     """Return the same of a stored report, as far as its command says it."""
     command = diagnosis.subject.command
-    script = next((word for word in command if word.endswith(SCRIPT)), "")
-    module = command[command.index("-m") + 1 :][:1] if "-m" in command else ()
-    return Path(next(iter(module), script)).name
+    module = command[command.index("-m") + 1 :] if "-m" in command else ()
+    scripts = (word for word in command if word.endswith(SCRIPT))
+    return Path(next(iter((*module[:1], *scripts)), "")).name
 
 
 def read(path: Path) -> Baseline:
@@ -76,36 +76,55 @@ def read(path: Path) -> Baseline:
 
 def _of_report(report: Diagnosis) -> Baseline:
     """Return the baseline that all findings of a report are known by."""
-    found = {_names(report, one)[0] for one in _findings(report)}
-    return Baseline(BASELINE_SCHEMA, report.version, program_of_report(report), tuple(sorted(found)))
+    found = sorted({name for name, _ in _found(report)})
+    return Baseline(BASELINE_SCHEMA, report.version, program_of_report(report), tuple(found))
 
 
 def _json(written: str, path: Path) -> object:
     if written.lstrip()[:1] == "<":
         raise InputError(f"{path} is HTML: name a file that --write-baseline wrote.")
     try:
-        content: object = json.loads(written)
+        return json.loads(written)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: name a file that --write-baseline wrote.") from error
-    return content
 
 
 def _typed(content: object, path: Path) -> Baseline:
     if not isinstance(content, dict) or not set(content) >= BASELINE:
         raise InputError(f"{path} is no baseline: name a file that --write-baseline wrote.")
+    again = "write it again with --write-baseline"
     if (schema := content["schema"]) != BASELINE_SCHEMA:
-        raise InputError(
-            f"{path} has schema {text.shorten(str(schema), 20)}, and this tfdoctor reads schema {BASELINE_SCHEMA}: "
-            f"{AGAIN}."
-        )
+        which = text.shorten(str(schema), 20)
+        raise InputError(f"{path} has schema {which}, and this tfdoctor reads schema {BASELINE_SCHEMA}: {again}.")
+    return fitting(Baseline, content, path, again)
+
+
+def fitting(kind: type[T], content: object, path: Path, repair: str) -> T:
+    """Return the record that the JSON of a kept file describes; ``repair`` is what to do about one that does not.
+
+    Raises:
+        InputError: a part of it does not fit.
+    """
     faults: list[str] = []
     try:
-        found = read_typed(Baseline, content, faults)
+        found = read_typed(kind, content, faults)
     except Misfit:
-        raise InputError(f"{path} is damaged: {AGAIN}.") from None
+        raise InputError(f"{path} is damaged: {repair}.") from None
     if faults:
-        raise InputError(f"{path} is damaged ({faults[0].lstrip('.')}): {AGAIN}.")
+        raise InputError(f"{path} is damaged ({faults[0].lstrip('.')}): {repair}.")
     return found
+
+
+def keep(record: Record, path: Path, instead: str) -> None:
+    """Write a record as the JSON of a kept file; ``instead`` is what to do where that cannot be done.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    try:
+        replace_file(path, json.dumps(asdict(record), indent=2) + "\n", named=True)
+    except OSError as error:
+        raise OutputError(unwritten(path, error, instead)) from error
 
 
 def must_be_of(baseline: Baseline, program: str, path: Path) -> None:
@@ -156,13 +175,9 @@ def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
     with suppress(InputError):  # the file is new, or of another schema
         earlier = read(path).findings
     unsaid = _unsaid(diagnosis)
-    found = {known for known in earlier if known.rule in unsaid}
-    found |= {_names(diagnosis, one)[0] for one in _findings(diagnosis)}
+    found = {known for known in earlier if known.rule in unsaid} | {name for name, _ in _found(diagnosis)}
     baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(sorted(found)))
-    try:
-        replace_file(path, json.dumps(asdict(baseline), indent=2) + "\n", named=True)
-    except OSError as error:
-        raise OutputError(unwritten(path, error, "choose another file for the baseline")) from error
+    keep(baseline, path, "choose another file for the baseline")
 
 
 def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
@@ -171,7 +186,7 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
     A rule that was not checked says nothing of its own findings: they are not gone.
     """
     known, unsaid = set(baseline.findings), _unsaid(diagnosis)
-    found = {name for one in _findings(diagnosis) for name in _names(diagnosis, one)}
+    found = {name for names in _found(diagnosis) for name in names}
     gone = tuple(sorted(one for one in known - found if one.rule not in unsaid))
 
     def marked(one: Result | HostFinding) -> bool:
@@ -192,10 +207,14 @@ def _unsaid(diagnosis: Diagnosis) -> set[str]:
     return {one.rule.name for one in unchecked} | {off.rule for off in diagnosis.settings.off}
 
 
-def _findings(diagnosis: Diagnosis) -> Iterator[Result | HostFinding]:
-    """Yield the findings on any host."""
-    yield from (one for one in diagnosis.results if isinstance(one.outcome, Finding))
-    yield from (one for one in (diagnosis.hosts.findings if diagnosis.hosts else ()) if not one.shown)
+def _found(diagnosis: Diagnosis) -> Iterator[tuple[KnownFinding, KnownFinding]]:
+    """Yield how a baseline may have each finding on any host."""
+    for one in diagnosis.results:
+        if isinstance(one.outcome, Finding):
+            yield _names(diagnosis, one)
+    for other in diagnosis.hosts.findings if diagnosis.hosts else ():
+        if not other.shown:
+            yield _names(diagnosis, other)
 
 
 def _names(diagnosis: Diagnosis, finding: Result | HostFinding) -> tuple[KnownFinding, KnownFinding]:
