@@ -27,8 +27,7 @@ except ImportError as error:
     ) from error
 
 from tfdoctor.fleet.cluster import THIS_MACHINE
-from tfdoctor.fleet.job import FleetPlan, RecordingJob
-from tfdoctor.fleet.places import found
+from tfdoctor.fleet.places import FleetPlan, RecordingJob, found
 from tfdoctor.fleet.table import PAGES, PARQUET, ROWS, FleetTable, examine, rows_of, settings_of, to_examine
 from tfdoctor.fleet.totals import DevicePrices, report
 from tfdoctor.report import fleet as rendering

@@ -20,8 +20,7 @@ from tfdoctor.compare.reports import Examine, findings
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.history_report import Accepted, HistoryFinding, HistoryRun, NamedBaseline, RunMetric, Series
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.fleet.names import job
-from tfdoctor.fleet.places import FoundRecording
+from tfdoctor.fleet.places import FoundRecording, job
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.remote.fetching import fetched_files
