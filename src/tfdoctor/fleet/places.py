@@ -133,8 +133,7 @@ def _found(pattern: str) -> Iterator[FoundRecording]:
     infos = {name.removeprefix(scheme): info for name, info in files.items()}
     wanted = re.compile(glob_translate(path) if is_pattern else re.escape(path))
     known = recordings(infos)
-    stored = [*_reports(infos, known), *_named(infos, path)]
-    for root, names in {**known, **dict.fromkeys(stored, ("",))}.items():
+    for root, names in {**known, **dict.fromkeys(_stored(infos, known, path), ("",))}.items():
         # A pattern means a recording by its root, a file of it, or a folder between them or above.
         own = [PurePosixPath(root, name) for name in names]
         parents = (parent for file in own for parent in file.parents)
@@ -160,8 +159,7 @@ def _files(place: Remote, path: str) -> Mapping[str, Any]:
 def _on_disk(path: str) -> Iterator[tuple[str, Mapping[str, float]]]:
     """Yield the files below a folder, also behind links to folders that are neither below nor above it."""
     yield from _signs("", [path])
-    above = {os.path.realpath(path), *map(str, Path(path).resolve().parents)}
-    folders, seen = [path], set[str]()
+    folders, seen = [path], set(map(str, Path(path).resolve().parents))
     while folders:
         for folder, below, names in os.walk(folders.pop(0)):
             real = os.path.realpath(folder)
@@ -172,8 +170,6 @@ def _on_disk(path: str) -> Iterator[tuple[str, Mapping[str, float]]]:
             yield from _signs(folder, names)
             links = (Path(folder, name) for name in below)
             folders += [str(link) for link in links if link.is_symlink()]
-        reals = {folder: os.path.realpath(folder) for folder in folders}
-        folders = [folder for folder in folders if reals[folder] not in seen | above]
 
 
 def _signs(folder: str, names: Iterable[str]) -> Iterator[tuple[str, Mapping[str, float]]]:
@@ -206,22 +202,20 @@ def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return {str(root): names for root, names in picked.items() if names}
 
 
-def _reports(paths: Iterable[str], roots: Iterable[str]) -> list[str]:
-    """Return the stored reports in folders that neither are, nor lie above or in, one of these recordings."""
-    own = {PurePosixPath(root) for root in roots}
-    above = {folder for root in own for folder in (root, *root.parents)}
-    files = (PurePosixPath(path) for path in paths)
-    stored = (file for file in files if file.name in NAMES and file.parent not in above)
-    return [str(file) for file in stored if not own & set(file.parents)]
+def _stored(paths: Iterable[str], recorded: Iterable[str], pattern: str) -> Iterator[str]:
+    """Yield the stored reports in folders that neither are, nor lie above or in, one of these recordings.
 
-
-def _named(paths: Iterable[str], pattern: str) -> list[str]:
-    """Return the reports that the last part of a path or a pattern means, also those in a recording's folder."""
-    last = PurePosixPath(pattern).name.lower()
-    if not last.endswith(REPORTS) or last in MARKS | {AGENT}:
-        return []
-    exact = None if MAGIC.search(pattern) else pattern
-    return [path for path in paths if path == exact or PurePosixPath(path).name.endswith(NAMES)]
+    And those that the last part of a path or a pattern means, also in a recording's folder.
+    """
+    roots = {PurePosixPath(root) for root in recorded}
+    above = {folder for root in roots for folder in (root, *root.parents)}
+    last, exact = PurePosixPath(pattern).name.lower(), None if MAGIC.search(pattern) else pattern
+    by_name = last.endswith(REPORTS) and last not in MARKS | {AGENT}
+    for path in paths:
+        file = PurePosixPath(path)
+        apart = file.name in NAMES and file.parent not in above and not roots & set(file.parents)
+        if apart or (by_name and (path == exact or file.name.endswith(NAMES))):
+            yield path
 
 
 def _sha256(text: str) -> str:

@@ -172,12 +172,11 @@ def settings_of(config: Config, book: Rulebook, *, scrubbed: bool) -> str:
 def _true_rows(table: FleetTable, plan: FleetPlan) -> list[FleetRun]:
     """Return the rows that need not be made again."""
     settled = [run for run in table.rows.values() if run.settings == plan.settings and run.failure in FINAL]
-    if not plan.pages:
-        return settled
-    at = table.folder
-    return [
-        run for run in settled if run.failure or (run.report and (not plan.local or (at / run.report).is_file()))
-    ]
+
+    def has_page(run: FleetRun) -> bool:
+        return bool(run.report) and (not plan.local or (table.folder / run.report).is_file())
+
+    return [run for run in settled if run.failure or not plan.pages or has_page(run)]
 
 
 def to_examine(found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan) -> tuple[RecordingJob, ...]:

@@ -3,13 +3,11 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
 
 from tfdoctor import __version__
 from tfdoctor.diagnosis.fleet_report import FleetCopy, FleetFault, FleetJob, FleetReport, FleetRun, Waste, product
 from tfdoctor.fleet.places import job
 from tfdoctor.terms.errors import ConfigError
-from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 
 # Share of the runs that must have a known length to rank all by device-hours: others would come last unseen.
@@ -17,51 +15,38 @@ MOST = 0.9
 LOWEST, HIGHEST = 0.0001, 100_000.0  # US dollars per hour: less than a virtual core, more than any device
 
 
-class DevicePrices(Record):
-    """US dollars per device-hour, as the user says: for devices with a name, then for all others."""
+def device_prices(texts: Iterable[str]) -> Mapping[str, float]:
+    """Return US dollars per device-hour: of ``H100=3.20`` by a part of devices' names, of ``3.20`` last, by "".
 
-    named: tuple[tuple[str, float], ...] = ()
-    others: float | None = None
-
-    @classmethod
-    def parse(cls, texts: Iterable[str]) -> Self:
-        """Read prices: ``3.20`` for all devices, ``H100=3.20`` for those whose name contains H100.
-
-        Raises:
-            ConfigError: one is not a price.
-        """
-        named, others = [], None
-        for text in texts:
-            whole, sign, price = text.rpartition("=")
-            name = whole.strip()
-            if sign and (not name or "=" in name or "," in name):
-                raise ConfigError(
-                    f"--usd-per-device-hour: {name!r} is not the name of one device: repeat the option for each."
-                )
-            if sign:
-                named.append((name, _price(price)))
-            else:
-                others = _price(price)
-        return cls(tuple(named), others)
-
-    def of(self, device: str) -> float | None:
-        """Return the price of a device by its name; None where none was given."""
-        return next((price for name, price in self.named if name.lower() in device.lower()), self.others)
+    Raises:
+        ConfigError: one is not a price.
+    """
+    named, others = dict[str, float](), dict[str, float]()
+    for text in texts:
+        whole, sign, written = text.rpartition("=")
+        name = whole.strip()
+        if sign and (not name or "=" in name or "," in name):
+            raise ConfigError(
+                f"--usd-per-device-hour: {name!r} is not the name of one device: repeat the option for each."
+            )
+        try:
+            price = float(written)
+        except ValueError:
+            price = 0.0
+        if not LOWEST <= price <= HIGHEST:
+            raise ConfigError(
+                f"--usd-per-device-hour: {written.strip()!r} is not a price: write 3.20, or H100=3.20 for a device."
+            )
+        if sign:
+            named.setdefault(name, price)
+        else:
+            others[""] = price
+    return named | others
 
 
-def _price(text: str) -> float:
-    try:
-        price = float(text)
-    except ValueError:
-        price = 0.0
-    if not LOWEST <= price <= HIGHEST:
-        raise ConfigError(
-            f"--usd-per-device-hour: {text.strip()!r} is not a price: write 3.20, or H100=3.20 for a device."
-        )
-    return price
-
-
-def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, str], left: int = 0) -> FleetReport:
+def report(
+    rows: Iterable[FleetRun], prices: Mapping[str, float], titles: Mapping[str, str], left: int = 0
+) -> FleetReport:
     """Return the report on these rows; recordings with the same files count once. ``titles`` are those of rules."""
     places: dict[str, list[FleetRun]] = defaultdict(list)
     for run in sorted(rows, key=lambda run: run.place):
@@ -72,7 +57,8 @@ def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, 
     ]
     runs = []
     for run in (run for run in single if not run.failure):
-        price = prices.of(run.device_name or run.device)
+        device = (run.device_name or run.device).lower()
+        price = next((price for name, price in prices.items() if name.lower() in device), None)
         per_hour, whole = product(run.wasted_devices, price), product(run.wasted_device_hours, price)
         name = job(run.place, run.script)
         runs.append(replace(run, job=name, wasted_usd_per_hour=per_hour, wasted_usd=whole))
@@ -89,7 +75,6 @@ def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, 
         return (amount is None, -(usd or 0.0), -(amount or 0.0), *rest)
 
     runs.sort(key=rank)
-    priced = bool(prices.named) or prices.others is not None
     return FleetReport(
         version=__version__,
         runs=tuple(runs),
@@ -100,8 +85,8 @@ def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, 
         timed=len(timed),
         faults=_faults(runs, titles, by_hours=by_hours),
         jobs=_jobs(runs),
-        priced=priced,
-        unpriced=sum(run.wasted_usd_per_hour is None for run in known) if priced else 0,
+        priced=bool(prices),
+        unpriced=sum(run.wasted_usd_per_hour is None for run in known) if prices else 0,
         by_hours=by_hours,
         left=left,
     )
