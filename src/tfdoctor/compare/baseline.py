@@ -10,8 +10,6 @@ from typing import TypeVar
 from tfdoctor import __version__
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BaselineUse, KnownFinding
-from tfdoctor.diagnosis.hosts import HostFinding
-from tfdoctor.diagnosis.results import Result
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.recording.typed import Misfit
@@ -21,7 +19,7 @@ from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
-from tfdoctor.terms.verdict import Errored, Finding, NotApplicable
+from tfdoctor.terms.verdict import Errored, Finding, Location, NotApplicable
 
 BASELINE_SCHEMA = 1
 BASELINE = {"schema", "program", "findings"}  # Fields that every baseline has
@@ -75,7 +73,6 @@ def read(path: Path) -> Baseline:
 
 
 def _of_report(report: Diagnosis) -> Baseline:
-    """Return the baseline that all findings of a report are known by."""
     found = sorted({name for name, _ in _found(report)})
     return Baseline(BASELINE_SCHEMA, report.version, program_of_report(report), tuple(found))
 
@@ -147,10 +144,10 @@ def must_be_writable(path: Path, program: str) -> None:
         InputError: it is the baseline of another program.
         OutputError: it has other content, or cannot be written.
     """
-    if path.is_dir() or not path.parent.is_dir():
-        place = path if path.is_dir() else path.parent
-        what = "is a folder" if path.is_dir() else "is no folder"
-        raise OutputError(f"{place} {what}: choose another file for the baseline.")
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder: choose another file for the baseline.")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path.parent} is no folder: choose another file for the baseline.")
     if why := why_unwritable(path if path.exists() else path.parent):
         raise OutputError(f"{path} cannot be written ({why}): choose another file for the baseline.")
     if not path.exists() or not path.stat().st_size:
@@ -189,16 +186,17 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
     found = {name for names in _found(diagnosis) for name in names}
     gone = tuple(sorted(one for one in known - found if one.rule not in unsaid))
 
-    def marked(one: Result | HostFinding) -> bool:
-        return not known.isdisjoint(_names(diagnosis, one))
+    def is_known(rule: str, at: Location | None) -> bool:
+        return not known.isdisjoint(_names(diagnosis, rule, at))
 
-    results = tuple(
-        replace(one, known=marked(one)) if isinstance(one.outcome, Finding) else one for one in diagnosis.results
-    )
-    hosts = diagnosis.hosts
+    results, hosts = list(diagnosis.results), diagnosis.hosts
+    for place, one in enumerate(results):
+        if isinstance(one.outcome, Finding):
+            results[place] = replace(one, known=is_known(one.rule.name, one.outcome.at))
     if hosts is not None:
-        hosts = replace(hosts, findings=tuple(replace(one, known=marked(one)) for one in hosts.findings))
-    return replace(diagnosis, results=results, hosts=hosts, baseline=BaselineUse(file=file, gone=gone))
+        marked = (replace(one, known=is_known(one.rule, one.at)) for one in hosts.findings)
+        hosts = replace(hosts, findings=tuple(marked))
+    return replace(diagnosis, results=tuple(results), hosts=hosts, baseline=BaselineUse(file=file, gone=gone))
 
 
 def _unsaid(diagnosis: Diagnosis) -> set[str]:
@@ -211,17 +209,13 @@ def _found(diagnosis: Diagnosis) -> Iterator[tuple[KnownFinding, KnownFinding]]:
     """Yield how a baseline may have each finding on any host."""
     for one in diagnosis.results:
         if isinstance(one.outcome, Finding):
-            yield _names(diagnosis, one)
+            yield _names(diagnosis, one.rule.name, one.outcome.at)
     for other in diagnosis.hosts.findings if diagnosis.hosts else ():
         if not other.shown:
-            yield _names(diagnosis, other)
+            yield _names(diagnosis, other.rule, other.at)
 
 
-def _names(diagnosis: Diagnosis, finding: Result | HostFinding) -> tuple[KnownFinding, KnownFinding]:
+def _names(diagnosis: Diagnosis, rule: str, at: Location | None) -> tuple[KnownFinding, KnownFinding]:
     """Return how a baseline may have a finding: by its path in the repository, as far as known, and as recorded."""
-    if isinstance(finding, HostFinding):
-        rule, at = finding.rule, finding.at
-    else:
-        rule, at = finding.rule.name, finding.outcome.at if isinstance(finding.outcome, Finding) else None
     path = at.path if at else ""
     return KnownFinding(rule, diagnosis.repository.get(path) or path), KnownFinding(rule, path)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
-from tfdoctor.diagnosis import Conditions, Diagnosis
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState
 from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import RunAccount
@@ -137,12 +137,11 @@ def _input_wait(diagnosis: Diagnosis) -> Measured95:
 
 
 def _examples(diagnosis: Diagnosis) -> Measured95:
-    """Return the examples per second, by the interval of the step."""
     step, size = _step(diagnosis), diagnosis.conditions.batch_size
     if step.value is None or step.low is None or step.high is None:
         return step
     if not size:
-        return Measured95(why=_missing(diagnosis.conditions, "batch_size"))
+        return _recorded(diagnosis, "batch_size")
     per_ms = size * MS_PER_S
     return Measured95(per_ms / step.value, per_ms / step.high, per_ms / step.low)
 
@@ -156,7 +155,7 @@ def _roofline(diagnosis: Diagnosis) -> Measured95:
     if step.value is None or step.low is None or step.high is None:
         return step
     if found.least_ms is None:
-        return Measured95(why=_missing(found, "least_ms"))
+        return _recorded(diagnosis, "least_ms")
     least, most = found.least_ms, found.least_ms + found.open_ms
     ends = least / step.high, min(1.0, most / step.low)
     if found.open_ms <= SMALL_REST * most:
@@ -166,18 +165,10 @@ def _roofline(diagnosis: Diagnosis) -> Measured95:
     return Measured95(None, *ends, f"{unknown} ({why})" if why else unknown)
 
 
-def _memory(diagnosis: Diagnosis) -> Measured95:
-    """Return the memory of the accelerator that uses most, or of the host where it computes; bytes."""
-    return _recorded(diagnosis, "host_bytes" if diagnosis.subject.device is DeviceKind.CPU else "device_bytes")
-
-
 def _recorded(diagnosis: Diagnosis, name: str) -> Measured95:
     value = getattr(diagnosis.conditions, name)
-    return Measured95(value, why="" if value is not None else _missing(diagnosis.conditions, name))
-
-
-def _missing(conditions: Conditions, name: str) -> str:
-    return conditions.missing.get(name) or "the recording does not contain it"
+    why = diagnosis.conditions.missing.get(name) or "the recording does not contain it"
+    return Measured95(value, why="" if value is not None else why)
 
 
 def _of_run(
@@ -204,7 +195,10 @@ FIGURES: Mapping[str, Callable[[Diagnosis], Measured95]] = MappingProxyType(
         "examples-per-second": _examples,
         "matrix-unit": lambda diagnosis: _recorded(diagnosis, "matrix_unit"),
         "roofline": _roofline,
-        "memory-gb": _memory,
+        # Of the accelerator that uses most, or of the host where it computes.
+        "memory-gb": lambda diagnosis: _recorded(
+            diagnosis, "host_bytes" if diagnosis.subject.device is DeviceKind.CPU else "device_bytes"
+        ),
         "run-s": _of_run(
             lambda run: run.total_ms - run.of(Phase.PROFILER) if run.finished else None,
             "the end of the run was not recorded",

@@ -101,8 +101,7 @@ def _slack(before: float, after: float, widen: Widening) -> tuple[float, float]:
     return after * -math.expm1(-widen.below), before * -math.expm1(-widen.above)
 
 
-def _times(report: Diagnosis, part: str) -> Floats:
-    """Return what the part took of each steady step, ms."""
+def _times(report: Diagnosis, part: str) -> Floats:  # of the steady steps, ms
     return np.array([row.parts_ms.get(part, 0.0) for row in report.steps.rows if row.steady])
 
 
@@ -212,20 +211,24 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
     first, last = list(_found(before)), list(_found(after))
     pairs: list[tuple[Found | None, Found | None]] = [(_same(now, first), now) for now in last]
     pairs += [(one, None) for one in first if _same(one, last) is None]
-    leading = [_leading(report) for report in (before, after)]
-    checked, checked_after = (
-        {one.rule.name for one in report.results if isinstance(one.outcome, Finding | Healthy)}
-        for report in (before, after)
-    )
+    leading, checked = [], []  # of each run: the rule that a finding belongs to, and the rules that have a verdict
+    for report in (before, after):
+        led = {
+            one.rule.name: entry.result.rule.name
+            for entry in entries(report)
+            for one in (*entry.symptoms, *entry.same)
+        }
+        leading.append({one.rule.name: led.get(one.rule.name, "") for one, _ in findings(report)})
+        checked.append({one.rule.name for one in report.results if isinstance(one.outcome, Finding | Healthy)})
 
     def change(earlier: Found | None, now: Found | None) -> FindingChange:
         shown = next(one for one in (now, earlier) if one)
         if earlier and now:
             state = _state(earlier, now, least_ms)
         elif now:
-            state = FindingState.NEW if shown.rule in checked else FindingState.UNCHECKED_BEFORE
+            state = FindingState.NEW if shown.rule in checked[0] else FindingState.UNCHECKED_BEFORE
         else:
-            state = FindingState.GONE if shown.rule in checked_after else FindingState.UNCHECKED_AFTER
+            state = FindingState.GONE if shown.rule in checked[1] else FindingState.UNCHECKED_AFTER
         first_run, last_run = (one.result.run if one else None for one in (earlier, now))
         of_runs = [of_run[shown.rule] for of_run in leading if shown.rule in of_run]
         return FindingChange(
@@ -267,16 +270,6 @@ def _found(report: Diagnosis) -> Iterator[Found]:
             line=report.lines.get(location(at), "") if at else "",
             in_script=all(names) and all(one == other for one, other in zip(*names, strict=False)),
         )
-
-
-def _leading(report: Diagnosis) -> Mapping[str, str]:
-    """Return for each finding the rule of the one that it belongs to, "" where it stands alone."""
-    alone = {result.rule.name: "" for result, _ in findings(report)}
-    return alone | {
-        result.rule.name: entry.result.rule.name
-        for entry in entries(report)
-        for result in (*entry.symptoms, *entry.same)
-    }
 
 
 def _same(one: Found, others: Sequence[Found]) -> Found | None:

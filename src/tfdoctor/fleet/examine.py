@@ -104,7 +104,6 @@ def examined(job: RecordingJob, jobs: BinaryIO) -> ExaminedRecording:
 
 
 def _in_limits(job: RecordingJob, scratch: Path, pipe: Connection) -> None:
-    """Examine the recording, in the new process."""
     memory = job.plan.memory_bytes
     if memory:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
@@ -135,27 +134,21 @@ def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
     Raises:
         MemoryError: the recording needs more memory than this process may have.
     """
-    place = job.found.place
+    place, whole = job.found.place, hashlib.sha256()  # of the names and the contents of the files
     try:
         at = fetched_files(place, job.found.files, scratch) if is_url(place) else Path(place)
-        digest = _digest(at, job.found.files)
+        for name in sorted(job.found.files):
+            with opened(at / name if name else at.resolve()) as file:
+                whole.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     except (InputError, OSError) as error:
         return job.failed(Failure.UNREACHABLE, str(error))
+    digest = whole.hexdigest()
     if digest in job.known:
         return ExaminedRecording(job.row(digest), known=True)
     try:
         return _diagnosed(job, at, digest)
     except InputError as error:
         return job.failed(Failure.UNREADABLE, str(error).replace(str(at), place), digest)
-
-
-def _digest(root: Path, files: tuple[str, ...]) -> str:
-    """Return the SHA-256 of the names and the contents of a recording's files."""
-    whole = hashlib.sha256()
-    for name in sorted(files):
-        with opened(root / name if name else root.resolve()) as file:
-            whole.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return whole.hexdigest()
 
 
 def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:

@@ -59,6 +59,14 @@ class ReadRun(Record):
             if (value := FIGURES[metric.value](report).value)
         }
         checked = [one for one in report.results if not isinstance(one.outcome, NotApplicable | Errored)]
+        found = {}
+        for result, finding in findings(report):
+            of_run, of_step = result.run, result.saving
+            # Of the step where the run was ended after its traced steps, as asked.
+            saving = (of_step or of_run) if early else (of_run or of_step)
+            severity = result.severity or finding.severity
+            word = severity.name.lower() if severity else None
+            found[result.rule.name] = HistoryFinding(word, saving.share if saving else None)
         run = HistoryRun(
             place=place,
             commit=subject.commit,
@@ -66,7 +74,7 @@ class ReadRun(Record):
             recorded=subject.recorded,
             changed=subject.changed,
             values=values,
-            findings=_findings(report, early=early),
+            findings=found,
             checked=frozenset(one.rule.name for one in checked),
         )
         traits = (*sorted(subject.framework.items()), ("batch size", "" if size is None else str(size)))
@@ -81,8 +89,7 @@ class ReadRun(Record):
     @property
     def order(self) -> tuple[str, str, str]:
         """By which runs are in order: the time of the commit, or of the run where that is unknown."""
-        run = self.run
-        return run.committed or run.recorded, run.recorded, run.place
+        return self.run.committed or self.run.recorded, self.run.recorded, self.run.place
 
     def with_step(self, step_ms: float | None, *, timed: bool = True) -> HistoryRun:
         """Return the run with its step; without the time of the whole run if it is not ``timed``."""
@@ -104,22 +111,6 @@ def _key(report: Diagnosis, place: str) -> tuple[str, str, str]:
     cores = f"{conditions.cores_usable:g} cores" if conditions.cores_usable else ""
     machine = ", ".join(filter(None, (f"{many}{name}", cpu, cores)))
     return program_of_report(report) or job(place, ""), " ".join(arguments), machine
-
-
-def _findings(report: Diagnosis, *, early: bool) -> dict[str, HistoryFinding]:
-    """Return the findings about the run by their rules, with the share that each saves.
-
-    It is the share of the step where the run was ended after its traced steps, as asked.
-    """
-    found = {}
-    for result, finding in findings(report):
-        of_run, of_step = result.run, result.saving
-        saving = (of_step or of_run) if early else (of_run or of_step)
-        severity = result.severity or finding.severity
-        found[result.rule.name] = HistoryFinding(
-            severity.name.lower() if severity else None, saving.share if saving else None
-        )
-    return found
 
 
 def read_all(
