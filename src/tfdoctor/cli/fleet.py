@@ -27,10 +27,9 @@ except ImportError as error:
     ) from error
 
 from tfdoctor.fleet.cluster import THIS_MACHINE
-from tfdoctor.fleet.job import FleetPlan, RecordingJob
-from tfdoctor.fleet.places import found
+from tfdoctor.fleet.places import FleetPlan, RecordingJob, found
 from tfdoctor.fleet.table import PAGES, PARQUET, ROWS, FleetTable, examine, rows_of, settings_of, to_examine
-from tfdoctor.fleet.totals import DevicePrices, report
+from tfdoctor.fleet.totals import device_prices, report
 from tfdoctor.report import fleet as rendering
 from tfdoctor.report.fleet import terminal
 
@@ -45,7 +44,7 @@ def fleet(given: FleetOptions) -> int:
     work, out = given.work, given.out or Path("fleet")
     if work.on and work.workers:
         raise typer.BadParameter("--on uses the workers of its cluster: leave --workers out")
-    prices = DevicePrices.parse(given.usd_per_device_hour or ())
+    prices = device_prices(given.usd_per_device_hour or ())
     chosen = given.rules.settings(*given.where)
     applied = book(chosen)
     plan = FleetPlan(
