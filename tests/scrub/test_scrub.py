@@ -15,11 +15,12 @@ from tests.report import diagnoses
 from tfdoctor import cli
 from tfdoctor.diagnosis import Diagnosis, Subject
 from tfdoctor.diagnosis.results import Edit, Replacement, Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.scrub import Secrets, scrub
-from tfdoctor.scrub.words import rewritten
+from tfdoctor.terms.record import rebuilt
 from tfdoctor.terms.verdict import Errored, Location
 from tfdoctor.trace.wire import parse
 
@@ -49,7 +50,7 @@ SECRETS = Secrets(users=(USER, OTHER, SPACED), hosts=(FULL_HOST,))
 
 def planted() -> Diagnosis:
     """Return a diagnosis in which every text but those of rules tells all."""
-    every: Diagnosis = rewritten(diagnoses.full(), lambda _text: TOLD)
+    every = rebuilt(diagnoses.full(), lambda plain: TOLD if isinstance(plain, str) else plain, kept=(Rule,))
     subject = replace(every.subject, hosts=(FULL_HOST,), title=USER)
     return replace(every, subject=subject)
 
