@@ -33,7 +33,7 @@ class RecordingOptions(Group):
         "that never train.",
         "--no-trace",
     )
-    sample_every: int = number("sample_every")
+    sample_every_ms: int = number("sample_every_ms")
 
 
 @command("profile", "Run a script, and report what slows it.", "profile.profile", cls=ProfileCommand)
@@ -94,8 +94,8 @@ class TrialOptions(Group):
     yes: bool = switch(
         "Do not ask before running the program where the files that it writes cannot be discarded.", "--yes", "-y"
     )
-    fail_on_promise: str | None = option(
-        "Exit with 3 if a promised saving is off by more than this share of the step.", metavar="PERCENT"
+    fail_on_promise: float | None = option(
+        "Exit with 3 if a promised saving is off by more than this share of the step.", **share("--fail-on-promise")
     )
 
 
@@ -179,7 +179,7 @@ class ReportOptions(Group):
     scrub: bool = SCRUB
 
 
-@command("diff", "Compare two runs of a program.", "diffing.diff")
+@command("diff", "Compare two runs of a program.", "comparing.diff")
 class DiffOptions(Group):
     """Compare two runs of a program: the step, its parts, its operations and its findings."""
 
@@ -189,10 +189,10 @@ class DiffOptions(Group):
     after: Path = argument("AFTER", "The run after the change.", parser=parse_path)
     also_before: list[Path] | None = option("A further run before the change; can be repeated.", "--before", **PATH)
     also_after: list[Path] | None = option("A further run after the change; can be repeated.", "--after", **PATH)
-    max_regression: str | None = option(
+    max_regression: float | None = option(
         "Exit with 3 if the step is slower by more than this, such as 5%, at the lower end of the interval, and "
         "with 4 if the interval contains it.",
-        metavar="PERCENT",
+        **share("--max-regression"),
     )
     anyway: bool = switch("Compare the times of runs that are not alike in machine or program.", "--anyway")
     shares: bool = switch("Compare shares of the step only, as for unlike machines.", "--shares")
@@ -205,10 +205,10 @@ class DiffOptions(Group):
 class HistoryGates(Group):
     """What the newest run must keep to."""
 
-    max_regression: str | None = option(
+    max_regression: float | None = option(
         "Exit with 3 if the step, the run or the peak memory of the newest commit is above the median of the last "
         "runs by more than this, such as 5%, at the lower end of the interval.",
-        metavar="PERCENT",
+        **share("--max-regression"),
     )
     fail_on: FailOn | None = option(
         "Exit with 3 on a finding of this severity or above that the newest run has and none of the last runs had."
@@ -237,7 +237,7 @@ class KeptOptions(Group):
     by: str = option("Who accepts it [default: git's user.name].", default="", metavar="NAME")
 
 
-@command("history", "Follow the runs of a program over its commits.", "history.history")
+@command("history", "Follow the runs of a program over its commits.", "comparing.history")
 class HistoryOptions(Group):
     """Follow the step, the run, the peak memory and the findings of programs over their commits."""
 
