@@ -40,16 +40,15 @@ def _page(applied: "Rulebook", name: str) -> str:
     from tfdoctor.diagnosis.rule import Topic  # noqa: PLC0415 - a built-in page needs none of this
     from tfdoctor.report.rule_page import rule_page  # noqa: PLC0415 - same
     from tfdoctor.rulebook.config import ALL  # noqa: PLC0415 - same
-    from tfdoctor.rulebook.values import nearest  # noqa: PLC0415 - same
+    from tfdoctor.rulebook.values import hint  # noqa: PLC0415 - same
     from tfdoctor.terms.errors import ConfigError  # noqa: PLC0415 - same
 
     known = {rule.name: rule for rule in (*applied.known, *applied.rules)}
     if name in {ALL, *Topic}:
         raise ConfigError(f"{name} stands for several rules: `tfdoctor rules` lists them.")
     if name not in known:
-        near = nearest(name, known)
-        more = f"did you mean {near!r}?" if near else "`tfdoctor rules` lists all rules."
-        raise ConfigError(f"unknown rule {name[:60]!r}: {more}")
+        near = hint(name, known, "`tfdoctor rules` lists all rules.")
+        raise ConfigError(f"unknown rule {name[:60]!r}: {near}")
     return rule_page(known[name], off=_off(applied).get(name, ""))
 
 
