@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from tfdoctor.capture.revision import user
-from tfdoctor.cli.commands import DiffOptions, HistoryGates, HistoryOptions
+from tfdoctor.cli.commands import DiffOptions, HistoryOptions
 from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import noted, tell_files, untried
 from tfdoctor.cli.streams import draw, say
@@ -69,15 +69,15 @@ def diff(given: DiffOptions) -> int:
 
 def history(given: HistoryOptions) -> int:
     """Show the runs of programs over their commits, and return the exit code."""
-    keep, wanted = given.kept, files_beside(given.formats, show=given.show)
-    if keep.accept and not keep.why.strip():
+    wanted = files_beside(given.formats, show=given.show)
+    if given.accept and not given.why.strip():
         raise typer.BadParameter("--accept needs a reason: add --why TEXT")
-    if not keep.accept and (keep.why or keep.by):
+    if not given.accept and (given.why or given.by):
         raise typer.BadParameter("--why and --by tell of an accepted change: add --accept WHAT@COMMIT")
-    accepts = _pairs(keep.accept, str.rpartition, "@", "WHAT@COMMIT, such as step-ms@3f2c1a9")
-    names = _pairs(keep.name_baseline, str.partition, "=", "NAME=RUN, such as release-1=report.json")
-    demand, chosen = _demand(given.gates), given.rules.settings(*given.where)
-    file = keep.history or chosen.history or Path(kept.NAME)
+    accepts = _pairs(given.accept, str.rpartition, "@", "WHAT@COMMIT, such as step-ms@3f2c1a9")
+    names = _pairs(given.name_baseline, str.partition, "=", "NAME=RUN, such as release-1=report.json")
+    demand, chosen = _demand(given), given.rules.settings(*given.where)
+    file = given.history or chosen.history or Path(kept.NAME)
     known, applied = kept.read(file), book(chosen)
     (runs, unread), titles = _read(given.where, applied), {rule.name: rule.doc.title for rule in applied.known}
     runs = of_program(runs, given.program) if given.program else runs
@@ -88,11 +88,11 @@ def history(given: HistoryOptions) -> int:
         known = known.with_baseline(named(name, ours[0]))
     made = of_runs(runs, known, demand, titles, unread)
     if accepts:
-        by = keep.by.strip() or user(Path())
+        by = given.by.strip() or user(Path())
         if not by:
             raise typer.BadParameter("git knows no user.name: add --by NAME")
         for what, commit in accepts:
-            known = known.with_accepted(accepted(what, commit, made.series, by=by, why=keep.why.strip()))
+            known = known.with_accepted(accepted(what, commit, made.series, by=by, why=given.why.strip()))
         made = of_runs(runs, known, demand, titles, unread)
     if accepts or names:
         kept.write(known, file)
@@ -114,11 +114,11 @@ def _pairs(texts: list[str] | None, split: Callable[[str, str], tuple[str, str, 
     return pairs
 
 
-def _demand(gates: HistoryGates) -> Demand:
-    if gates.last < FEWEST:
-        raise typer.BadParameter(f"--last {gates.last} decides nothing: choose at least {FEWEST}")
-    severity = gates.fail_on.severity if gates.fail_on else None
-    return Demand(last=gates.last, limit=gates.max_regression, severity=severity)
+def _demand(given: HistoryOptions) -> Demand:
+    if given.last < FEWEST:
+        raise typer.BadParameter(f"--last {given.last} decides nothing: choose at least {FEWEST}")
+    severity = given.fail_on.severity if given.fail_on else None
+    return Demand(last=given.last, limit=given.max_regression, severity=severity)
 
 
 def _read(where: Sequence[str], applied: Rulebook) -> tuple[list[ReadRun], Pairs]:

@@ -10,7 +10,7 @@ import typer
 from tfdoctor.capture import Plan, profile
 from tfdoctor.capture.signals import outlive
 from tfdoctor.cli import outcome
-from tfdoctor.cli.commands import TrialOptions, TryOptions
+from tfdoctor.cli.commands import TryOptions
 from tfdoctor.cli.gates import exit_code, gates
 from tfdoctor.cli.options import GateOptions, book
 from tfdoctor.cli.outcome import Output
@@ -37,13 +37,12 @@ UNASKED = (
 
 def try_(given: TryOptions) -> int:
     """Run the program with the changes and without, report what each saves, and return the exit code."""
-    trial = given.trial
     formats, chosen = parse_formats(given.formats, show=given.show), given.rules.settings()
     output = Output(formats, scrubbed=given.scrub, show=given.show)
     applied, demands = book(chosen), gates(GateOptions(), chosen)
-    if trial.keep is not None:
-        check_target(trial.keep)
-    request = _request(trial)
+    if given.keep is not None:
+        check_target(given.keep)
+    request = _request(given)
     recording = _recording(given, request, applied)
     stored.must_be_writable(recording)
     demands = demands.of(program_of(recording))
@@ -51,7 +50,7 @@ def try_(given: TryOptions) -> int:
     outlive()
     tried = of_recording.conduct(recording, diagnosis, request)
     shown, failed = output.safe(tried.diagnosis, recording), []
-    for write in (partial(_keep, trial.keep, tried, recording), partial(_store, tried, recording)):
+    for write in (partial(_keep, given.keep, tried, recording), partial(_store, tried, recording)):
         try:
             write()
         except OutputError as error:  # does not lose what the others hold
@@ -65,20 +64,19 @@ def try_(given: TryOptions) -> int:
         say(str(other))
     if failed:
         raise failed[0]
-    return of_recording.exit_code(tried.diagnosis, trial.fail_on_promise) or exit_code(
-        tried.diagnosis, fail_on=None
-    )
+    diagnosis = tried.diagnosis
+    return of_recording.exit_code(diagnosis, given.fail_on_promise) or exit_code(diagnosis, fail_on=None)
 
 
-def _request(trial: TrialOptions) -> Request:
-    only = comma_separated(trial.only or "")
-    if trial.only is not None and not only:
+def _request(given: TryOptions) -> Request:
+    only = comma_separated(given.only or "")
+    if given.only is not None and not only:
         raise typer.BadParameter("--only needs the name of a rule")
 
     def consent(warning: str) -> None:
         """Ask whether the runs may write where the program writes."""
         say(warning)
-        if trial.yes:
+        if given.yes:
             return
         if not sys.stdin.isatty():
             raise CaptureError(UNASKED)
@@ -87,13 +85,13 @@ def _request(trial: TrialOptions) -> Request:
 
     return Request(
         only=tuple(only),
-        patches=tuple(trial.patch or ()),
-        environment=tuple(trial.env or ()),
-        settings=trial.usual_settings,
-        parts=trial.without_parts,
-        minutes=trial.minutes,
-        keep_model_changes=trial.keep_model_changes,
-        layer=trial.layer,
+        patches=tuple(given.patch or ()),
+        environment=tuple(given.env or ()),
+        settings=given.usual_settings,
+        parts=given.without_parts,
+        minutes=given.minutes,
+        keep_model_changes=given.keep_model_changes,
+        layer=given.layer,
         consent=consent,
         say=say,
     )
@@ -110,8 +108,8 @@ def _recording(given: TryOptions, request: Request, applied: Rulebook) -> Record
         return outcome.noted(Recording.open(path))
     kind, script, args = what(given.ctx, given.module, given.command or [])
     of_recording.check(request, {rule.name for rule in applied.rules})
-    discards = given.trial.layer and not layer_possible(Path.cwd())
-    if not given.trial.yes and not sys.stdin.isatty() and not discards:
+    discards = given.layer and not layer_possible(Path.cwd())
+    if not given.yes and not sys.stdin.isatty() and not discards:
         raise CaptureError(UNASKED)
     ended = profile(Plan(script, args, given.out, kind=kind, stop_after=True), stderr=sys.stderr)
     if ended.exit_code:
