@@ -17,8 +17,8 @@ from tfdoctor.cli.options import SavingOptions
 from tfdoctor.cli.streams import draw, say
 from tfdoctor.diagnose.diagnose import diagnose as examine
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.examination import Question, examined
-from tfdoctor.facts.savings.price import EnergyPrices
+from tfdoctor.examination import examined
+from tfdoctor.facts.savings.price import EnergyPrices, Price
 from tfdoctor.recording import Recording
 from tfdoctor.remote.fetching import shown
 from tfdoctor.remote.uploads import UPLOADS
@@ -92,24 +92,27 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
     ``asked`` is a question that xprof works on already. While it does, what writes reports in these formats is
     imported. On a terminal it ``says`` what it reads if that takes long.
     """
-    energy = EnergyPrices(savings.usd_per_kwh, savings.gco2_per_kwh)
-    question = Question(
-        budget=gates.budget,
-        baseline=gates.baseline,
-        usd_per_hour=savings.usd_per_hour,
-        energy_prices=energy,
-        for_epochs=savings.for_epochs,
-    )
+    usd, energy = savings.usd_per_hour, EnergyPrices(savings.usd_per_kwh, savings.gco2_per_kwh)
     many = "traces" if len(recording.traces) > 1 else "trace"
     size = sum(path.stat().st_size for path in recording.traces if path.exists())
     read = f"the {many}, {size / 1e6:,.0f} MB"
     if len(recording.workers) > 1:
         read = f"the recordings of {len(recording.workers)} workers"
     with late_line(f"reading {read} …", sys.stderr, quiet=not says):
-        meanwhile = partial(prepare, formats)
-        diagnosis = examined(recording, title, rules, question, asked=asked, meanwhile=meanwhile)
+        diagnosis = examined(
+            recording,
+            title,
+            rules,
+            gates.budget,
+            gates.baseline,
+            price=None if usd is None else Price(usd),
+            energy_prices=energy,
+            for_epochs=savings.for_epochs,
+            question=asked,
+            meanwhile=partial(prepare, formats),
+        )
     gates.say_what_is_unchecked(diagnosis)
-    if energy != EnergyPrices(None, None) and diagnosis.energy is None:
+    if energy != EnergyPrices() and diagnosis.energy is None:
         say("note: no energy is shown: the recording has no counter of it for long enough")
     return diagnosis
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from tfdoctor.compare.compare import Sides, compare
 from tfdoctor.compare.reports import load, must_differ
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.examination import Question, examined
+from tfdoctor.examination import examined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import MANIFEST
 from tfdoctor.recording.locate import whole
@@ -132,7 +132,7 @@ class ServedRuns(Record):
         folders = map(whole, filter(None, (recording.root, *recording.workers)))
         for place in (*folders, *recording.traces):
             self.inside(str(place.absolute()))
-        return finished(examined(recording, title, _rules(), Question(budget=Config().budget)))
+        return finished(examined(recording, title, _rules(), Config().budget))
 
 
 def explained(rule: str) -> str:

@@ -2,12 +2,23 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from typing import Any
 
 from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.record import Record
 
 LONGEST = 60  # Characters of a wrong value that a message quotes
+
+
+class Key(Record):
+    """A setting: what reads its value, given with its place for messages, and what the reference says of it."""
+
+    read: Callable[[object, str], Any]
+    example: str  # or the default
+    meaning: str
+    at_least: bool = False  # whether a limit is the smallest value that is enough, not the largest
 
 
 def number(value: object, where: str) -> float:
