@@ -12,7 +12,6 @@ from tfdoctor.diagnosis.step import (
     Account,
     AccountState,
     Seen,
-    SlowStepsSummary,
     StepRow,
     StepsSummary,
     Timeline,
@@ -23,6 +22,7 @@ from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatc
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage, Profile, ProfileRow, WorkKind
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
+from tfdoctor.terms.run_time import SlowStepsSummary
 from tfdoctor.terms.units import bandwidth, count, examples_rate, flop_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
     Bound,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from tfdoctor.diagnosis import SecondOpinion, Subject, Trust
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.step import SlowStepsSummary, StepRow, StepsSummary
+from tfdoctor.diagnosis.step import StepRow, StepsSummary
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
@@ -25,6 +25,8 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Revision
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
+from tfdoctor.terms.record import common
+from tfdoctor.terms.run_time import SlowStepsSummary
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Measure, Remark
 from tfdoctor.trace import Trace
@@ -109,11 +111,7 @@ def steps(chart: Chart) -> StepsSummary:
         breakdown_ms={str(part): value for part, value in breakdown.median.items()},
         untraced_ms=sum(untraced.values()) if untraced else None,
         untraced_breakdown_ms={str(part): value for part, value in untraced.items()},
-        slow=SlowStepsSummary(
-            number=slow.number, ms=slow.ms, timed=slow.timed, timed_ms=slow.timed_ms, at_least=slow.at_least
-        )
-        if slow and slow.prevail
-        else None,
+        slow=common(SlowStepsSummary, slow) if slow and slow.prevail else None,
         too_few=traced.too_few,
     )
 
