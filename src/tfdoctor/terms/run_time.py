@@ -16,7 +16,7 @@ class PhaseLine(Record, kw_only=True):
 
 
 class PhaseSegment(Record):
-    """A stretch of the run in time order in ms since the process began."""
+    """A stretch of the run in time order, in ms since the process began."""
 
     phase: Phase
     start_ms: Ms
