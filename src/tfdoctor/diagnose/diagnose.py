@@ -16,7 +16,7 @@ from tfdoctor.diagnose.summary import hosts as hosts_summary
 from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.diagnose.summary.hosts import Examined
 from tfdoctor.diagnose.summary.profile import profile
-from tfdoctor.diagnose.summary.timeline import WorkMarks, timeline
+from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Trust
 from tfdoctor.diagnosis.gates import Settings
 from tfdoctor.diagnosis.results import Result
@@ -155,7 +155,7 @@ def diagnosed(chart: Chart, rules: Iterable[Rule], title: str, for_epochs: int |
         repository=repository_paths(recording, results),
         lines=line_hashes(recording, results),
         profile=profile(chart),
-        timeline=timeline(chart, WorkMarks.of(results)),
+        timeline=timeline(chart, results),
         accounts=accounts(chart, results),
         trust=run.trust(chart, results),  # last, as it names the facts that failed
     )
