@@ -40,11 +40,7 @@ NO_STRATEGY = "_DefaultDistributionStrategy"  # TensorFlow's name for none
 
 
 def machine(chart: Chart) -> Iterator[tuple[str, str]]:
-    """Yield the machine and the settings of the run, as far as they are known."""
-    yield from ((name, text) for name, text in _rows(chart) if text)
-
-
-def _rows(chart: Chart) -> Iterator[tuple[str, str]]:
+    """Yield the machine and the settings of the run; a text is "" where it is unknown."""
     hardware, framework, steps = chart.get(Hardware), chart.get(Framework), chart.get(Steps)
     manifest, program, boards = chart.fact(Recording).manifest, chart.get(Program), chart.get(GpuBoards)
     if hardware:
@@ -62,28 +58,19 @@ def _rows(chart: Chart) -> Iterator[tuple[str, str]]:
         yield "Python", manifest.versions.get("python", "")
         if revision:
             yield "commit", f"{revision.commit}, with changes" if revision.changed else revision.commit
-    for key, name in SETTINGS.items() if program else ():
+    for key, name in SETTINGS.items():
         value = getattr(program.settings, key) if program else None
-        if value is not None:
-            yield name, "none" if value == NO_STRATEGY else str(value)
-    yield from _on_cpu(chart)
+        yield name, "none" if value == NO_STRATEGY else "" if value is None else str(value)
+    if onednn := chart.get(OneDnn):  # what ran the matmuls of a CPU, and on how many threads
+        best = f"up to {onednn.instructions}" if onednn.instructions else onednn.why_unknown
+        yield "oneDNN", f"{percent(onednn.share)} of the matmul and convolution time; {best}"
+        if threads := chart.get(Threads):
+            heaviest = list(threads.by_type.items())[:3]
+            text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
+            yield "busy threads", text or f"unknown: {threads.why_unknown}"
     if boards:
         yield "NVIDIA driver", boards.version
         yield from ((f"GPU {board.index}", ", ".join(_told_of(board))) for board in boards.boards)
-
-
-def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
-    """List what ran the matmuls of a CPU, and on how many threads."""
-    onednn, threads = chart.get(OneDnn), chart.get(Threads)
-    if onednn is None:
-        return
-    best = f"up to {onednn.instructions}" if onednn.instructions else onednn.why_unknown
-    yield "oneDNN", f"{percent(onednn.share)} of the matmul and convolution time; {best}"
-    if threads is None:
-        return
-    heaviest = list(threads.by_type.items())[:3]
-    text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
-    yield "busy threads", text or f"unknown: {threads.why_unknown}"
 
 
 def _told_of(board: Board) -> Iterator[str]:
@@ -107,18 +94,17 @@ def _link(link: tuple[int, int]) -> str:
     return f"generation {link[0]} x{link[1]}"
 
 
-def samples(chart: Chart) -> Iterator[Measure]:
-    """Yield the machine samples taken while the steps were traced."""
-    taken = chart.get(Samples)
-    if taken is None:
-        return iter(())
-    return measures(
+def samples(chart: Chart) -> tuple[Measure, ...]:
+    """Return the machine samples taken while the steps were traced."""
+    taken = chart.get(Samples) or Samples(0)
+    rows = (
         ("cores used by the run", count, taken.run_cores),
         ("cores used by other programs", count, taken.other_cores),
         ("memory used by the run (RSS)", nbytes, taken.run_bytes),
         ("GPU utilization (NVML)", ratio, taken.gpu_busy),
         ("Tensor Core activity (GPM)", ratio, taken.tensor_active),
     )
+    return measures(rows)
 
 
 def unrecorded(chart: Chart) -> tuple[str, ...]:

@@ -10,13 +10,12 @@ from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.step import Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.input.iterators import Iterators, Node, consumer
 from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown, parts_in
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.terms.verdict import Finding, Stage, StepWork
 from tfdoctor.trace import Intervals
 
@@ -130,7 +129,7 @@ def _work(node: Node, nodes: Iterable[Node]) -> Iterable[tuple[int, int]]:
     """
     if node.function or node.asynchronous:
         return node.function
-    upstream = [span for other in nodes if other.parent == node.path for span in other.called]
+    upstream = [span for other in nodes if consumer(other.path) == node.path for span in other.called]
     return (Intervals.union(node.called) - Intervals.union(upstream)).spans
 
 
