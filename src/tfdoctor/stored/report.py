@@ -76,7 +76,7 @@ def finished(diagnosis: Diagnosis) -> Diagnosis:
     """
     timeline = rebuilt(diagnosis.timeline.rounded(), _legible) if diagnosis.timeline else None
     found = rebuilt(
-        replace(diagnosis, timeline=None), _rounded, record=_unknown, key=_legible, kept=(Rule, Replacement)
+        replace(diagnosis, timeline=None), _rounded, record=_unknown, key=cache(_legible), kept=(Rule, Replacement)
     )
     return replace(found, timeline=timeline)
 
