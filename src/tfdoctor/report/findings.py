@@ -11,7 +11,7 @@ from tfdoctor.diagnosis.rank import is_lowered
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.report.sections import energy_saving
 from tfdoctor.report.trials import TrialLine, TrialSection
-from tfdoctor.report.words import each, joined, listed, run_saving, saves, severity_name
+from tfdoctor.report.words import each, joined, listed, run_saving, saves, severity_name, takes
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, place
 from tfdoctor.terms.record import Record
@@ -92,6 +92,13 @@ def after(entry: Entry, limit: int = text.NAME_LIMIT) -> str:
     saving = entry.priced.saving
     rules = saving.after if saving and saving.per_step.value > 0 else ()
     return ", ".join(text.shorten(text.name(rule), limit) for rule in rules)
+
+
+def saves_or_takes(entry: Entry, diagnosis: Diagnosis) -> str:
+    """Return what a change saves and after which others; where no number is known, the time that it is about."""
+    time = takes(entry.result.takes)
+    saved = joined(*saving(entry, diagnosis)) or (f"unknown (takes {time})" if time else "")
+    return joined(saved, f"after {after(entry)}" if after(entry) else "", by=" ")
 
 
 BY_TRIAL = "the severity follows what was measured"

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from markupsafe import Markup
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report import bundle, findings, hosts, sections, sentences, tables, words
+from tfdoctor.report import bundle, findings, sections, words
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
@@ -18,8 +18,6 @@ from tfdoctor.report.template import environment, fill
 PICTURES: Mapping[str, str] = MappingProxyType(
     {"input": "pipeline", "operations": "operations", "precision": "operations", "execution": "steps"}
 )
-
-MODULES = (findings, hosts, sections, sentences, tables, words)  # What the template calls for its words
 
 TEMPLATE = "report.html.jinja"
 
@@ -61,7 +59,6 @@ def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
         bars=step_bars(shown.diagnosis),
         accounts=words.accounts(diagnosis),
         device_time=sections.device_time(diagnosis),
-        **{module.__name__.rpartition(".")[2]: module for module in MODULES},
         charts=pictures,
         missing=[(title, reason) for title, reason in why_missing.items() if reason],
         pictures=PICTURES,
