@@ -15,7 +15,7 @@ from tfdoctor.report import findings, sections, sentences, words
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
-from tfdoctor.report.run.words import PHASE_COLOURS
+from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.report.sentences import NO_WAY
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms.humanize import place

@@ -16,12 +16,11 @@ from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.diagnosis.step import StepsSummary
 from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
+from tfdoctor.report import run as bar
 from tfdoctor.report import sentences, terminal
 from tfdoctor.report.formats import html, json, md, sarif
-from tfdoctor.report.run import bar
-from tfdoctor.report.run.section import section
-from tfdoctor.report.run.verdict import ALIKE, headline
-from tfdoctor.report.run.words import GLYPHS, PHASE_COLOURS, PHASE_NOUNS
+from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, PHASE_NOUNS, section
+from tfdoctor.report.run_verdict import ALIKE, headline
 from tfdoctor.report.words import joined, run_saving
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.units import ms

@@ -3,9 +3,8 @@
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry, entries
 from tfdoctor.diagnosis.tried import with_measured_bounds
-from tfdoctor.report import hosts, sections, sentences, trials, words
-from tfdoctor.report.run import section as run_section
-from tfdoctor.report.run.section import RunSection
+from tfdoctor.report import hosts, run, sections, sentences, trials, words
+from tfdoctor.report.run import RunSection
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.record import Record
@@ -55,5 +54,5 @@ def page(diagnosis: Diagnosis) -> Page:
         remarks=(*remarks, *filter(None, (compared, budgets))),
         entries=tuple(sorted(entries(diagnosis), key=lambda entry: words.is_about_money(entry.result))),
         tried=tried,
-        run=run_section.section(diagnosis.run),
+        run=run.section(diagnosis.run),
     )

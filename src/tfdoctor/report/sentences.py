@@ -8,8 +8,7 @@ from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.step import Account, AccountState, StepsSummary
 from tfdoctor.diagnosis.work import RunAccount
-from tfdoctor.report import words
-from tfdoctor.report.run import verdict as run_verdict
+from tfdoctor.report import run_verdict, words
 from tfdoctor.report.sections import profile_cells, reached, reached_told
 from tfdoctor.report.words import FEW, PART_WORDS, is_known
 from tfdoctor.terms import text

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.diagnosis.trials import Trials
-from tfdoctor.report.run.bar import BarPiece
+from tfdoctor.report.run import BarPiece
 from tfdoctor.report.words import PART_LABELS, at_most, pace_ms, parts_of
 from tfdoctor.terms.humanize import milliseconds, percent, share
 from tfdoctor.terms.record import Record

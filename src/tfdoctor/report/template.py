@@ -8,10 +8,9 @@ from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageL
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from tfdoctor.report import findings, hosts, sections, sentences, tables, words
+from tfdoctor.report import findings, hosts, run, sections, sentences, tables, words
 from tfdoctor.report.bundle import script_hash
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
-from tfdoctor.report.run import section
 from tfdoctor.report.timeline import caption, lanes, ticks
 from tfdoctor.terms.humanize import duration, location, milliseconds, place, quantity
 from tfdoctor.terms.text import name, prose, sentence, unbroken
@@ -28,7 +27,7 @@ setattr(_PARSER, "validateLink", _HTTPS.match)  # noqa: B010 - how its documenta
 
 
 # What templates call for their words.
-MODULES = (findings, hosts, section, sections, sentences, tables, words)
+MODULES = (findings, hosts, run, sections, sentences, tables, words)
 
 
 @cache

@@ -10,7 +10,7 @@ from tfdoctor.report import bundle, findings, sections, words
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
-from tfdoctor.report.run.words import PHASE_COLOURS
+from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.report.step_bars import step_bars
 from tfdoctor.report.template import environment, fill
 

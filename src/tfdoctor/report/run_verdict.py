@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunTogether
-from tfdoctor.diagnosis.work import LongStepTime, RunAccount
-from tfdoctor.report.run.words import amount, noun, times, whole_ms
+from tfdoctor.diagnosis.work import RunAccount
+from tfdoctor.report.run import amount, cause_unknown, long_steps, noun, times, whole_ms
 from tfdoctor.report.words import is_known, run_saving
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, share
@@ -188,14 +188,3 @@ def _long(run: RunAccount) -> str:
         return ""  # the machine's noise, which the account shows
     told = unknown if is_known(long.unknown_ms) else ""
     return f"{amount(run, long.beyond_ms)} are what {long_steps(long)} beyond the usual time{told}."
-
-
-def cause_unknown(long: LongStepTime) -> str:
-    """Return how much of what long steps add has no known cause: "the cause of 8 s is unknown"."""
-    time, beyond = duration(long.unknown_ms), duration(long.beyond_ms)
-    return f"the cause{'' if time == beyond else f' of {time}'} is unknown"
-
-
-def long_steps(long: LongStepTime) -> str:
-    """Return how many steps are long, with the verb: "three long steps take"."""
-    return f"{counted(long.count, 'long step')} {'takes' if long.count == 1 else 'take'}"
