@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
@@ -29,7 +30,7 @@ PART_LABELS = {part: label for part, (label, *_) in PART_WORDS.items()}
 FEW = 2  # Traced steps up to which none is called typical
 
 
-def is_known(value: float | None) -> bool:
+def is_known(value: float | None) -> TypeGuard[float]:
     """Return whether there is a number, and a finite one."""
     return value is not None and math.isfinite(value)
 
@@ -162,7 +163,7 @@ def _typical(step: Saving, which: str) -> str:
 def _rated(saving: RunSaving, told: float) -> str:
     """Return the share that the severity follows, where no share that is told gives the same one."""
     shares = [told, saving.extrapolated] if is_known(saving.extrapolated) else [told]
-    if any(one is not None and Severity.of(one) == Severity.of(saving.rated) for one in shares):
+    if Severity.of(saving.rated) in map(Severity.of, shares):
         return ""
     of = "a longer run" if saving.recurs is Recurrence.ONCE else "what recurs"
     return f"{share(saving.rated)} of {of}"
