@@ -1,12 +1,13 @@
 """The report as one HTML file that works offline: text first, charts where the browser runs scripts."""
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
 from markupsafe import Markup
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report import bundle, findings, sections, words
+from tfdoctor.report import bundle, findings
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
@@ -27,17 +28,8 @@ def prepare() -> None:
     environment().get_template(TEMPLATE)
 
 
-def render(diagnosis: Diagnosis) -> str:
-    """Return the whole page."""
-    return _render(diagnosis, drawn=True)
-
-
-def render_without_plotly(diagnosis: Diagnosis) -> str:
-    """Return the page without the code that draws its pictures, for which it asks other reports of a notebook."""
-    return _render(diagnosis, drawn=False)
-
-
-def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
+def render(diagnosis: Diagnosis, *, drawn: bool = True) -> str:
+    """Return the whole page; unless ``drawn``, without the code that draws its pictures."""
     shown, pictures, seen = page(diagnosis), charts(diagnosis), diagnosis.timeline
     seen = seen if seen and seen.total_ms > 0 else None
     seen_rules = {rule for lane in seen.lanes for bar in lane.bars for rule in bar.rules} if seen else set()
@@ -51,14 +43,10 @@ def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
         TEMPLATE,
         page=shown,
         d=shown.diagnosis,
-        outcomes=findings.by_outcome(diagnosis),
         timeline=seen,
         # The findings, with their numbers, that are about work of the step in the timeline.
         marked=[one for one in numbered if seen_rules & set(findings.names(one[1]))],
-        segments=words.segments(diagnosis.steps),
         bars=step_bars(shown.diagnosis),
-        accounts=words.accounts(diagnosis),
-        device_time=sections.device_time(diagnosis),
         charts=pictures,
         missing=[(title, reason) for title, reason in why_missing.items() if reason],
         pictures=PICTURES,
@@ -68,3 +56,7 @@ def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
         alphabet=bundle.ALPHABET,
         contract=json.render_for_page(diagnosis),
     )
+
+
+# For a notebook: the page asks other reports in it for that code.
+render_without_plotly = partial(render, drawn=False)
