@@ -253,7 +253,7 @@ def _notes(run: RunAccount) -> Iterator[str]:
             f"{duration(silent_ms)} pass after the last line of the program: exit handlers run, threads are "
             "waited for, memory is freed. Which of it takes the time is not recorded."
         )
-    if run.peak_bytes is not None and is_known(run.peak_bytes):
+    if is_known(run.peak_bytes):
         yield f"Most resident memory: {quantity(nbytes(run.peak_bytes))}."
     if run.others:
         named = ", ".join(text.name(other) for other in run.others[:OTHERS])

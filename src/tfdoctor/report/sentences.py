@@ -171,7 +171,7 @@ def _untraced_steps(run: RunAccount, steps: StepsSummary) -> str:
     why = text.prose(steps.missing).rstrip(".")
     reason = f": {why}" if why else ""
     loop = f" of the longest of {run.step_loops} loops" if run.step_loops > 1 else ""
-    if 1 <= run.steps <= FEW and run.step_mean_ms and is_known(run.step_mean_ms):  # two have no middle
+    if 1 <= run.steps <= FEW and is_known(run.step_mean_ms) and run.step_mean_ms:  # two have no middle
         taken = milliseconds(run.steps * run.step_mean_ms)
         one = f"The training step{loop} takes {taken}; its parts are"
         two = f"The two training steps{loop} take {taken} together; their parts are"
@@ -235,7 +235,7 @@ def _unlike(steps: StepsSummary) -> str:
             f"; {steps.stalled} of {len(steps.rows)} {traced}steps {waits} long for input, the median step takes "
             f"{milliseconds(steps.median_ms)}"
         )
-    if is_mixed(steps) and steps.mean_ms is not None and not steps.slow:
+    if is_mixed(steps) and not steps.slow:
         long = [row.total_ms for row in steps.rows if not row.steady]
         found += (
             f"; {counted(len(long), 'outlier')} in {len(steps.rows)} {traced}steps took up to "

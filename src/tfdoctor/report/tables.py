@@ -99,6 +99,6 @@ def depths(stages: Sequence[PipelineStage]) -> list[int]:
     """Return for each stage how many stages consume its elements, directly or not."""
     counts: list[int] = []
     for stage in stages:
-        known = stage.parent is not None and 0 <= stage.parent < len(counts)
-        counts.append(counts[stage.parent] + 1 if known and stage.parent is not None else 0)
+        at = len(counts) if stage.parent is None else stage.parent
+        counts.append(counts[at] + 1 if 0 <= at < len(counts) else 0)
     return counts
