@@ -16,12 +16,13 @@ from rich.text import Text
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
+from tfdoctor.diagnosis.gates import BudgetCheck
 from tfdoctor.diagnosis.work import PhaseLine, PhaseRow, ProfileRow
 from tfdoctor.report import findings, hosts, sections, sentences, words
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, RunSection, cells, where
-from tfdoctor.report.step_bars import blocks
+from tfdoctor.report.step_bars import lines
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.terminal_table import HELD, HoldingConsole, fitted, natural_width
@@ -117,15 +118,13 @@ def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:
     diagnosis, tried = shown.diagnosis, shown.tried
     yield Text(" ".join(shown.verdict), style="bold")
     yield _run(shown.run, width) if shown.run else None
-    yield _step(shown, width)
+    step = lines(diagnosis.steps, max(8, width - 42))
+    bar = Text("\n").join(Text(figures).append(blocks, style=PART_COLOURS[part]) for part, figures, blocks in step)
+    yield _titled(shown.run.step_title, bar) if shown.run and step else bar
     yield Text(" ".join(shown.remarks))
     yield Text("\n".join(f"{label}: {told}" for _, label, told in words.accounts(diagnosis)))
     yield _profile(diagnosis.profile.rows, width) if sections.has_profile(diagnosis) else None
-    budgets = list[tuple[str | Text, ...]]()
-    for check in diagnosis.budgets:
-        state = Text(sections.budget_state(check), style="bold red" if check.failed else "")
-        budgets.append((check.key, state, shorten(sections.budget_told(check), 240)))
-    yield _titled("Budgets", _grid(budgets)) if budgets else None
+    yield _budgets(diagnosis.budgets) if diagnosis.budgets else None
     if of := diagnosis.hosts:
         rows = hosts.sorted_rows(of)
         brief_rows = ([shorten(cell, 60) for cell in hosts.brief(row)] for row in rows[:HOSTS])
@@ -144,6 +143,12 @@ def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:
     reasons = " ".join(shorten(reason, 240) for reason in sentences.trust(diagnosis))
     yield Text.assemble((f"Trust: {name(diagnosis.trust.level)}", "bold"), f". {reasons}")
     yield Text("\n".join(_rest(diagnosis)))
+
+
+def _budgets(budgets: Sequence[BudgetCheck]) -> RenderableType:
+    states = (Text(sections.budget_state(one), style="bold red" if one.failed else "") for one in budgets)
+    told = (shorten(sections.budget_told(one), 240) for one in budgets)
+    return _titled("Budgets", _grid(zip((one.key for one in budgets), states, told, strict=True)))
 
 
 def _titled(title: str, *below: RenderableType) -> RenderableType:
@@ -192,17 +197,6 @@ def _legend(shown: RunSection, width: int) -> Iterator[Text]:
             line = Text()
         line.append(" · " if line else "").append_text(entry)
     yield line
-
-
-def _step(shown: Page, width: int) -> RenderableType | None:
-    """Return the bar of the step, below a title where there is a bar of the run too; None of no known step."""
-    room, rows = max(8, width - 42), list[list[Text | str]]()
-    for part, time, share, fraction in words.segments(shown.diagnosis.steps):
-        figures = (Text(figure, justify="right") for figure in (time, share))
-        rows.append([words.PART_LABELS[part], *figures, Text(blocks(fraction, room), style=PART_COLOURS[part])])
-    if not rows:
-        return None
-    return _titled(shown.run.step_title, _grid(rows)) if shown.run else _grid(rows)
 
 
 def _profile(rows: Sequence[ProfileRow], width: int) -> RenderableType:

@@ -10,7 +10,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import StepsSummary
 from tfdoctor.report import words
 from tfdoctor.report.page import page
-from tfdoctor.report.step_bars import blocks
+from tfdoctor.report.step_bars import lines
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.template import fill
 
@@ -79,11 +79,7 @@ def marker(title: str) -> str:
 
 def bar(steps: StepsSummary) -> str:
     """Return the parts of the step as a picture of text."""
-    parts = words.segments(steps)
-    cells = [(words.PART_LABELS[part], time, of, blocks(fraction, BAR)) for part, time, of, fraction in parts]
-    names, times, shares, _ = (max(map(len, column)) for column in zip(*cells, strict=True))
-    lines = [f"{part:<{names}}  {time:>{times}}  {of:>{shares}}  {bar}" for part, time, of, bar in cells]
-    return fenced("\n".join(lines), "")
+    return fenced("\n".join(figures + blocks for _, figures, blocks in lines(steps, BAR)), "")
 
 
 _MARKS = {"number": "--:", "text": ":--", "place": ":--"}
