@@ -438,7 +438,7 @@ def test_more_stretches_than_a_screen_has_pixels_become_cells() -> None:
 def test_a_piece_says_phase_times_and_line() -> None:
     shown = section(running.account())
     assert shown is not None
-    assert shown.pieces[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
+    assert bar.pieces(shown.account)[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
     assert [label for _, label in shown.ticks] == ["0", "30 s", "60 s", "90 s"]
 
 

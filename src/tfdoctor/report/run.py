@@ -180,8 +180,6 @@ class RunSection(Record, kw_only=True):
     phases: tuple[PhaseRow, ...]
     long_lines: tuple[PhaseLine, ...]
     title: str  # "The run in time order, 131 s"
-    words: str  # the bar, for those who do not see it
-    pieces: tuple[BarPiece, ...]
     ticks: tuple[tuple[float, str], ...]  # the labels of its axis
     step_title: str  # what part of the run the bar of the step is about
     short: str  # the phases that are too short for rows of their own, with their times; "" of none
@@ -214,16 +212,13 @@ def section(run: RunAccount | None) -> RunSection | None:
     between = f"; {duration(taken_ms)} with the phases between them" if taken_ms else ""
     all_steps = f" (all steps: {duration(steps)}, {share(steps / whole)} of the {what}{between})" if steps else ""
     taking = [replace(row, lines=_lines(row.lines)) for row in run.rows if row.phase in times(run)]
-    told = [f"{row.phase} {duration(row.ms)}" for row in taking]
-    little = ", ".join(words for row, words in zip(taking, told, strict=True) if row.ms < LITTLE * whole)
+    little = ", ".join(f"{row.phase} {duration(row.ms)}" for row in taking if row.ms < LITTLE * whole)
     return RunSection(
         account=run,
         whole_ms=whole,
         phases=tuple(taking),
         long_lines=_lines(run.long_steps.lines) if run.long_steps else (),
         title=f"The {what} {'in time order' if run.segments else 'by phase'}, {duration(run.total_ms)}",
-        words=f"The {what}: {', '.join(told)}.",
-        pieces=pieces(run),
         ticks=tuple(axis(run.total_ms / 1000, STEPS_S, lambda seconds: duration(1000 * seconds))),
         step_title=f"One training step{all_steps}",
         short=f"Less than {share(LITTLE)} of the {what} each: {little}." if little else "",
