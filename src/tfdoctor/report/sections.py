@@ -164,13 +164,6 @@ def reached_told(row: ProfileRow) -> str:
     return f"{reached(row)} ({why})" if why else reached(row)
 
 
-def profile_grid(rows: Iterable[ProfileRow]) -> Grid:
-    """Return rows of the profile as a table."""
-    columns = ("what", "where", "per step", "share", "of what this hardware allows")
-    cells = [(*profile_cells(row), reached_told(row)) for row in rows]
-    return Grid(columns, ("text", "place", "number", "number", "text"), tuple(cells))
-
-
 # Energy, where a counter measured it: what it counts, and whose it is.
 COUNTED = {EnergySource.GPU: ("GPU board", "NVML"), EnergySource.CPU: ("CPU package", "RAPL")}
 

@@ -9,7 +9,6 @@ import re
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.formats.md import HELD, PART, fenced, made
 from tfdoctor.report.page import page
-from tfdoctor.report.tables import Grid
 from tfdoctor.report.template import fill
 
 # Bytes: 4,000 tokens of three bytes each. Tokens of English prose have four bytes, those of code and numbers about
@@ -23,10 +22,9 @@ CUT = "\n… Parts were left out: the JSON report has them.\n"
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the report, the most important parts first."""
-    shown, names = page(diagnosis), {"part": PART, "rows": ROWS, "profile_rows": PROFILE_ROWS}
-    text = fill(
-        "report.llm.jinja", str, page=shown, d=shown.diagnosis, fenced=made(fenced), listed=made(listed), **names
-    )
+    shown = page(diagnosis)
+    names = {"part": PART, "rows": ROWS, "profile_rows": PROFILE_ROWS, "fenced": made(fenced), "zip": zip}
+    text = fill("report.llm.jinja", str, page=shown, d=shown.diagnosis, **names)
     room, kept, cut = LIMIT - len(CUT.encode()), list[str](), ""
     for part in text.split(PART):
         block = re.sub(r"\n{2,}", "\n", part).strip().replace(HELD, "\n")
@@ -37,12 +35,3 @@ def render(diagnosis: Diagnosis) -> str:
             room -= size
             kept.append(block)
     return "\n\n".join(kept) + "\n" + cut
-
-
-def listed(grid: Grid) -> str:
-    """Return the rows of a table, each as "column: cell"."""
-    rows = [
-        "- " + ", ".join(f"{name}: {cell}" for name, cell in zip(grid.columns, row, strict=True) if cell)
-        for row in grid.rows
-    ]
-    return "\n".join([*rows, *([f"- … {grid.omitted:,} more rows"] if grid.omitted else [])])
