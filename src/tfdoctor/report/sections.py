@@ -76,16 +76,6 @@ def budget_verdict(checks: Iterable[BudgetCheck]) -> str:
     )
 
 
-def budget_grid(checks: Iterable[BudgetCheck]) -> Grid:
-    """Return the budgets as a table."""
-    columns = ("budget", "limit", "measured", "95 % interval", "result")
-    rows: list[tuple[str, ...]] = []
-    for check in checks:
-        *figures, remark = budget_cells(check)
-        rows.append((check.key, *figures, joined(budget_state(check), remark, by=": ")))
-    return Grid(columns, ("text",) * len(columns), tuple(rows))
-
-
 def baseline(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return how many findings the baseline knows, and which of its findings are gone; () without a baseline."""
     if (use := diagnosis.baseline) is None:

@@ -33,11 +33,6 @@ def render(diagnosis: Diagnosis, *, drawn: bool = True) -> str:
     shown, pictures, seen = page(diagnosis), charts(diagnosis), diagnosis.timeline
     seen = seen if seen and seen.total_ms > 0 else None
     seen_rules = {rule for lane in seen.lanes for bar in lane.bars for rule in bar.rules} if seen else set()
-    why_missing = {
-        "Step by step": "" if diagnosis.steps.rows else diagnosis.steps.missing,
-        "Input pipeline": "" if diagnosis.pipeline else diagnosis.pipeline_missing,
-        "Layers and operations": "" if diagnosis.operations else diagnosis.operations_missing,
-    }
     numbered = enumerate(shown.entries, 1)
     return fill(
         TEMPLATE,
@@ -48,7 +43,6 @@ def render(diagnosis: Diagnosis, *, drawn: bool = True) -> str:
         marked=[one for one in numbered if seen_rules & set(findings.names(one[1]))],
         bars=step_bars(shown.diagnosis),
         charts=pictures,
-        missing=[(title, reason) for title, reason in why_missing.items() if reason],
         pictures=PICTURES,
         phases={phase.name.lower(): colour for phase, colour in PHASE_COLOURS.items()},
         plotly=Markup(bundle.plotly() if drawn and pictures else ""),  # noqa: S704 - of an alphabet without "<"
