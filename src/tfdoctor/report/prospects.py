@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunTogether
 from tfdoctor.diagnosis.work import RunAccount
@@ -65,16 +64,16 @@ def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, 
 def _of_run(run: RunAccount, diagnosis: Diagnosis, findings: Sequence[Result]) -> str:
     """Return what all changes save of the run, or the largest saving; "" where no saving of the run is known."""
     together = diagnosis.run_together
-    if together is None or not is_known(together.total.value) or not 0 < together.total.value < run.total_ms:
-        savings = [r.run for r in findings if r.run and is_known(r.run.total.value)]
-        best = max(savings, key=lambda saving: saving.total.value, default=None)
-        said = words.run_saving(best, None, run) if best and best.total.value > 0 else None
+    if together is None or not is_known(together.ms) or not 0 < together.ms < run.total_ms:
+        savings = [r.run for r in findings if r.run and is_known(r.run.ms)]
+        best = max(savings, key=lambda saving: saving.ms, default=None)
+        said = words.run_saving(best, None, run) if best and best.ms > 0 else None
         return f"{_found(findings)}; the largest saving is {said[0]}." if said else ""
-    saved, after = together.total.value, run.total_ms - together.total.value
-    made = sum(entry.in_run_sum for entry in entries(diagnosis))
+    saved, after = together.ms, run.total_ms - together.ms
+    made = sum(entry.in_run_sum for entry in diagnosis.entries)
     named = counted(made or len(together.rules), "change").capitalize()
-    known = is_known(together.extrapolated) and run.for_epochs
-    epochs, longer = counted(run.for_epochs or 0, "epoch"), share(together.extrapolated)
+    known = is_known(together.extrapolated_share) and run.for_epochs
+    epochs, longer = counted(run.for_epochs or 0, "epoch"), share(together.extrapolated_share)
     counts, bound = _counted(run, together, findings), together.bound is Bound.AT_MOST
     if together.share < LITTLE:
         saves = f"{'at most' if bound else 'about'} {duration(saved)} of the run ({share(together.share)})"
@@ -92,7 +91,7 @@ def _counted(run: RunAccount, together: RunTogether, findings: Sequence[Result])
     What a change of the typical step saves of the others is not known: without the clause, the bound is none.
     """
     saved = [one.saving for one in findings if one.rule.name in together.rules and one.saving]
-    of_step = any(is_known(one.per_step.value) and one.per_step.value > 0 for one in saved)
+    of_step = any(is_known(one.ms_per_step) and one.ms_per_step > 0 for one in saved)
     known = run.window_share
     if not of_step or together.bound is not Bound.AT_MOST or not is_known(known) or known >= ALIKE:
         return ""
@@ -119,10 +118,10 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     now, together = diagnosis.steps.shown_ms, diagnosis.together
     if together is None or now is None or not together.rules or not words.gains(together):
         return ()
-    after = now - together.per_step.value
+    after = now - together.ms_per_step
     if not 0 < after < now:
         return ()
-    made = [entry for entry in entries(diagnosis) if entry.in_sum]
+    made = [entry for entry in diagnosis.entries if entry.in_sum]
     changes = counted(len(made) or len(together.rules), "change").capitalize()
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
     it = "a step" if diagnosis.run else "it"
@@ -138,10 +137,10 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 def _best_alone(findings: Sequence[Result], step: str) -> str:
     if savings := [r.saving for r in findings if r.saving and words.gains(r.saving)]:
-        best = max(savings, key=lambda saving: saving.per_step.value)
+        best = max(savings, key=lambda saving: saving.ms_per_step)
         return f"{_found(findings)}; the largest saving is {words.saves(best)} of {step}."
     if places := [r.takes for r in findings if r.takes and words.gains(r.takes)]:
-        longest = max(places, key=lambda time: time.per_step.value)
+        longest = max(places, key=lambda time: time.ms_per_step)
         return f"{_found(findings)}; the largest takes {words.takes(longest)} of {step}."
     return f"{_found(findings)}; the saving could not be computed."
 

@@ -32,7 +32,7 @@ def render(diagnosis: Diagnosis, *, drawn: bool = True) -> str:
     """Return the whole page; unless ``drawn``, without the code that draws its pictures."""
     shown, pictures, seen = page(diagnosis), charts(diagnosis), diagnosis.timeline
     seen = seen if seen and seen.total_ms > 0 else None
-    seen_rules = {rule for lane in seen.lanes for bar in lane.bars for rule in bar.rules} if seen else set()
+    seen_rules = {rule for rules in seen.rules for rule in rules} if seen else set()
     numbered = enumerate(shown.entries, 1)
     return fill(
         TEMPLATE,

@@ -84,17 +84,15 @@ def _result(place: Placed, rule: int, *, compared: bool) -> Object:
     if place.result is None:
         return found
     saving, run = place.result.saving, place.result.run
-    if saving is not None and saving.per_step.value == saving.per_step.value:
+    if saving is not None and saving.ms_per_step == saving.ms_per_step:
         found["properties"] = {
-            "savingMsPerStep": round(saving.per_step.value, 6),
+            "savingMsPerStep": round(saving.ms_per_step, 6),
             "savingShare": round(saving.share, 6),
             "bound": saving.bound.value,
         }
-    if run is not None and math.isfinite(run.total.value) and math.isfinite(run.share):
+    if run is not None and math.isfinite(run.ms) and math.isfinite(run.share):
         found.setdefault("properties", {}).update(
-            savingMsOfRun=round(run.total.value, 6),
-            savingShareOfRun=round(run.share, 6),
-            boundOfRun=run.bound.value,
+            savingMsOfRun=round(run.ms, 6), savingShareOfRun=round(run.share, 6), boundOfRun=run.bound.value
         )
     if place.edit:
         replacements = [
