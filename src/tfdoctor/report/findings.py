@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import ndiff
-from itertools import zip_longest
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
@@ -11,7 +10,7 @@ from tfdoctor.diagnosis.rank import is_lowered
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.report.sections import energy_saving
 from tfdoctor.report.trials import TrialLine, TrialSection
-from tfdoctor.report.words import each, joined, listed, run_saving, saves, severity_name, takes
+from tfdoctor.report.words import each, joined, listed, run_saving, saves, severity_name
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, place
 from tfdoctor.terms.record import Record
@@ -94,13 +93,6 @@ def after(entry: Entry, limit: int = text.NAME_LIMIT) -> str:
     return ", ".join(text.shorten(text.name(rule), limit) for rule in rules)
 
 
-def saves_or_takes(entry: Entry, diagnosis: Diagnosis) -> str:
-    """Return what a change saves and after which others; where no number is known, the time that it is about."""
-    time = takes(entry.result.takes)
-    saved = joined(*saving(entry, diagnosis)) or (f"unknown (takes {time})" if time else "")
-    return joined(saved, f"after {after(entry)}" if after(entry) else "", by=" ")
-
-
 BY_TRIAL = "the severity follows what was measured"
 
 
@@ -152,7 +144,8 @@ class Change(Record):
 def changes(result: Result) -> Iterator[Change]:
     """Yield the changes; the first one is where the finding is, as in every list of findings."""
     where = place(result.place)
-    for remedy, edit in zip_longest(finding(result).remedies, result.edits):
+    for remedy in finding(result).remedies:
+        edit = remedy.edit or remedy.by_hand
         caveat = f" ({remedy.changes})" if remedy.changes else ""
         action, at = text.capitalized(remedy.action + caveat), where or location(remedy.at)
         where = ""

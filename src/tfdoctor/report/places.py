@@ -69,8 +69,7 @@ def placed(diagnosis: Diagnosis) -> list[Placed]:
         best = next((place for place in result.places if paths[place]), None)
         if best is None:
             continue
-        pairs = zip(outcome.remedies, result.edits, strict=False)
-        edits = (edit for remedy, edit in pairs if edit.replacements and not remedy.changes)
+        edits = (one.edit for one in outcome.remedies if one.edit and one.edit.replacements and not one.changes)
         found.append(
             Placed(
                 name=text.name(result.rule.name),

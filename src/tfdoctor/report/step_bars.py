@@ -23,11 +23,6 @@ class StepBar(Record):
     time: str
     pieces: tuple[BarPiece, ...]
 
-    @property
-    def words(self) -> str:
-        """The bar in words, for those who do not see it."""
-        return f"{self.label} {self.time}: {', '.join(piece.words for piece in self.pieces)}."
-
 
 def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
     """Return the bar of the step now, and those with changes as far as they are known."""
