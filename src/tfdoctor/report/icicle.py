@@ -7,8 +7,7 @@ from dataclasses import replace
 from tfdoctor.diagnosis.work import Profile, PythonPart
 from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
-from tfdoctor.report.run.section import RunSection, where
-from tfdoctor.report.run.words import PHASE_COLOURS
+from tfdoctor.report.run import PHASE_COLOURS, RunSection, where
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text

@@ -12,8 +12,6 @@ from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, count, ms, ratio
 from tfdoctor.terms.verdict import Cell, Location, Measure, Outcome, Table
 
-FEW_MORE = 2
-
 
 class Grid(Record):
     """A table of clean text; ``kinds`` says of each column: text, number or place."""
@@ -33,11 +31,6 @@ class Grid(Record):
         kept = [at for at in range(len(self.columns)) if any(row[at] for row in self.rows)]
         columns, kinds, *rows = (tuple(row[at] for at in kept) for row in (self.columns, self.kinds, *self.rows))
         return replace(self, columns=columns, kinds=kinds, rows=tuple(rows))
-
-    def cut(self, limit: int) -> tuple["Grid", "Grid"]:
-        """Return the rows that are shown at once, and the others: one or two of those are worth no click."""
-        at = limit if len(self.rows) > limit + FEW_MORE else len(self.rows)
-        return replace(self, rows=self.rows[:at]), replace(self, rows=self.rows[at:])
 
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
@@ -104,6 +97,6 @@ def depths(stages: Sequence[PipelineStage]) -> list[int]:
     """Return for each stage how many stages consume its elements, directly or not."""
     counts: list[int] = []
     for stage in stages:
-        known = stage.parent is not None and 0 <= stage.parent < len(counts)
-        counts.append(counts[stage.parent] + 1 if known and stage.parent is not None else 0)
+        at = len(counts) if stage.parent is None else stage.parent
+        counts.append(counts[at] + 1 if 0 <= at < len(counts) else 0)
     return counts
