@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from tfdoctor.report.bundle import script_hash
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
 from tfdoctor.report.timeline import caption, lanes, ticks
-from tfdoctor.terms.humanize import duration, location, milliseconds, place, quantity
+from tfdoctor.terms.humanize import counted, duration, location, milliseconds, place, quantity
 from tfdoctor.terms.text import name, prose, sentence, unbroken
 
 ROWS = 100  # Rows of a table that a page contains; the JSON in it has all
@@ -43,7 +43,7 @@ def environment() -> Environment:
     made.filters |= {one.__name__: one for one in (name, prose, sentence, quantity, milliseconds, location, place)}
     made.filters |= {
         "markdown": to_html, "coded": coded, "unbroken": unbroken, "breakable": breakable, "in_script": in_script,
-        "duration": duration, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
+        "duration": duration, "counted": counted, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
     }  # fmt: skip
     made.globals |= {
         "asset": asset, "script_hash": script_hash, "most_rows": ROWS, "unfolded_rows": UNFOLDED_ROWS,

@@ -18,7 +18,7 @@ from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.gates import BudgetCheck
 from tfdoctor.diagnosis.hosts import Hosts
 from tfdoctor.diagnosis.work import ProfileRow
-from tfdoctor.report import findings, hosts, sections, sentences, words
+from tfdoctor.report import findings, hosts, sections, sentences, trial_words, trials, words
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.run import terminal as run_terminal
@@ -26,7 +26,6 @@ from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.terminal_table import HELD, HoldingConsole, fitted, natural_width
-from tfdoctor.report.trials import PARTS_TITLE
 from tfdoctor.terms.humanize import counted, place
 from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
 
@@ -110,7 +109,8 @@ def grid_table(title: str, grid: Grid, rows: int, width: int) -> RenderableType:
 
 def _sections(shown: Page, width: int) -> list[RenderableType | None]:
     """Return the sections in order; those that are None or an empty text are not shown."""
-    diagnosis, tried = shown.diagnosis, shown.tried
+    diagnosis, tried = shown.diagnosis, shown.diagnosis.trials
+    notes = list(trials.notes(tried)) if tried else []
     reasons = " ".join(shorten(reason, 240) for reason in sentences.trust(diagnosis))
     energy = sections.energy_brief(diagnosis)
     return [
@@ -123,10 +123,10 @@ def _sections(shown: Page, width: int) -> list[RenderableType | None]:
         _budgets(diagnosis.budgets) if diagnosis.budgets else None,
         _hosts(diagnosis.hosts) if diagnosis.hosts else None,
         # The step, the last column, is in the files.
-        _tried("Measured by running the changes", tried.grid, tried.notes, width)
-        if tried and tried.lines
+        _tried("Measured by running the changes", trials.changes_grid(tried), notes, width)
+        if tried and tried.rows
         else None,
-        _tried(PARTS_TITLE, tried.parts, () if tried.lines else tried.notes, width)
+        _tried(trials.PARTS_TITLE, trials.parts_grid(tried), () if tried.rows else notes, width)
         if tried and tried.parts
         else None,
         _fixes(shown) if shown.fixes else None,
@@ -209,7 +209,7 @@ def _fixes(shown: Page) -> RenderableType:
 
 def _fix(entry: Entry, shown: Page) -> Text:
     """Return one change: what to do, then where, what it saves and how bad it is, then the user's own lines."""
-    result, trial = entry.result, findings.trial(entry, shown.tried)
+    result, trial = entry.result, findings.trial(entry, shown.diagnosis.trials)
     (amount, each), takes = findings.saving(entry, shown.diagnosis), words.takes(result.takes)
     after = f"after {findings.after(entry, 60)}" if findings.after(entry) else ""
     saves = words.joined(f"saves {words.joined(amount, each)}", after, by=" ") if amount else ""
@@ -217,7 +217,7 @@ def _fix(entry: Entry, shown: Page) -> Text:
         shorten(place(result.place), 60),
         saves or (f"takes {takes}" if takes else after),
         sections.energy_saved(entry.priced.energy),
-        f"measured: {trial.brief}" if trial else "",
+        f"measured: {trial_words.brief(*trial)}" if trial else "",
         shorten(findings.rules(entry), 80),
         findings.known(entry),
     ]

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from markupsafe import Markup
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report import bundle, findings, hosts, sections, sentences, tables, words
+from tfdoctor.report import bundle, findings, hosts, sections, sentences, tables, trial_words, trials, words
 from tfdoctor.report.charts import charts
 from tfdoctor.report.formats import json
 from tfdoctor.report.page import page
@@ -19,7 +19,8 @@ PICTURES: Mapping[str, str] = MappingProxyType(
     {"input": "pipeline", "operations": "operations", "precision": "operations", "execution": "steps"}
 )
 
-MODULES = (findings, hosts, sections, sentences, tables, words)  # What the template calls for its words
+# What the template calls for its words.
+MODULES = (findings, hosts, sections, sentences, tables, trial_words, trials, words)
 
 TEMPLATE = "report.html.jinja"
 

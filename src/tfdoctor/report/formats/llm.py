@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
-from tfdoctor.report import findings, sections, sentences
+from tfdoctor.report import findings, sections, sentences, trial_words, trials
 from tfdoctor.report.formats.md import fenced
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunSection, where
@@ -54,8 +54,8 @@ def _blocks(shown: Page) -> Iterator[str]:
     yield f"Trust: {name(diagnosis.trust.level)}. {' '.join(sentences.trust(diagnosis))}"
     if budgets := diagnosis.budgets:
         yield f"Budgets:\n{_grid(sections.budget_grid(budgets), len(budgets))}"
-    if shown.tried and shown.tried.lines:
-        yield f"Measured by running the changes:\n{_grid(shown.tried.grid)}"
+    if diagnosis.trials and diagnosis.trials.rows:
+        yield f"Measured by running the changes:\n{_grid(trials.changes_grid(diagnosis.trials))}"
     for rank, entry in enumerate(shown.entries, start=1):
         yield _finding(rank, entry, shown)
     yield "\n".join(shown.order)
@@ -84,7 +84,7 @@ def _run(run: RunSection) -> str:
 
 def _finding(rank: int, entry: Entry, shown: Page) -> str:
     """Return a finding: what it is, where, what it costs, and the change in the user's own lines."""
-    result, trial = entry.result, findings.trial(entry, shown.tried)
+    result, trial = entry.result, findings.trial(entry, shown.diagnosis.trials)
     about = joined(findings.severity(entry), findings.known(entry), place(result.place))
     amount, each = findings.saving(entry, shown.diagnosis)
     saves, time = f"Saves {joined(amount, each)}." if amount else "", takes(result.takes)
@@ -99,7 +99,7 @@ def _finding(rank: int, entry: Entry, shown: Page) -> str:
         *map(findings.summary, entry.symptoms),
         findings.summary(result),
         joined(saves, f"Takes {time}." if time else "", findings.how(entry), by=" "),
-        f"Measured: {trial.told}." if trial else "",
+        f"Measured: {trial_words.told(*trial)}." if trial else "",
         f"Evidence: {evidence}." if evidence else "",
         *map(_grid, grids(result.outcome)),
         *changes,

@@ -8,12 +8,11 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.work import PhaseLine
-from tfdoctor.report import findings, hosts, sections, sentences, words
+from tfdoctor.report import findings, hosts, sections, sentences, trial_words, trials, words
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunSection, where
 from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, grids, measures
-from tfdoctor.report.trials import PARTS_TITLE
 from tfdoctor.terms.humanize import duration, place, quantity
 from tfdoctor.terms.text import name, prose, sentence
 from tfdoctor.terms.verdict import Measure
@@ -72,12 +71,12 @@ def _head(shown: Page) -> Iterator[str]:
     yield "\n".join(_items(f"{label}: {told}" for _, label, told in words.accounts(diagnosis)))
     trust = sentences.trust(diagnosis)[:6]
     yield " ".join([f"Trust: **{escaped(name(diagnosis.trust.level))}**.", *map(escaped, trust)])
-    if tried := shown.tried:
-        if tried.lines:
-            yield f"### Measured by running the changes\n\n{table(tried.grid.first(ROWS))}"
+    if tried := diagnosis.trials:
+        if tried.rows:
+            yield f"### Measured by running the changes\n\n{table(trials.changes_grid(tried).first(ROWS))}"
         if tried.parts:
-            yield f"### {PARTS_TITLE}\n\n{table(tried.parts.first(ROWS))}"
-        yield "\n".join(_items(tried.notes[:ROWS]))
+            yield f"### {trials.PARTS_TITLE}\n\n{table(trials.parts_grid(tried).first(ROWS))}"
+        yield "\n".join(_items(list(trials.notes(tried))[:ROWS]))
 
 
 def _tables(shown: Page) -> Iterator[str]:
@@ -201,7 +200,7 @@ def _fold(title: str, blocks: Sequence[str], room: int, *, apart: bool) -> str:
 
 def _finding(entry: Entry, shown: Page) -> str:
     result, severity = entry.result, findings.severity(entry)
-    saved, trial = findings.saving(entry, shown.diagnosis)[0], findings.trial(entry, shown.tried)
+    saved, trial = findings.saving(entry, shown.diagnosis)[0], findings.trial(entry, shown.diagnosis.trials)
     changes: list[str] = []
     for change in findings.changes(result):
         where = f" at {code(change.where)}" if change.where else ""
@@ -217,7 +216,7 @@ def _finding(entry: Entry, shown: Page) -> str:
         *(table(grid.first(ROWS)) for grid in grids(result.outcome)),
         *changes,
         f"{f'Saves {escaped(_saves(entry, shown.diagnosis))}. ' if saved else ''}{escaped(findings.how(entry))}",
-        f"Measured: {escaped(trial.told)}." if trial else "",
+        f"Measured: {escaped(trial_words.told(*trial))}." if trial else "",
         by="\n\n",
     )
 
