@@ -12,7 +12,7 @@ from tfdoctor.diagnosis.work import PhaseLine, Profile, PythonPart
 from tfdoctor.report import icicle
 from tfdoctor.report.charts import charts
 from tfdoctor.report.figures import Figure, figure_json
-from tfdoctor.report.history.charts import charts as history_charts
+from tfdoctor.report.history import charts as history_charts
 from tfdoctor.report.palette import PART_COLOURS, SHARE_SCALE, ink, shade
 from tfdoctor.report.run.section import section
 from tfdoctor.report.run.words import PHASE_COLOURS

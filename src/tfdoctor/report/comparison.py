@@ -1,6 +1,12 @@
-"""What a comparison says, for every rendering: sentences, tables and bars."""
+"""A comparison of two runs in sentences, bars and tables, and its renderings: files, and that of a terminal."""
 
 from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
@@ -11,6 +17,7 @@ from tfdoctor.diagnosis.comparison import (
     FindingChange,
     FindingState,
     Mismatch,
+    Mover,
     MoverKind,
     PartChange,
     RegressionGate,
@@ -18,13 +25,24 @@ from tfdoctor.diagnosis.comparison import (
     StepFigure,
     Undecided,
 )
+from tfdoctor.report.files import contract, plain, write_texts
+from tfdoctor.report.formats.md import ROWS, escaped, marker, table
+from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.run.words import PHASE_NOUNS
 from tfdoctor.report.step_bars import StepBar, pieces
-from tfdoctor.report.tables import Grid
+from tfdoctor.report.tables import Grid, texts
+from tfdoctor.report.template import fill
+from tfdoctor.report.terminal import capture, grid_table
 from tfdoctor.report.trial_words import number
-from tfdoctor.report.words import PART_LABELS
+from tfdoctor.report.words import PART_LABELS, joined
+from tfdoctor.terms import json_form
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent, place
-from tfdoctor.terms.text import name, prose
+from tfdoctor.terms.text import name, prose, shorten
+
+FORMATS = ("html", "json", "md")
+
+TERMINAL_ROWS = 8  # Rows of a table on a terminal; the files have the rest
+LEAST_BAR = 10
 
 # Share of the step from which a part is named in the headline, and of its former time below which it is gone.
 LARGE, GONE = 0.05, 0.05
@@ -42,6 +60,12 @@ STATES = {
     FindingState.GONE: "no longer found",
     FindingState.UNCHECKED_BEFORE: "not checked before",
     FindingState.UNCHECKED_AFTER: "not checked after",
+}
+STYLES = {
+    FindingState.NEW: "bold red",
+    FindingState.WORSE: "bold yellow",
+    FindingState.BETTER: "bold blue",
+    FindingState.GONE: "bold green",
 }
 CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
 KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
@@ -231,35 +255,31 @@ def bars(comparison: RunComparison) -> tuple[StepBar, ...]:
     )
 
 
-def tables(comparison: RunComparison) -> tuple[tuple[str, Grid], ...]:
-    """Return the tables that have rows, with their titles; what was saved of the run is positive."""
+def tables(comparison: RunComparison) -> dict[str, Grid]:
+    """Return the tables that have rows, by their titles; what was saved of the run is positive."""
     run, in_ms = comparison.run, comparison.in_ms
     times = [("whole run", run.before_ms, run.after_ms)] if run else []
     times += [(str(one.phase), one.before_ms, one.after_ms) for one in run.phases] if run else []
     phases = [(label, *map(duration, (first, last, first - last))) for label, first, last in times]
-    parts = [
-        (PART_LABELS[one.part], *(_amount(ms, in_ms=in_ms) for ms in (one.before, one.after)), CHANGED[one.changed])
-        for one in comparison.parts
-    ]
-    movers = [
-        (KINDS[one.kind], name(one.name), *(_amount(ms, in_ms=in_ms) for ms in (one.before, one.after)))
-        for one in comparison.movers
-    ]
+
+    def both(one: PartChange | Mover) -> tuple[str, str]:
+        return _amount(one.before, in_ms=in_ms), _amount(one.after, in_ms=in_ms)
+
+    parts = [(PART_LABELS[one.part], *both(one), CHANGED[one.changed]) for one in comparison.parts]
+    movers = [(KINDS[one.kind], name(one.name), *both(one)) for one in comparison.movers]
     found = []
     for one in shown(comparison):
         before = _finding_time(one.before_kind, one.before_ms, one.before_run_ms) if in_ms else ""
         after = _finding_time(one.after_kind, one.after_ms, one.after_run_ms) if in_ms else ""
         found.append((STATES[one.state], name(one.rule), place(one.at), before, after, prose(one.summary)))
-    finding = {"": "text", "rule": "place", "where": "place", "before": "number", "after": "number", "what": "text"}
-    titled = (
-        (PHASES, {"phase": "text", "before": "number", "after": "number", "saved": "number"}, phases),
-        ("Parts of the step", {"part": "text", "before": "number", "after": "number", "changed": "text"}, parts),
-        (FINDINGS, finding, found),
-        ("Changed most", {"kind": "text", "name": "text", "before": "number", "after": "number"}, movers),
-    )
-    return tuple(
-        (title, Grid(tuple(kinds), tuple(kinds.values()), tuple(rows))) for title, kinds, rows in titled if rows
-    )
+    sides = {"before": "number", "after": "number"}
+    grids = {
+        PHASES: texts({"phase": "text", **sides, "saved": "number"}, phases),
+        "Parts of the step": texts({"part": "text", **sides, "changed": "text"}, parts),
+        FINDINGS: texts({"": "text", "rule": "place", "where": "place", **sides, "what": "text"}, found),
+        "Changed most": texts({"kind": "text", "name": "text", **sides}, movers),
+    }
+    return {title: grid for title, grid in grids.items() if grid.rows}
 
 
 def shown(comparison: RunComparison) -> tuple[FindingChange, ...]:
@@ -271,3 +291,74 @@ def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | Non
     if kind and ms is not None:
         return f"{AMOUNTS[kind]} {milliseconds(ms)}"
     return f"saves {duration(run_ms)} of the run" if run_ms is not None else ""
+
+
+def render(file_format: str, comparison: RunComparison) -> str:
+    """Return the text of a file in one of ``FORMATS``; docs/reference/json-comparison.md describes the JSON."""
+    told, found = list(notes(comparison)), tables(comparison)
+    if file_format == "md":  # for a comment on a pull request, or a CI job's summary: at most some kilobytes
+        parts = [
+            f"## tfdoctor: {escaped(headline(comparison))} {marker(f'diff {comparison.after.title}')}",
+            escaped(" ".join(sides(comparison))),
+            "\n".join(f"- {escaped(note)}" for note in told),
+            *(f"### {title}\n\n{table(grid.first(2 * ROWS))}" for title, grid in found.items()),
+        ]
+        return "\n\n".join(filter(None, parts)) + "\n"
+    content = plain(comparison)
+    if step := comparison.step:  # as `tfdoctor try` states it: positive is faster
+        saved = {"share": -step.change, "low": -step.high, "high": -step.low}
+        content["step"]["saved"] = {name: json_form.number(share) for name, share in saved.items()}
+    written = contract("comparison", content)
+    if file_format == "json":
+        return written
+    return fill(
+        "comparison.html.jinja",
+        comparison=comparison,
+        headline=headline(comparison),
+        bars=bars(comparison),
+        sides=sides(comparison),
+        notes=told,
+        tables=found,
+        labels=PART_LABELS,
+        contract=written.strip(),
+    )
+
+
+def write(comparison: RunComparison, folder: Path, formats: list[str]) -> tuple[Path, ...]:
+    """Write ``tfdoctor-diff.<format>`` for each format and return the paths.
+
+    Raises:
+        OutputError: the folder cannot be made or written to, or something else has the name of a file.
+    """
+    return write_texts(folder, {folder / f"tfdoctor-diff.{one}": render(one, comparison) for one in formats})
+
+
+def terminal(comparison: RunComparison, *, width: int | None = None, color: bool | None = None) -> str:
+    """Return what a terminal shows; width and color default to its own."""
+    return capture(lambda columns: _sections(comparison, columns), width=width, color=color)
+
+
+def _sections(comparison: RunComparison, width: int) -> Iterator[RenderableType]:
+    yield Text(headline(comparison), style="bold")
+    yield Text("\n".join(sides(comparison)))
+    if both := bars(comparison):
+        drawn, room = Table.grid(padding=(0, 2, 0, 0)), max(LEAST_BAR, width - 22)
+        for bar in both:
+            line = Text()
+            for piece in bar.pieces:
+                line.append("█" * max(1, round(piece.width * room)), style=PART_COLOURS[piece.part])
+            drawn.add_row(Text(bar.label), Text(bar.time, justify="right"), line)
+        yield drawn
+    for title, grid in tables(comparison).items():
+        if title != FINDINGS:
+            yield grid_table(title, grid, len(grid.rows) if title == PHASES else TERMINAL_ROWS, width)
+            continue
+        parts: list[RenderableType] = [Text(FINDINGS, style="bold")]
+        for change, row in zip(shown(comparison), grid.rows[:TERMINAL_ROWS], strict=False):
+            state, rule, where, before, after, what = row  # in two lines: what became of it, then its sentence
+            times = f"{before or 'none'} → {after or 'none'}" if before or after else ""
+            facts = joined(rule, shorten(where, 60), times, by=" · ")
+            parts.append(Text.assemble((state, STYLES.get(change.state, "not bold")), f": {facts}"))
+            parts.append(Padding(Text(shorten(what, 160)), (0, 0, 0, 2)))
+        yield Group(*parts)
+    yield Text("\n".join(notes(comparison)))
