@@ -14,7 +14,6 @@ from tfdoctor.diagnosis.comparison import (
     ChangeOfRun,
     ChangeOfStep,
     Direction,
-    FindingChange,
     FindingState,
     Mismatch,
     Mover,
@@ -61,12 +60,7 @@ STATES = {
     FindingState.UNCHECKED_BEFORE: "not checked before",
     FindingState.UNCHECKED_AFTER: "not checked after",
 }
-STYLES = {
-    FindingState.NEW: "bold red",
-    FindingState.WORSE: "bold yellow",
-    FindingState.BETTER: "bold blue",
-    FindingState.GONE: "bold green",
-}
+STYLES = {"new": "bold red", "worse": "bold yellow", "better": "bold blue", "no longer found": "bold green"}
 CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
 KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
 AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
@@ -144,15 +138,15 @@ def _changed_part(comparison: RunComparison, step: ChangeOfStep) -> str:
 
 
 def _became(part: PartChange, *, in_ms: bool) -> str:
-    first, last = (_amount(value, in_ms=in_ms) for value in (part.before, part.after))
-    return f"{PART_LABELS[part.part]} {first} → {last}"
+    return f"{PART_LABELS[part.part]} {' → '.join(_both(part, in_ms=in_ms))}"
 
 
-def _amount(value: float | None, *, in_ms: bool) -> str:
-    """Return a time, or a share of the step."""
-    if value is None:
-        return "none"
-    return milliseconds(value) if in_ms else percent(value)
+def _both(one: PartChange | Mover, *, in_ms: bool) -> list[str]:
+    """Return the time before and after, or the shares of the step."""
+    return [
+        "none" if time is None else milliseconds(time) if in_ms else percent(time)
+        for time in (one.before, one.after)
+    ]
 
 
 def sides(comparison: RunComparison) -> Iterator[str]:
@@ -190,12 +184,9 @@ def _about_run(run: ChangeOfRun) -> Iterator[str]:
     )
     if run.ended_early:
         yield "A run was ended after its traced steps, as asked (--stop-after), so most of it is what comes once."
-    for what, (first, last) in {"epochs": run.epochs, "training steps": run.steps}.items():
-        if first != last:
-            yield (
-                f"The runs have {first:,} and {last:,} {what}, so phases that recur differ for this reason as well."
-            )
-            return
+    counts = {"epochs": run.epochs, "training steps": run.steps}
+    if differ := [f"{first:,} and {last:,} {what}" for what, (first, last) in counts.items() if first != last]:
+        yield f"The runs have {differ[0]}, so phases that recur differ for this reason as well."
 
 
 def _about_interval(comparison: RunComparison, step: ChangeOfStep) -> Iterator[str]:
@@ -239,20 +230,16 @@ def _gate(gate: RegressionGate, step: ChangeOfStep | None) -> str:
     return f"passed. The step is {most} slower; {allowed}."
 
 
-def bars(comparison: RunComparison) -> tuple[StepBar, ...]:
+def bars(comparison: RunComparison) -> list[StepBar]:
     """Return the bars of both sides on one scale; those of shares have each its own, and no time."""
     sides = {"before": comparison.before, "after": comparison.after}
     sums = {which: sum(side.parts_ms.values()) for which, side in sides.items()}
-    longest, in_ms = max(sums.values()), comparison.in_ms
-    return tuple(
-        StepBar(
-            which,
-            milliseconds(side.step_ms) if in_ms else "",
-            pieces(side.parts_ms, longest if in_ms else sums[which]),
-        )
-        for which, side in sides.items()
-        if sums[which] > 0
-    )
+    found = []
+    for which, side in sides.items():
+        time, longest = (milliseconds(side.step_ms), max(sums.values())) if comparison.in_ms else ("", sums[which])
+        if sums[which] > 0:
+            found.append(StepBar(which, time, pieces(side.parts_ms, longest)))
+    return found
 
 
 def tables(comparison: RunComparison) -> dict[str, Grid]:
@@ -261,14 +248,12 @@ def tables(comparison: RunComparison) -> dict[str, Grid]:
     times = [("whole run", run.before_ms, run.after_ms)] if run else []
     times += [(str(one.phase), one.before_ms, one.after_ms) for one in run.phases] if run else []
     phases = [(label, *map(duration, (first, last, first - last))) for label, first, last in times]
-
-    def both(one: PartChange | Mover) -> tuple[str, str]:
-        return _amount(one.before, in_ms=in_ms), _amount(one.after, in_ms=in_ms)
-
-    parts = [(PART_LABELS[one.part], *both(one), CHANGED[one.changed]) for one in comparison.parts]
-    movers = [(KINDS[one.kind], name(one.name), *both(one)) for one in comparison.movers]
+    parts = [(PART_LABELS[one.part], *_both(one, in_ms=in_ms), CHANGED[one.changed]) for one in comparison.parts]
+    movers = [(KINDS[one.kind], name(one.name), *_both(one, in_ms=in_ms)) for one in comparison.movers]
     found = []
-    for one in shown(comparison):
+    for one in comparison.findings:
+        if one.shown_by:  # another finding shows it
+            continue
         before = _finding_time(one.before_kind, one.before_ms, one.before_run_ms) if in_ms else ""
         after = _finding_time(one.after_kind, one.after_ms, one.after_run_ms) if in_ms else ""
         found.append((STATES[one.state], name(one.rule), place(one.at), before, after, prose(one.summary)))
@@ -280,11 +265,6 @@ def tables(comparison: RunComparison) -> dict[str, Grid]:
         "Changed most": texts({"kind": "text", "name": "text", **sides}, movers),
     }
     return {title: grid for title, grid in grids.items() if grid.rows}
-
-
-def shown(comparison: RunComparison) -> tuple[FindingChange, ...]:
-    """Return the findings without those that another one shows."""
-    return tuple(change for change in comparison.findings if not change.shown_by)
 
 
 def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | None) -> str:
@@ -354,11 +334,11 @@ def _sections(comparison: RunComparison, width: int) -> Iterator[RenderableType]
             yield grid_table(title, grid, len(grid.rows) if title == PHASES else TERMINAL_ROWS, width)
             continue
         parts: list[RenderableType] = [Text(FINDINGS, style="bold")]
-        for change, row in zip(shown(comparison), grid.rows[:TERMINAL_ROWS], strict=False):
-            state, rule, where, before, after, what = row  # in two lines: what became of it, then its sentence
+        # Each in two lines: what became of it, then its sentence.
+        for state, rule, where, before, after, what in grid.rows[:TERMINAL_ROWS]:
             times = f"{before or 'none'} → {after or 'none'}" if before or after else ""
             facts = joined(rule, shorten(where, 60), times, by=" · ")
-            parts.append(Text.assemble((state, STYLES.get(change.state, "not bold")), f": {facts}"))
+            parts.append(Text.assemble((state, STYLES.get(state, "not bold")), f": {facts}"))
             parts.append(Padding(Text(shorten(what, 160)), (0, 0, 0, 2)))
         yield Group(*parts)
     yield Text("\n".join(notes(comparison)))
