@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Self
 
 from tfdoctor import __version__
-from tfdoctor.diagnosis.fleet_report import FleetCopy, FleetFault, FleetJob, FleetReport, FleetRun, Waste, product
+from tfdoctor.diagnosis.fleet_report import FleetCopy, FleetFault, FleetReport, FleetRun, Waste, product
 from tfdoctor.fleet import names
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.record import Record
@@ -98,7 +98,7 @@ def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, 
 
 
 def _priced(run: FleetRun, prices: DevicePrices) -> FleetRun:
-    price = prices.of(run.device_name or run.device)
+    price = prices.of(run.on)
     return replace(
         run,
         job=names.job(run.place, run.script),
@@ -183,11 +183,11 @@ def _fault(
     )
 
 
-def _jobs(runs: Sequence[FleetRun]) -> tuple[FleetJob, ...]:
-    """Return the jobs, those with the most runs first; runs on other devices are another job's."""
+def _jobs(runs: Sequence[FleetRun]) -> tuple[tuple[FleetRun, ...], ...]:
+    """Return the runs of each job, those with the most first; runs on other devices are another job's."""
     groups: dict[tuple[str, str], list[FleetRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.recorded, run.place)):
         if run.step_ms is not None:
-            groups[run.job, run.device_name or run.device].append(run)
-    jobs = [FleetJob(name=name, device_name=device, runs=tuple(own)) for (name, device), own in groups.items()]
-    return tuple(sorted(jobs, key=lambda job: (-len(job.runs), job.name, job.device_name)))
+            groups[run.job, run.on].append(run)
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return tuple(tuple(own) for _, own in ranked)

@@ -38,20 +38,20 @@ def write(report: FleetReport, folder: Path) -> Path:
 def render(report: FleetReport) -> str:
     """Return the whole page."""
     data, kept = _data(report)
-    jobs = [job for job in report.jobs[:JOBS] if len(job.runs) > 1]
+    jobs = [job for job in report.jobs[:JOBS] if len(job) > 1]
     return fill(
         "fleet.html.jinja",
         report=report,
         words=words,
         lines=report.runs[:SHOWN],
-        jobs=[(job, _points(job.steps_ms)) for job in jobs],
+        jobs=[(job, _points([run.step_ms or 0.0 for run in job])) for job in jobs],
         data=data,
         omitted=len(report.runs) - kept,
         name=name,
     )
 
 
-def _points(times: tuple[float, ...]) -> list[tuple[float, float]]:
+def _points(times: list[float]) -> list[tuple[float, float]]:
     """Return a line from the first run to the last, from 0 ms at the bottom: shares of the width and the height."""
     every = max(1, len(times) // POINTS)
     kept = [*times[::every], *([times[-1]] if (len(times) - 1) % every else [])]

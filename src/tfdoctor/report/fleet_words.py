@@ -1,6 +1,8 @@
 """What many runs waste, in sentences and as cells of tables."""
 
-from tfdoctor.diagnosis.fleet_report import FleetJob, FleetReport, FleetRun
+from collections.abc import Sequence
+
+from tfdoctor.diagnosis.fleet_report import FleetReport, FleetRun
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.terms.humanize import amount, counted, dollars, duration, milliseconds, share
 from tfdoctor.terms.text import capitalized, name
@@ -122,32 +124,31 @@ def cells(run: FleetRun, report: FleetReport) -> tuple[str, ...]:
         _part(run.saving_share, at_most=run.saving_bound == Bound.AT_MOST.value),
         milliseconds(run.step_ms),
         f"{', '.join(rules[:RULES])}{others}",
-        name(f"{many}{run.device_name or run.device or 'unknown device'}"),
+        name(f"{many}{run.on or 'unknown device'}"),
         run.recorded.removesuffix("Z").replace("T", " "),
     )
 
 
-def job_cells(job: FleetJob) -> tuple[str, ...]:
-    """Return a job as a row; its last saving is that of the step."""
-    last, changed = job.runs[-1], ""
-    if job.change is not None:
-        changed = f"{share(abs(job.change))} {'longer' if job.change >= 0 else 'shorter'}"
-    dates = [run.recorded[:10] for run in job.runs]
-    recorded = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+def job_cells(job: Sequence[FleetRun]) -> tuple[str, ...]:
+    """Return the runs of a job as a row; its last saving is that of the step."""
+    first, last = job[0], job[-1]
+    change = (last.step_ms or 0.0) / (first.step_ms or 1.0) - 1
+    changed = f"{share(abs(change))} {'longer' if change >= 0 else 'shorter'}"
+    recorded = " to ".join(dict.fromkeys((first.recorded[:10], last.recorded[:10])))
     return (
-        name(job.name),
-        name(job.device_name),
-        f"{len(job.runs):,}",
+        name(last.job),
+        name(last.on),
+        f"{len(job):,}",
         span(job),
-        changed,
+        changed if len(job) > 1 else "",
         _part(last.saving_share, at_most=last.at_most),
-        recorded if all(dates) else "dates unknown: by place",
+        recorded if all(run.recorded for run in job) else "dates unknown: by place",
     )
 
 
-def span(job: FleetJob) -> str:
+def span(job: Sequence[FleetRun]) -> str:
     """Return the first and the last step of a job."""
-    return " → ".join(map(milliseconds, job.steps_ms[:: max(1, len(job.runs) - 1)]))
+    return " → ".join(milliseconds(run.step_ms) for run in job[:: max(1, len(job) - 1)])
 
 
 def _part(share_of_step: float | None, *, at_most: bool) -> str:
