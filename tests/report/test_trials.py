@@ -173,7 +173,8 @@ def test_a_promise_is_compared_with_the_interval(
     [(False, "beside a and b: saves 31 % (28 to 34 %)"), (True, "in place of a and b: saves 31 % (28 to 34 %)")],
 )
 def test_a_change_beside_others_in_words(*, instead: bool, words: str) -> None:
-    assert beside(Beside(others=("a", "b"), instead=instead, measured=HELPS)) == words
+    made = Beside(others=("a", "b"), instead=instead, measured=HELPS)
+    assert beside(Trial(name="c", beside=made)) == words
 
 
 def test_the_contract_says_how_a_change_does_beside_others() -> None:

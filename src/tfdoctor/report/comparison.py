@@ -51,19 +51,16 @@ VARYING = 1.0  # Least relative difference that would show, from which on its fi
 RUN_CHANGED = 0.1
 
 PHASES, FINDINGS = "Phases of the run", "Findings"
+# What became of a finding, where that is not its name.
 STATES = {
-    FindingState.NEW: "new",
-    FindingState.WORSE: "worse",
-    FindingState.SAME: "same",
-    FindingState.BETTER: "better",
     FindingState.GONE: "no longer found",
     FindingState.UNCHECKED_BEFORE: "not checked before",
     FindingState.UNCHECKED_AFTER: "not checked after",
 }
 STYLES = {"new": "bold red", "worse": "bold yellow", "better": "bold blue", "no longer found": "bold green"}
-CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
 KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
 AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
+CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
 _UNDECIDED = {
     Undecided.WIDE: (
         f"the 95 % interval is wider than ±{percent(WIDEST)}; record more steps (--steps 60), or several runs"
@@ -256,7 +253,8 @@ def tables(comparison: RunComparison) -> dict[str, Grid]:
             continue
         before = _finding_time(one.before_kind, one.before_ms, one.before_run_ms) if in_ms else ""
         after = _finding_time(one.after_kind, one.after_ms, one.after_run_ms) if in_ms else ""
-        found.append((STATES[one.state], name(one.rule), place(one.at), before, after, prose(one.summary)))
+        state = STATES.get(one.state, one.state.value)
+        found.append((state, name(one.rule), place(one.at), before, after, prose(one.summary)))
     sides = {"before": "number", "after": "number"}
     grids = {
         PHASES: texts({"phase": "text", **sides, "saved": "number"}, phases),

@@ -4,20 +4,10 @@ import math
 from collections.abc import Mapping
 
 from tfdoctor.diagnosis.savings import RunSaving, Saving
-from tfdoctor.diagnosis.trials import (
-    Beside,
-    Difference,
-    Measured,
-    PartTrial,
-    TrainingMatch,
-    TrainingState,
-    Trial,
-    is_broken,
-)
+from tfdoctor.diagnosis.trials import Difference, Measured, TrainingMatch, TrainingState, Trial, is_broken
 from tfdoctor.report import words
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, energy, percent, share
-from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.verdict import Bound
 
 MINUS = "\N{MINUS SIGN}"
@@ -30,13 +20,6 @@ ENOUGH_ROUNDS = 4
 HOLDS, HOLDS_AT_MOST = "promise within the interval", "upper bound not exceeded"
 ABOVE = "above the upper bound, which is within the interval"
 LEAST = 0.001  # Relative difference of losses below which the figure says nothing
-
-# What is told of parts of which a program has one.
-WITHOUT = {
-    Part.INPUT: "Input always ready",
-    Part.METRICS: "Without the metrics of compile",
-    Part.SUMMARIES: "Without summaries",
-}
 
 
 def what(row: Trial) -> tuple[str, str]:
@@ -54,19 +37,12 @@ def promised(row: Trial) -> str:
 
 def told(row: Trial, remark: str) -> str:
     """Return what was measured, what that says of the promise, and how it does beside others."""
-    return words.joined(saved_by(row), remark, beside(row.beside), by="; ")
+    return words.joined(saved_by(row), remark, beside(row), by="; ")
 
 
 def brief(row: Trial, remark: str) -> str:
     """Return what was measured, and how it contradicts the promise."""
     return words.joined(saved_by(row), "" if remark in (HOLDS, HOLDS_AT_MOST) else remark, by="; ")
-
-
-def part(one: PartTrial) -> str:
-    """Return the experiment: "Without ModelCheckpoint"."""
-    if one.part is Part.PREDICTION:
-        return f"{text.name(one.name)} answered from its last result"
-    return WITHOUT.get(one.part) or f"Without {text.name(one.name)}"
 
 
 def energies(by_source: Mapping[str, float]) -> list[str]:
@@ -186,12 +162,12 @@ def against(promised: Saving | RunSaving | None, measured: Measured | None) -> s
     return ABOVE if measured.share > share else HOLDS_AT_MOST
 
 
-def beside(one: Beside | None) -> str:
+def beside(row: Trial) -> str:
     """Return what a change saves beside others, or in place of them, as a clause; "" of a change tried alone."""
-    if one is None:
+    if row.beside is None:
         return ""
-    others = " and ".join(map(text.prose, one.others))
-    return f"{'in place of' if one.instead else 'beside'} {others}: {saved(one.measured)}"
+    others = " and ".join(map(text.prose, row.beside.others))
+    return f"{'in place of' if row.beside.instead else 'beside'} {others}: {saved(row.beside.measured)}"
 
 
 def trained(training: TrainingMatch | None, runs: int) -> str:

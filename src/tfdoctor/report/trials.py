@@ -6,13 +6,14 @@ from operator import attrgetter, itemgetter
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import Relationship, Together
-from tfdoctor.diagnosis.trials import Difference, Measured, TrainingState, Trial, Trials, is_broken
+from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingState, Trial, Trials, is_broken
 from tfdoctor.diagnosis.tried import exceeds
 from tfdoctor.report import trial_words, words
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.trial_words import number, promise
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import cell, counted, factor, milliseconds, percent, share
+from tfdoctor.terms.kinds import Part
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound, Finding
 
@@ -28,6 +29,13 @@ COMPARED = (TrainingState.LOSSES, TrainingState.REORDERED, TrainingState.DIFFERE
 # The columns of the tables, with the kind of each.
 CHANGES = {"change": "text", "promised": "text", "measured": "text", "trains the same?": "text", "step": "number"}
 PARTS = {"experiment": "text", "line": "place", "recorded": "text", "measured": "text", "time": "number"}
+
+# What is told of parts of which a program has one.
+WITHOUT = {
+    Part.INPUT: "Input always ready",
+    Part.METRICS: "Without the metrics of compile",
+    Part.SUMMARIES: "Without summaries",
+}
 
 LOWEST = -0.5  # Least end of the scale: a variant that takes several times as long would hide what the others save
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5)
@@ -65,7 +73,7 @@ def proved(trials: Trials, together: Together | None = None) -> tuple[str, ...]:
     if trials.parts and not rows:
         shorter = [one for one in trials.parts if one.measured and one.measured.difference is Difference.SAVES]
         most = max(shorter, key=attrgetter("measured.share"), default=None)
-        measured = f"{trial_words.part(most)}, {trial_words.less(most.measured)}" if most and most.measured else ""
+        measured = f"{_part(most)}, {trial_words.less(most.measured)}" if most and most.measured else ""
         return (f"Measured: {measured}." if measured else "No part was shown to take time.",)
     if not any(row.measured for row in rows):
         return (f"Nothing was measured: {_why_nothing(trials)}",)
@@ -213,6 +221,13 @@ def losses_grid(trials: Trials) -> Grid | None:
     return texts({"loss": "text", **{f"step {step}": "number" for step in steps}}, cells)
 
 
+def _part(one: PartTrial) -> str:
+    """Return the experiment: "Without ModelCheckpoint"."""
+    if one.part is Part.PREDICTION:
+        return f"{text.name(one.name)} answered from its last result"
+    return WITHOUT.get(one.part) or f"Without {text.name(one.name)}"
+
+
 def parts_grid(trials: Trials) -> Grid:
     """Return the program without its parts: beside what was measured stands the bound of a rule for the same."""
     rows = []
@@ -225,7 +240,7 @@ def parts_grid(trials: Trials) -> Grid:
         took = [milliseconds(ms) for ms in (one.as_is_ms, one.without_ms) if ms is not None]
         recorded = f"{share(one.share)} of what recurs" if one.share is not None else ""
         times = ", then ".join(took) if len(took) > 1 else ""
-        rows.append((trial_words.part(one), cell(one.at or ""), recorded, told, times))
+        rows.append((_part(one), cell(one.at or ""), recorded, told, times))
     return texts(PARTS, rows)
 
 
