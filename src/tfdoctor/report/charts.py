@@ -78,7 +78,6 @@ def _steps(steps: StepsSummary) -> Figure | None:
 
 
 def _part_bars(rows: Sequence[StepRow]) -> Iterator[dict[str, Any]]:
-    """Yield the bars of each part that takes time; those of outliers are pale."""
     for part in PARTS:
         times = [row.parts_ms.get(part, 0.0) for row in rows]
         if any(time > 0 for time in times):
@@ -149,7 +148,6 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
 
 
 def _stage_words(stage: PipelineStage) -> tuple[str, str]:
-    """Return what is written at a bar, and what is shown where it is pointed at."""
     threads = number(round(stage.parallelism, 1))
     facts = (text.name(stage.name, 60), text.name(stage.written, 60), location(stage.at), stage.note)
     hover = as_text(" · ".join(text.name(fact, 80) for fact in facts if fact))

@@ -89,7 +89,6 @@ def headline(comparison: RunComparison) -> str:
 
 
 def _whole_run(run: ChangeOfRun) -> str:
-    """Return the time of both runs, and the phase that most of the difference is in."""
     whole_ms = run.after_ms - run.before_ms
     most = max(run.phases, key=lambda one: abs(one.after_ms - one.before_ms), default=None)
     part = ""
@@ -100,7 +99,6 @@ def _whole_run(run: ChangeOfRun) -> str:
 
 
 def _of_step(comparison: RunComparison, step: ChangeOfStep, before: float) -> str:
-    """Return the verdict about the step in one sentence."""
     between = _ends(-step.high, -step.low)
     if step.direction is Direction.NONE:
         changed = [_became(part, in_ms=comparison.in_ms) for part in comparison.parts if part.changed]
@@ -174,7 +172,6 @@ def notes(comparison: RunComparison) -> Iterator[str]:
 
 
 def _about_run(run: ChangeOfRun) -> Iterator[str]:
-    """Yield what the times of the whole runs rest on."""
     yield (
         f"The whole run, without what the profiler took of it, took {duration(run.before_ms)} before and "
         f"{duration(run.after_ms)} after the change. Each phase was measured once, so its difference may be chance."
@@ -213,7 +210,6 @@ def _about_interval(comparison: RunComparison, step: ChangeOfStep) -> Iterator[s
 
 
 def _gate(gate: RegressionGate, step: ChangeOfStep | None) -> str:
-    """Return whether a regression is larger than allowed."""
     allowed = f"a regression of {percent(gate.most)} is allowed"
     if step is None:
         return f"not checked; {allowed}."

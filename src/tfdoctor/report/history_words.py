@@ -197,7 +197,6 @@ def _changes(series: Series) -> Grid:
 
 
 def _finding(one: FindingHistory, runs: tuple[HistoryRun, ...]) -> tuple[str, ...]:
-    """Return a finding as a row, with what became of it."""
     saving = one.last.saving if one.last else None
     known = [found for found in one.found if found is not None]
     if one.found[-1] is None:

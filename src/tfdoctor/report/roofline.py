@@ -133,7 +133,6 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _share(value: float, of: tuple[float, float]) -> float:
-    """Return where a value lies on an axis, 0 to 1."""
     return (math.log10(value) - of[0]) / (of[1] - of[0])
 
 

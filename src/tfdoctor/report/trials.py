@@ -117,7 +117,6 @@ def _some_of(kept: int, tried: int) -> str:
 
 
 def _faster(row: Trial, measured: Measured, changes: str, together: Together | None) -> str:
-    """Return how much faster the program is with what is kept, and by how much that is more than predicted."""
     less_time = f"{number(measured.share)} %"
     shorter = f"a step is {less_time} shorter" if row.examples == 1 else f"an example takes {less_time} less time"
     shorter = f"the whole run is {less_time} shorter" if measured.of_run else shorter
