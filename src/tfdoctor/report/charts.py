@@ -17,7 +17,7 @@ from tfdoctor.report.run import section as run_section
 from tfdoctor.report.run.section import RunSection, where
 from tfdoctor.report.run.words import PHASE_COLOURS
 from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid, texts
-from tfdoctor.report.words import PART_LABELS, is_known
+from tfdoctor.report.words import PART_LABELS, is_known, joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, share
 
@@ -73,8 +73,17 @@ def _steps(steps: StepsSummary) -> Figure | None:
         "shapes": [across] if median > 0 else [],
         "yaxis": {"title": {"text": "ms"}, "range": [0, top * 1.04]},
     }
-    description, table = " ".join(_steps_sentences(steps)), steps_grid(steps.rows)
-    return Figure("steps", "Step by step", description, figure_json(_part_bars(rows), layout, top=40), table)
+    untraced = f"Without the profiler's cost a step takes {milliseconds(steps.untraced_ms)}."
+    description = joined(
+        f"Times of {counted(len(steps.rows), 'step')} in order, stacked by part.",
+        f"The dashed line is the median, {milliseconds(steps.median_ms)}.",
+        "" if steps.untraced_ms is None else untraced,
+        "" if all(row.steady for row in steps.rows) else "Pale bars marked with a triangle are outliers.",
+        f"Only the first {STEPS_SHOWN} are drawn." if len(steps.rows) > STEPS_SHOWN else "",
+        by=" ",
+    )
+    drawn = figure_json(_part_bars(rows), layout, top=40)
+    return Figure("steps", "Step by step", description, drawn, steps_grid(steps.rows))
 
 
 def _part_bars(rows: Sequence[StepRow]) -> Iterator[dict[str, Any]]:
@@ -90,17 +99,6 @@ def _part_bars(rows: Sequence[StepRow]) -> Iterator[dict[str, Any]]:
                 "customdata": [milliseconds(time) for time in times],
                 "hovertemplate": "step %{x}<br>%{fullData.name}: %{customdata}<extra></extra>",
             }
-
-
-def _steps_sentences(steps: StepsSummary) -> Iterator[str]:
-    yield f"Times of {counted(len(steps.rows), 'step')} in order, stacked by part."
-    yield f"The dashed line is the median, {milliseconds(steps.median_ms)}."
-    if steps.untraced_ms is not None:
-        yield f"Without the profiler's cost a step takes {milliseconds(steps.untraced_ms)}."
-    if not all(row.steady for row in steps.rows):
-        yield "Pale bars marked with a triangle are outliers."
-    if len(steps.rows) > STEPS_SHOWN:
-        yield f"Only the first {STEPS_SHOWN} are drawn."
 
 
 def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
