@@ -46,9 +46,9 @@ def plain(report: Record) -> Json:
     """Return a comparison or a history as JSON has it: numbers have nine digits, those that are none are null."""
 
     def written(value: Json) -> Json:
-        return (
-            number(value) if isinstance(value, float) else sorted(value) if isinstance(value, frozenset) else value
-        )
+        if isinstance(value, float):
+            return number(value)
+        return sorted(value) if isinstance(value, frozenset) else value
 
     return as_json(rebuilt(report, written))
 

@@ -108,24 +108,25 @@ def charts(series: Series, number: int) -> list[Figure]:
 def _chart(series: Series, metric: MetricHistory, known: dict[int, float], number: int) -> Figure:
     name, points = words.LABELS[metric.metric], metric.changes
     changed = {point.at: words.relative(point.share, metric.metric) for point in points}
-    runs = [series.runs[at] for at in known]
-    values = [quantity(metric.metric.quantity(value)) for value in known.values()]
-    told = [(words.commit(run), words.when(run), value) for run, value in zip(runs, values, strict=True)]
+    told = []
+    for at, value in known.items():
+        run = series.runs[at]
+        told.append((words.commit(run), words.when(run), quantity(metric.metric.quantity(value))))
     labels = [as_text(commit) for commit, *_ in told]
     every = -(-len(known) // max(1, LETTERS // max(map(len, labels))))
-    at = list(known)
+    shown = list(known)
     notes = [mark(point.at, f"{'▲' if point.share > 0 else '▼'} {changed[point.at]}") for point in points]
     ends = [-0.5, len(metric.values) - 0.5]
     layout = {
         "showlegend": False,
         "annotations": notes,
-        "xaxis": {"tickvals": at[::every], "ticktext": labels[::every], "range": ends, "tickangle": 0},
+        "xaxis": {"tickvals": shown[::every], "ticktext": labels[::every], "range": ends, "tickangle": 0},
         "yaxis": {"title": {"text": UNITS[metric.metric]}, "range": [0, max(known.values()) * 1.1]},
     }
-    drawn = {
+    runs = {
         "type": "scatter",
         "mode": "lines+markers",
-        "x": at,
+        "x": shown,
         "y": list(known.values()),
         "line": {"color": PART_COLOURS["device"], "width": 1},
         "marker": {"color": PART_COLOURS["device"], "size": 7},
@@ -135,13 +136,10 @@ def _chart(series: Series, metric: MetricHistory, known: dict[int, float], numbe
     changes = counted(len(points), "change")
     why = f" ({metric.why_no_changes})" if metric.why_no_changes else ""
     kinds = {"commit": "text", "day": "text", name: "number", "change of the level": "number"}
-    return Figure(
-        name=f"{number}-{metric.metric.value}",
-        title=name.capitalize(),
-        description=f"{name.capitalize()} of {counted(len(known), 'run')}, by commit: {changes} of the level{why}.",
-        figure=figure_json([*_levels(series, metric, ends), drawn], layout, height=HEIGHT, left=56),
-        table=texts(kinds, ((*row, changed.get(place, "")) for place, row in zip(at, told, strict=True))),
-    )
+    title, told_of = name.capitalize(), f"{counted(len(known), 'run')}, by commit: {changes} of the level{why}."
+    drawn = figure_json([*_levels(series, metric, ends), runs], layout, height=HEIGHT, left=56)
+    table = texts(kinds, ((*row, changed.get(place, "")) for place, row in zip(known, told, strict=True)))
+    return Figure(f"{number}-{metric.metric.value}", title, f"{title} of {told_of}", drawn, table)
 
 
 def _levels(series: Series, metric: MetricHistory, ends: list[float]) -> Iterator[dict[str, Any]]:
