@@ -10,7 +10,7 @@ from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import noted, tell_files, untried
 from tfdoctor.cli.streams import draw
 from tfdoctor.cli.values import files_beside, parse_percent
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import load, must_differ
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.report.comparison import mismatch, terminal, write
@@ -35,14 +35,14 @@ def diff(given: DiffOptions) -> int:
         with late_line(f"reading {path} …", sys.stderr):
             return load(path, lambda recording, title: untried(noted(recording), title, applied), applied.rules)
 
-    sides = Sides.of([*map(diagnosis, first)], [*map(diagnosis, second)])
-    if sides.mismatches and not (given.anyway or given.shares):
-        differ = "; ".join(map(mismatch, sides.mismatches))
+    reports = [*map(diagnosis, first)], [*map(diagnosis, second)]
+    comparison = compare(*reports, in_ms=not given.shares, most_regression=most)
+    if comparison.mismatches and not (given.anyway or given.shares):
+        differ = "; ".join(map(mismatch, comparison.mismatches))
         raise InputError(
             f"the runs are not the same program on the same machine ({differ}): --shares compares the shares of "
             "the step, --anyway the times too."
         )
-    comparison = compare(sides, in_ms=not given.shares, most_regression=most)
     if most is not None and comparison.step is None:  # a gate must not pass unseen
         raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
     written = write(comparison, given.out or Path(), wanted) if wanted else ()

@@ -14,11 +14,8 @@ from tfdoctor.cli.outcome import tell_files, untried
 from tfdoctor.cli.streams import draw, say
 from tfdoctor.cli.values import files_beside, parse_percent
 from tfdoctor.fleet.places import found
-from tfdoctor.history import kept
-from tfdoctor.history.gate import FEWEST
-from tfdoctor.history.kept import accepted, named, of_program
-from tfdoctor.history.runs import ReadRun, read_all
-from tfdoctor.history.series import Demand
+from tfdoctor.history.runs import NAME, ReadRun, accepted, named, of_program, read_all, read_kept
+from tfdoctor.history.series import FEWEST, Demand
 from tfdoctor.history.series import history as of_runs
 from tfdoctor.report.history import terminal, write
 from tfdoctor.rulebook.book import Rulebook
@@ -31,8 +28,8 @@ def history(given: HistoryOptions) -> int:
     keep, wanted = given.kept, files_beside(given.formats, show=given.show)
     accepts, names = [*_accepts(keep)], [*_names(keep)]
     demand, chosen = _demand(given.gates), given.rules.settings(*given.where)
-    file = keep.history or chosen.history or Path(kept.NAME)
-    known, applied = kept.read(file), book(chosen)
+    file = keep.history or chosen.history or Path(NAME)
+    known, applied = read_kept(file), book(chosen)
     titles = {rule.name: rule.doc.title for rule in applied.known}
     runs, unread = _read(given.where, applied)
     runs = of_program(runs, given.program) if given.program else runs
@@ -40,17 +37,17 @@ def history(given: HistoryOptions) -> int:
         ours, _ = _read([place], applied)
         if len(ours) > 1:
             raise InputError(f"{place} has {len(ours)} runs: name one of them for {name!r}.")
-        known = known.with_baseline(named(name, ours[0]))
+        known = known.with_entry(named(name, ours[0]))
     made = of_runs(runs, known, demand, titles, unread)
     if accepts:
         by = keep.by.strip() or user(Path())
         if not by:
             raise typer.BadParameter("git knows no user.name: add --by NAME")
         for what, commit in accepts:
-            known = known.with_accepted(accepted(what, commit, made.series, by=by, why=keep.why.strip()))
+            known = known.with_entry(accepted(what, commit, made.series, by=by, why=keep.why.strip()))
         made = of_runs(runs, known, demand, titles, unread)
     if accepts or names:
-        kept.write(known, file)
+        known.write(file)
         typer.echo(f"wrote {file}", err=True)
     written = write(made, given.out or Path(), wanted) if wanted else ()
     draw(terminal(made).rstrip("\n"))
