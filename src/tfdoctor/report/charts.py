@@ -9,7 +9,7 @@ from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import PARTS, StepRow, StepsSummary
-from tfdoctor.diagnosis.work import OperationRow, PhaseLine, PipelineStage, Profile
+from tfdoctor.diagnosis.work import OperationRow, PipelineStage, Profile
 from tfdoctor.report import roofline
 from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, shade
@@ -20,6 +20,7 @@ from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid, t
 from tfdoctor.report.words import PART_LABELS, is_known, joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, share
+from tfdoctor.terms.run_time import PhaseLine
 
 STEPS_SHOWN = 400  # More bars than that are thinner than a pixel on a phone
 TALLEST_OUTLIER = 2.5  # Times the median: taller bars are cut there and say their time, or the others would be flat
