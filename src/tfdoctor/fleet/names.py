@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from tfdoctor.recording import Manifest
-from tfdoctor.recording.locate import RUN
+from tfdoctor.recording.folders import RUN
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.stored.files import NAMES
 

@@ -12,7 +12,7 @@ from typing import Any
 from fsspec.utils import glob_translate
 
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
-from tfdoctor.recording.processes import PROCESSES, WORKERS
+from tfdoctor.recording.folders import PROCESSES, WORKERS
 from tfdoctor.remote.fetching import TRACE, chosen
 from tfdoctor.remote.filesystem import READ, Remote, is_url, opened
 from tfdoctor.stored.files import NAMES

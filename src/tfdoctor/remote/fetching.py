@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, Notes
-from tfdoctor.recording.locate import newest as newest_of
-from tfdoctor.recording.processes import RUN_FILES, WORKERS
+from tfdoctor.recording.folders import RUN_FILES, WORKERS
+from tfdoctor.recording.folders import newest as newest_of
 from tfdoctor.remote.filesystem import READ, opened
 from tfdoctor.terms.errors import InputError
 
