@@ -179,11 +179,8 @@ class Recording(Record):
             notes=tuple(notes.texts),
             damage=tuple(notes.damage),
         )
-        try:
-            files.refuse_foreign(traces)
-        except InputError as fault:
-            return opened.without_traces(fault)
-        return opened
+        fault = files.foreign(traces)
+        return opened.without_traces(fault) if fault else opened
 
     def without_traces(self, fault: InputError) -> Self:
         """Return the account of the run alone, where a full disk has left no whole trace.

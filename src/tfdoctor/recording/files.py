@@ -248,17 +248,12 @@ def own_traces(folder: Path) -> tuple[Path, ...]:
     return tuple(trace for run in sorted(folder.glob(RUNS)) for trace in traces(run))
 
 
-def refuse_foreign(traces: tuple[Path, ...]) -> None:
-    """Refuse files if the first bytes show that none of them is an XSpace.
-
-    If only some are damaged, reading them reports it.
-
-    Raises:
-        InputError: no file is an XSpace.
-    """
+def foreign(traces: tuple[Path, ...]) -> InputError | None:
+    """Return what to say if the first bytes show that no file is an XSpace; of some, reading them reports it."""
     faults = [_fault(trace) for trace in traces]
-    if traces and all(faults):
-        raise InputError(f"{traces[0]} is {faults[0]}: expected a *.xplane.pb that a profiler wrote.")
+    if not faults or not all(faults):
+        return None
+    return InputError(f"{traces[0]} is {faults[0]}: expected a *.xplane.pb that a profiler wrote.")
 
 
 def _fault(trace: Path) -> str | None:
