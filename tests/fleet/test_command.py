@@ -24,9 +24,7 @@ from benchmarks.fleet_recordings import SAMPLES, recordings, slower
 from tests.command import tfdoctor
 from tests.remote import servers
 from tfdoctor.fleet import cluster as fleet_cluster
-from tfdoctor.fleet.job import FleetPlan, RecordingJob
-from tfdoctor.fleet.names import title
-from tfdoctor.fleet.places import FoundRecording
+from tfdoctor.fleet.places import FleetPlan, FoundRecording, RecordingJob, title
 from tfdoctor.fleet.table import FleetTable
 from tfdoctor.remote.uploads import Uploads
 from tfdoctor.rulebook.config import Config

@@ -10,10 +10,9 @@ from typing import Any
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import PARTS, StepRow, StepsSummary
 from tfdoctor.diagnosis.work import OperationRow, PipelineStage
-from tfdoctor.report import icicle, roofline
+from tfdoctor.report import icicle, roofline, run
 from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, shade
-from tfdoctor.report.run import section as run_section
 from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid
 from tfdoctor.report.words import PART_LABELS, is_known
 from tfdoctor.terms import text
@@ -34,7 +33,7 @@ _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder
 def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
     """Return the pictures for which there is data."""
     pictures = (
-        icicle.figure(run_section.section(diagnosis.run)),
+        icicle.figure(run.section(diagnosis.run)),
         _steps(diagnosis.steps),
         icicle.step_figure(diagnosis.profile),
         _pipeline(diagnosis.pipeline),

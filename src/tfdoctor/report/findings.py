@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import ndiff
-from itertools import zip_longest
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
@@ -67,14 +66,12 @@ def saving(entry: Entry, diagnosis: Diagnosis | None) -> tuple[str, str]:
 
     Either says in which other changes it is included, where the sum has those instead.
     """
-
-    def with_included(saved: str, others: tuple[str, ...]) -> str:
-        return joined(saved, f"included in {listed(others)}" if others else "")
-
-    words = _of_run(entry.priced, diagnosis)
-    if words is None:
-        return with_included(saves(entry.priced.saving), entry.included_in), ""
-    return words[0], with_included(words[1], entry.run_included_in)
+    of_run = _of_run(entry.priced, diagnosis)
+    others = entry.run_included_in if of_run else entry.included_in
+    included = f"included in {listed(others)}" if others else ""
+    if of_run is None:
+        return joined(saves(entry.priced.saving), included), ""
+    return of_run[0], joined(of_run[1], included)
 
 
 def _of_run(result: Result, diagnosis: Diagnosis | None) -> tuple[str, str] | None:
@@ -83,14 +80,16 @@ def _of_run(result: Result, diagnosis: Diagnosis | None) -> tuple[str, str] | No
 
 def own_saving(result: Result, entry: Entry, diagnosis: Diagnosis) -> str:
     """Return what a finding of an entry saves; "" where that is the saving of the entry."""
-    words = _of_run(result, diagnosis)
-    return "" if result is entry.priced else words[0] if words else saves(result.saving)
+    if result is entry.priced:
+        return ""
+    of_run = _of_run(result, diagnosis)
+    return of_run[0] if of_run else saves(result.saving)
 
 
 def after(entry: Entry, limit: int = text.NAME_LIMIT) -> str:
     """Return the rules to follow first for the saving, each in so many characters; "" of none."""
     saving = entry.priced.saving
-    rules = saving.after if saving and saving.per_step.value > 0 else ()
+    rules = saving.after if saving and saving.ms_per_step > 0 else ()
     return ", ".join(text.shorten(text.name(rule), limit) for rule in rules)
 
 
@@ -145,7 +144,8 @@ class Change(Record):
 def changes(result: Result) -> Iterator[Change]:
     """Yield the changes; the first one is where the finding is, as in every list of findings."""
     where = place(result.place)
-    for remedy, edit in zip_longest(finding(result).remedies, result.edits):
+    for remedy in finding(result).remedies:
+        edit = remedy.edit or remedy.by_hand
         caveat = f" ({remedy.changes})" if remedy.changes else ""
         action, at = text.capitalized(remedy.action + caveat), where or location(remedy.at)
         where = ""
@@ -166,9 +166,8 @@ def by_outcome(diagnosis: Diagnosis) -> Mapping[str, list[Result]]:
     groups: dict[str, list[Result]] = {title: [] for title in OUTCOMES}
     for result in diagnosis.results:
         if isinstance(result.outcome, kinds):
-            at = kinds.index(type(result.outcome))
             failed_own = isinstance(result.outcome, Errored) and result.rule.name in own
-            groups[OUTCOMES[at + failed_own]].append(result)
+            groups[OUTCOMES[kinds.index(type(result.outcome)) + failed_own]].append(result)
     return groups
 
 

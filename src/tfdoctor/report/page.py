@@ -1,11 +1,11 @@
 """What every rendering of a report begins with: the headline, the remarks, and the findings in their order."""
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import Entry, entries
+from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.tried import with_measured_bounds
-from tfdoctor.report import hosts, sections, sentences, trials, words
-from tfdoctor.report.run import section as run_section
-from tfdoctor.report.run.section import RunSection
+from tfdoctor.report import hosts, run, sections, sentences, trials, words
+from tfdoctor.report.prospects import prospects
+from tfdoctor.report.run import RunSection
 from tfdoctor.report.trials import TrialSection
 from tfdoctor.terms import text
 from tfdoctor.terms.record import Record
@@ -40,7 +40,7 @@ def page(diagnosis: Diagnosis) -> Page:
     What a trial tells stands in place of what was predicted, and that it tells nothing beside it.
     """
     tried, diagnosis = trials.section(diagnosis), with_measured_bounds(diagnosis)
-    (first, *more), changes = sentences.account(diagnosis), sentences.changes(diagnosis)
+    (first, *more), changes = sentences.account(diagnosis), prospects(diagnosis)
     trial = tried.verdict if tried else ()
     if tried and tried.tells:
         second, *remarks = trial[0], *more, *trial[1:], *changes
@@ -53,7 +53,7 @@ def page(diagnosis: Diagnosis) -> Page:
         title=text.name(diagnosis.subject.title),
         verdict=tuple(filter(None, (first, second))),
         remarks=(*remarks, *filter(None, (compared, budgets))),
-        entries=tuple(sorted(entries(diagnosis), key=lambda entry: words.is_about_money(entry.result))),
+        entries=tuple(sorted(diagnosis.entries, key=lambda entry: words.is_about_money(entry.result))),
         tried=tried,
-        run=run_section.section(diagnosis.run),
+        run=run.section(diagnosis.run),
     )

@@ -18,7 +18,7 @@ from tfdoctor.diagnosis.comparison import (
     StepFigure,
     Undecided,
 )
-from tfdoctor.report.run.words import PHASE_NOUNS
+from tfdoctor.report.run import PHASE_NOUNS
 from tfdoctor.report.step_bars import StepBar, pieces
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_words import number
