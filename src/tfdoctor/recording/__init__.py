@@ -134,7 +134,7 @@ class Recording(Record):
                 notes.add(f"{len(ordered)} runs found: the newest, {ordered[-1].name}, is shown")
         if has_manifest and not traces and job != path.absolute():
             # A worker's trace lies in the newest run folder with those of the other workers.
-            shared = (run / f"{path.absolute().name}.xplane.pb" for run in sorted(job.glob(RUNS)))
+            shared = (run / f"{path.absolute().name}{files.TRACE}" for run in sorted(job.glob(RUNS)))
             traces = tuple(trace for trace in shared if trace.is_file())[-1:]
         if not traces and not has_manifest:
             raise InputError(
@@ -165,15 +165,16 @@ class Recording(Record):
         manifest = files.manifest_of(run, notes) if root else None
         if manifest and agent:  # tfdoctor was killed before it could do so
             manifest = files.fold(manifest, agent)
-        places = [folder for folder in (process, root) if folder]
-        account = next((folder for folder in places if (folder / RUN_LOG).is_file()), None)
+
+        def folder_of(file: str) -> Path | None:
+            return next((one for one in (process, root) if one and (one / file).is_file()), None)
+
+        program, account = folder_of(PROGRAM), folder_of(RUN_LOG)
         opened = cls(
             root=root,
             manifest=manifest,
             traces=traces,
-            program=next(
-                (files.program(one / PROGRAM, notes) for one in places if (one / PROGRAM).is_file()), None
-            ),
+            program=files.program(program / PROGRAM, notes) if program else None,
             samples=files.samples(run / SAMPLES, notes),
             run=files.run_log(account, notes, manifest) if account else None,
             notes=tuple(notes.texts),
@@ -202,7 +203,7 @@ class Recording(Record):
             return tuple((folder.name, _opened(folder)) for folder in self.workers)
         if len(self.traces) <= 1:
             return (("", self),)
-        names = [trace.name.removesuffix(files.TRACES.removeprefix("*")) for trace in self.traces]
+        names = [trace.name.removesuffix(files.TRACE) for trace in self.traces]
         # The manifest, the program and the samples are of one host: the one of the manifest's name, else the first.
         name = self.manifest.host.name if self.manifest else ""
         described = names.index(name) if name in names else 0

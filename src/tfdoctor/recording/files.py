@@ -21,7 +21,7 @@ from tfdoctor.terms.text import legible
 T = TypeVar("T")
 
 MANIFEST, PROGRAM, SAMPLES, AGENT = ("tfdoctor.json", "program.json.gz", "samples.jsonl", "agent.json")
-TRACES = "*.xplane.pb"
+TRACE = ".xplane.pb"  # How the names of traces end
 MOST_PROGRAM_BYTES = 256 * 2**20  # Of a program, unpacked: ResNet50's 37,789 operations in 863 graphs have 12 MB
 # The version of the format of `program.json.gz` that is read: see SCHEMA of the agent's program.py.
 PROGRAM_SCHEMA = 1
@@ -240,7 +240,7 @@ def _latest(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 def traces(folder: Path) -> tuple[Path, ...]:
     """Return the trace files of a folder, without pipes and folders."""
-    return tuple(sorted(trace for trace in folder.glob(TRACES) if trace.is_file()))
+    return tuple(sorted(trace for trace in folder.glob(f"*{TRACE}") if trace.is_file()))
 
 
 def own_traces(folder: Path) -> tuple[Path, ...]:
