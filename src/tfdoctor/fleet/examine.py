@@ -29,7 +29,7 @@ from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.fleet.places import ExaminedRecording, RecordingJob, title
 from tfdoctor.recording import Manifest, Recording
-from tfdoctor.recording.locate import RUN
+from tfdoctor.recording.folders import RUN
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url

@@ -24,7 +24,7 @@ from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.fleet import cluster
 from tfdoctor.fleet.places import FleetPlan, FoundRecording, RecordingJob
-from tfdoctor.remote.fetching import TRACE
+from tfdoctor.recording.files import TRACE
 from tfdoctor.report.fleet import PAGE
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.rulebook.config import Config
