@@ -26,7 +26,6 @@ from tfdoctor.diagnosis.comparison import (
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Takes
 from tfdoctor.report.comparison import words
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
 
 
@@ -205,7 +204,7 @@ def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run() -> No
 
 def test_a_saving_is_not_compared_with_a_cost() -> None:
     saves = finding("hot-operation", "a.py", 3.0)
-    takes = replace(saves, saving=None, takes=Takes(ms(9.0), 0.45))
+    takes = replace(saves, saving=None, takes=Takes(9.0, 0.45))
     (change,) = compared(report(series(0), results=[saves]), report(series(1), results=[takes])).findings
     assert change.state is FindingState.SAME
     assert (change.before_kind, change.after_kind) == (AmountKind.SAVING, AmountKind.COST)
@@ -261,7 +260,7 @@ def test_savings_are_of_the_steps_that_are_compared() -> None:
     """One report left the profiler's cost out of step and saving, the other has no untraced steps."""
     of_traced = finding("input-bound", "train.py", 10.0)
     assert of_traced.saving
-    of_untraced = replace(of_traced, saving=replace(of_traced.saving, per_step=ms(5.0)))
+    of_untraced = replace(of_traced, saving=replace(of_traced.saving, ms_per_step=5.0))
     traced = report(series(0), results=[of_traced])
     untraced = report(series(0), results=[of_untraced])
     untraced = replace(untraced, steps=replace(untraced.steps, untraced_ms=10.0))

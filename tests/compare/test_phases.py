@@ -21,7 +21,6 @@ from tfdoctor.report.comparison import words
 from tfdoctor.report.formats.json import contract
 from tfdoctor.stored.files import of_text
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 
@@ -96,11 +95,11 @@ def of_run(time: float, share: float) -> Result:
         finding("slow-prediction", "embed.py", 0.0),
         saving=None,
         run=RunSaving(
-            total=ms(time),
+            ms=time,
             share=share,
-            rated=share,
+            rated_share=share,
             recurs=Recurrence.ONCE,
-            each=ms(time),
+            each_ms=time,
             times=1,
             bound=Bound.EXPECTED,
         ),

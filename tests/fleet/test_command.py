@@ -372,7 +372,7 @@ def test_a_fleet_that_is_killed_continues_in_its_bucket(bucket: tuple[str, Any, 
     assert filesystem.cat(f"{url}/killed/runs.jsonl") == b"first\nsecond\n"
     assert not filesystem.exists(f"{url}/killed/reports/a.html")
     again = Uploads()
-    former = again.with_former(again.folder(f"{url}/killed"), ["runs.jsonl", "missing"])
+    former = again.with_former(again.with_former(again.folder(f"{url}/killed"), "runs.jsonl"), "missing")
     assert [path.name for path in former.iterdir()] == ["runs.jsonl"]
     shutil.rmtree(folder)
     shutil.rmtree(former)

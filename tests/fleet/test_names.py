@@ -7,6 +7,7 @@ import pytest
 
 from tfdoctor.fleet import examine, places
 from tfdoctor.recording import Manifest
+from tfdoctor.recording.typed import read
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def test_names_of_places(place: str, title: str, job: str) -> None:
 
 
 def manifest(**fields: Any) -> Manifest:
-    return Manifest.from_json({"cwd": "/home/user/vision", **fields})
+    return read(Manifest, {"cwd": "/home/user/vision", **fields}, [])
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def fleet(given: FleetOptions) -> int:
         recordings, empty = found(given.where)
     for place in empty:
         say(f"note: no recording at {place}")
-    with FleetTable(UPLOADS.with_former(out, [ROWS])) as table:
+    with FleetTable(UPLOADS.with_former(out, ROWS)) as table:
         jobs = to_examine(recordings, table, plan)
         UPLOADS.save(out)  # what cannot be written there is known before the work
         if known := len(recordings) - len(jobs):

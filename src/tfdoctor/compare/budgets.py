@@ -23,7 +23,6 @@ from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
-from tfdoctor.terms.units import Quantity
 from tfdoctor.terms.verdict import Location
 
 MS_PER_S = 1000.0
@@ -60,10 +59,11 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
         told = {"value": value, "low": low, "high": high}
         check = BudgetCheck(
             key=limit.key,
-            limit=limit.limit,
+            limit=limit.limit.value,
+            unit=limit.limit.unit,
             at_least=limit.at_least,
             state=found,
-            **{name: Quantity(float(one), limit.limit.unit) for name, one in told.items() if one is not None},
+            **{name: None if one is None else float(one) for name, one in told.items()},
             why=measured.why,
             at=Location(path, lines[limit]) if limit in lines else None,
         )

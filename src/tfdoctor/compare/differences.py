@@ -31,7 +31,6 @@ from tfdoctor.diagnosis.comparison import (
     PartChange,
     PhaseChange,
 )
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.terms.humanize import location
@@ -215,7 +214,7 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
     for report in (before, after):
         led = {
             one.rule.name: entry.result.rule.name
-            for entry in entries(report)
+            for entry in report.entries
             for one in (*entry.symptoms, *entry.same)
         }
         leading.append({one.rule.name: led.get(one.rule.name, "") for one, _ in findings(report)})
@@ -242,8 +241,8 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
             after_ms=now.ms if now else None,
             after_kind=now.kind if now else None,
             shown_by=of_runs[-1] if all(of_runs) else "",
-            before_run_ms=first_run.total.value if first_run else None,
-            after_run_ms=last_run.total.value if last_run else None,
+            before_run_ms=first_run.ms if first_run else None,
+            after_run_ms=last_run.ms if last_run else None,
         )
 
     def rank(one: FindingChange) -> tuple[int, float]:  # by the run, where it saves nothing of each step

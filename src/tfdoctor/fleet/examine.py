@@ -24,7 +24,6 @@ from typing import Any, BinaryIO, NoReturn
 
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.fleet_report import Failure, FleetFinding, FleetRun
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
@@ -209,7 +208,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
         saving_bound=_bound(together),
         findings=tuple(
             _finding(entry.result, entry.result.outcome)
-            for entry in entries(diagnosis)
+            for entry in diagnosis.entries
             if isinstance(entry.result.outcome, Finding)
         ),
         **of_all,

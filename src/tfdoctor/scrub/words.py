@@ -3,11 +3,10 @@
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from enum import Enum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Recording
@@ -147,21 +146,3 @@ def texts(value: object) -> Iterator[str]:
         parts = (getattr(value, field.name) for field in fields(value))
     for part in parts:
         yield from texts(part)
-
-
-def rewritten(value: Any, words: Callable[[str], str]) -> Any:  # noqa: ANN401 - of any type, and the same
-    """Return a frozen value with every text in it replaced; numbers, kinds, keys and rules stay."""
-    match value:
-        case Enum() | Rule():
-            return value
-        case str():
-            return words(value)
-        case tuple():
-            return tuple(rewritten(part, words) for part in value)
-        case Mapping():
-            return {key: rewritten(part, words) for key, part in value.items()}
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            parts = {field.name: getattr(value, field.name) for field in fields(value)}
-            return replace(value, **rewritten(parts, words))
-        case _:
-            return value
