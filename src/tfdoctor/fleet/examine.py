@@ -17,9 +17,8 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from multiprocessing.connection import wait
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from tfdoctor.diagnose.diagnose import diagnose
@@ -164,7 +163,9 @@ def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
         recording = Recording.open(at)
         manifest, name = recording.manifest, recording.invocation or title(job.found.place)
         diagnosis = diagnose(recording, book.rules, name, ask_xprof=False, settings=book.settings)
-        known = replace(known, recorded=recorded(manifest, tuple(map(PurePosixPath, recording.traces))))
+        # Where only the run folder says when it was recorded, that is in the machine's own time.
+        folders = filter(None, (RUN.fullmatch(trace.parent.name) for trace in recording.traces))
+        known = replace(known, recorded=next(("{}-{}-{}T{}:{}:{}".format(*run.groups()) for run in folders), ""))
         if manifest is not None:
             module = manifest.plan.script if manifest.plan else ""
             known = replace(known, script=script(manifest.command, module, manifest.cwd))
@@ -193,6 +194,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
     devices = subject.devices_used or (1 if run and run.whole else None)
     return replace(
         known,
+        recorded=subject.recorded or known.recorded,
         user=next(iter(paths.of_path(manifest.cwd)), "") if manifest else "",  # of the home folder
         host=(manifest.host.name if manifest else "") or next(iter(subject.hosts), ""),
         device=subject.device.value if subject.device else "",
@@ -257,18 +259,6 @@ def script(command: Sequence[str], module: str = "", cwd: str = "") -> str:
     if not path:
         return f"{posixpath.basename(cwd)}/{module}".lstrip("/") if module else ""
     return "/".join(filter(None, posixpath.normpath(posixpath.join(cwd, path)).split("/")[-2:]))
-
-
-def recorded(manifest: Manifest | None, traces: tuple[PurePosixPath, ...]) -> str:
-    """Return when a run was recorded, in ISO 8601; "" if unknown.
-
-    It is in UTC (Z), or in the machine's own time where only the run folder says it.
-    """
-    moment = manifest.recorded_unix_ns if manifest else 0
-    if moment:
-        return datetime.fromtimestamp(moment / NS_PER_S, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    runs = filter(None, (RUN.fullmatch(trace.parent.name) for trace in traces))
-    return next(("{}-{}-{}T{}:{}:{}".format(*run.groups()) for run in runs), "")
 
 
 def hours(manifest: Manifest | None, step_ms: float | None) -> float | None:
