@@ -37,7 +37,8 @@ from tfdoctor.report.formats import html, render
 from tfdoctor.report.words import pace_ms
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rules import all_rules
-from tfdoctor.scrub import Secrets, paths, scrub
+from tfdoctor.scrub import Secrets, scrub
+from tfdoctor.scrub.words import users_in, users_of_path
 from tfdoctor.stored.files import is_report, open_report
 from tfdoctor.terms.errors import ConfigError, InputError
 from tfdoctor.terms.files import opened
@@ -171,7 +172,7 @@ def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
             known = replace(known, script=script(manifest.command, module, manifest.cwd))
         if job.plan.scrubbed:  # also without the names in its place
             secrets = Secrets.of(recording)
-            users = (*secrets.users, *paths.of_text(job.found.place))
+            users = (*secrets.users, *users_in(job.found.place))
             diagnosis = scrub(diagnosis, replace(secrets, users=users).identifying())
     page = render("html", diagnosis) if job.plan.pages else ""
     return ExaminedRecording(_row(known, manifest, diagnosis), page)
@@ -195,7 +196,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
     return replace(
         known,
         recorded=subject.recorded or known.recorded,
-        user=next(iter(paths.of_path(manifest.cwd)), "") if manifest else "",  # of the home folder
+        user=next(iter(users_of_path(manifest.cwd)), "") if manifest else "",  # of the home folder
         host=(manifest.host.name if manifest else "") or next(iter(subject.hosts), ""),
         device=subject.device.value if subject.device else "",
         device_name=subject.device_name,

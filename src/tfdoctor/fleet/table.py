@@ -28,8 +28,7 @@ from tfdoctor.remote.fetching import TRACE
 from tfdoctor.report.fleet import PAGE
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.rulebook.config import Config
-from tfdoctor.scrub import Secrets, paths
-from tfdoctor.scrub.words import Words
+from tfdoctor.scrub.words import Secrets, Words, users_in
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.replacement import replace_file, replaced, unwritten
@@ -223,7 +222,7 @@ def _scrubbed(run: FleetRun, found: FoundRecording) -> FleetRun:
     """Return a row whose place, error and script name nobody and no machine: a trace has the name of its host."""
     files = [PurePosixPath(found.place, file).name for file in found.files]
     hosts = [*(name.removesuffix(TRACE) for name in files if name.endswith(TRACE)), run.host]
-    users = [*paths.of_text(found.place), run.user]
+    users = [*users_in(found.place), run.user]
     secrets = Secrets(users=tuple(filter(None, users)), hosts=tuple(filter(None, hosts)))
     words = Words(secrets.identifying(), frozenset())
     script = "/".join(map(words.as_name, run.script.split("/")))
