@@ -149,15 +149,11 @@ def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
 
 
 def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
-    """Return the row and the page of a recording, or of a stored report as it was written.
-
-    Raises:
-        InputError: a report's names are to be removed, which only the recording tells from other words.
-    """
+    """Return the row and the page of a recording, or of a stored report as it was written."""
     book, known = rulebook(job.plan.config), job.row(digest)
     if is_report(at):
         manifest, diagnosis = None, open_report(at, book.known)
-        if job.plan.scrubbed:
+        if job.plan.scrubbed:  # only the recording tells names from other words
             raise InputError(f"{job.found.shown} is a report, and --scrub needs its recording.")
         known = replace(known, script=script(diagnosis.subject.command))
     else:
