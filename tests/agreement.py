@@ -150,7 +150,7 @@ def unaccounted(chart: Chart, results: tuple[Result, ...]) -> Iterator[str]:
 def seen_beyond(found: Iterable[Account]) -> Iterator[str]:
     """Yield each part of which more time was seen than there is unexplained."""
     for account in found:
-        amounts = [seen.amount for seen in account.seen]
+        amounts = account.seen
         time = sum(one.value for one in amounts if one.unit is Unit.MILLISECONDS)
         share = sum(one.value for one in amounts if one.unit is Unit.RATIO)
         if time > (1 + CLOSE) * account.unexplained_ms or share > 1 + CLOSE:
@@ -175,13 +175,13 @@ def other_steps(diagnosis: Diagnosis) -> Iterator[str]:
     if not steps.shown_ms:
         return
     whole = {"parts": sum(steps.shown_breakdown_ms.values())} | {
-        f"saving of {r.rule.name}": r.saving.per_step.value / r.saving.share
+        f"saving of {r.rule.name}": r.saving.ms_per_step / r.saving.share
         for r in diagnosis.results
         if r.saving and r.saving.share and not diagnosis.hosts
     }
     if diagnosis.together and diagnosis.together.share:
         together = diagnosis.together
-        whole["together"] = together.per_step.value / together.share
+        whole["together"] = together.ms_per_step / together.share
     for what, step_ms in whole.items():
         if abs(step_ms - steps.shown_ms) > WITHIN * steps.shown_ms:
             yield f"{what} is of {step_ms:.3f} ms, not of {steps.shown_ms:.3f} ms"
@@ -199,8 +199,8 @@ def _other_words(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"the verdict does not name the step of {milliseconds(steps.shown_ms)}"
     if (run := sentences.whole_run(diagnosis)) and not steps_matter(run):
         return
-    if together and steps.shown_ms and 0 < together.per_step.value < steps.shown_ms:
-        after = about_ms(steps.shown_ms - together.per_step.value)
+    if together and steps.shown_ms and 0 < together.ms_per_step < steps.shown_ms:
+        after = about_ms(steps.shown_ms - together.ms_per_step)
         if words.pace_ms(diagnosis):  # what remains is of a traced step
             after = f"{share(together.share)} shorter"
         if not any(after in words for words in sentences.changes(diagnosis)):

@@ -18,7 +18,7 @@ from tfdoctor.report.sections import budget_state, budget_told, budget_verdict
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.terms.kinds import DeviceKind, Phase
-from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
+from tfdoctor.terms.units import examples_rate, ms, nbytes, ratio
 
 UNITS = {
     "step-ms": ms,
@@ -61,9 +61,9 @@ def check(diagnosis: Diagnosis, key: str, value: float) -> BudgetCheck:
     return result
 
 
-def value(quantity: Quantity | None) -> float:
-    assert quantity is not None
-    return quantity.value
+def value(found: float | None) -> float:
+    assert found is not None
+    return found
 
 
 def test_every_budget_has_a_figure() -> None:

@@ -12,7 +12,6 @@ from rich.cells import cell_len
 
 from tests.report import diagnoses, running
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.diagnosis.step import StepsSummary
 from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
@@ -24,7 +23,6 @@ from tfdoctor.report.run.verdict import ALIKE, headline
 from tfdoctor.report.run.words import GLYPHS, PHASE_COLOURS, PHASE_NOUNS
 from tfdoctor.report.words import joined, run_saving
 from tfdoctor.terms.kinds import Phase, StepSource
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Location, Recurrence
 
 
@@ -206,7 +204,7 @@ def test_a_bound_says_which_steps_it_counts_where_the_traced_ones_are_few(share:
     assert base.run is not None
     assert base.run_together is not None
     together, base = base.run_together, replace(base, run=replace(base.run, window_share=share))
-    of_step = tuple(r.rule.name for r in base.results if r.saving and r.saving.per_step.value > 0)
+    of_step = tuple(r.rule.name for r in base.results if r.saving and r.saving.ms_per_step > 0)
     of_run = tuple(r.rule.name for r in base.results if r.run and not r.saving)
     time = f"only the {100 * share:.0f} % of the steps' time that is like the traced steps."
     for rules, bound, said in (
@@ -259,7 +257,7 @@ def test_without_a_sum_the_largest_saving_of_the_run_is_named() -> None:
 
 def test_the_verdict_counts_the_entries_of_the_sum_of_the_run() -> None:
     base = diagnoses.run()
-    assert [entry.in_run_sum for entry in entries(base)][:4] == [True, True, True, False]
+    assert [entry.in_run_sum for entry in base.entries][:4] == [True, True, True, False]
     assert base.run_together is not None
     fewer = replace(base.run_together, rules=("slow-preparation", "compile-in-loop"))
     short = replace(base, run_together=fewer, order=None)
@@ -279,7 +277,7 @@ def test_a_run_is_not_said_to_become_longer() -> None:
     assert said.endswith(" of the run (4 %), and 41 % of a run of 90 epochs.")
 
 
-STEP = Saving(per_step=ms(4.1), share=0.24, bound=Bound.AT_MOST, how="")
+STEP = Saving(ms_per_step=4.1, share=0.24, bound=Bound.AT_MOST, how="")
 
 
 @pytest.mark.parametrize(
@@ -339,18 +337,18 @@ def test_savings_of_a_run_that_was_ended_early_are_those_of_the_step_and_the_pla
     shown = section(early)
     assert shown
     assert "The run was ended in epoch 10 of 90." in shown.notes
-    milder = replace(saving, extrapolated=0.04, rated=0.19)
+    milder = replace(saving, extrapolated_share=0.04, rated_share=0.19)
     words = run_saving(milder, STEP, early)
     assert words is not None
     assert words[1] == "4 % of a run of 90 epochs, 19 % of what recurs"  # which is a warning
 
 
 def test_a_share_that_gives_the_severity_is_told_once() -> None:
-    once = replace(running.saving(13.0, Recurrence.ONCE), rated=0.03)
+    once = replace(running.saving(13.0, Recurrence.ONCE), rated_share=0.03)
     words = run_saving(once, None, running.account())
     assert words is not None
     assert joined(*words) == "13 s of the run (10 %, 3 % of a longer run), once"
-    words = run_saving(replace(once, extrapolated=0.03), None, running.account())
+    words = run_saving(replace(once, extrapolated_share=0.03), None, running.account())
     assert words is not None
     assert joined(*words) == "13 s of the run (10 %), once, 3 % of a run of 90 epochs"
 

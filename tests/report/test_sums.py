@@ -13,7 +13,7 @@ from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.order import order
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import Entry, entries
+from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import PipelineSegment
@@ -33,12 +33,12 @@ SUM = " would reduce "
 
 def saves(entry: Entry) -> bool:
     saving = entry.result.saving
-    return saving is not None and saving.per_step.value > 0
+    return saving is not None and saving.ms_per_step > 0
 
 
 def agree(diagnosis: Diagnosis) -> None:
     """Compare the sum of the verdict with the list, the predicted bar and the contract."""
-    found, together = entries(diagnosis), diagnosis.together
+    found, together = diagnosis.entries, diagnosis.together
     counts = [entry for entry in found if entry.in_sum]
     contract = json.contract(diagnosis)
     assert [one["in_together"] for one in contract["entries"]] == [e.in_sum for e in found]
@@ -53,7 +53,7 @@ def agree(diagnosis: Diagnosis) -> None:
     if SUM in said:
         assert counted(len(counts), "change").capitalize() + SUM in said
         predicted = next(bar for bar in step_bars(diagnosis) if bar.label == "predicted")
-        after = (diagnosis.steps.shown_ms or 0.0) - together.per_step.value
+        after = (diagnosis.steps.shown_ms or 0.0) - together.ms_per_step
         assert predicted.time.removesuffix(" at best") == milliseconds(after)
 
 
@@ -120,7 +120,7 @@ def test_a_symptom_that_listed_causes_explain_is_no_part_of_the_sum() -> None:
     diagnosis = made(chart, waits, decode, files)
     assert diagnosis.together is not None
     assert set(diagnosis.together.rules) == {"decode", "files"}
-    assert all(entry.in_sum for entry in entries(diagnosis))
-    listed = [r.saving.per_step.value for r in diagnosis.results if r.rule.name != "waits" and r.saving]
-    assert diagnosis.together.per_step.value <= sum(listed)
+    assert all(entry.in_sum for entry in diagnosis.entries)
+    listed = [r.saving.ms_per_step for r in diagnosis.results if r.rule.name != "waits" and r.saving]
+    assert diagnosis.together.ms_per_step <= sum(listed)
     agree(diagnosis)

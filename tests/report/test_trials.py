@@ -31,7 +31,6 @@ from tfdoctor.report.page import page
 from tfdoctor.report.step_bars import step_bars
 from tfdoctor.report.trial_scale import SavingScale
 from tfdoctor.report.trial_words import against, against_itself, beside, saved, trained
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 ADVICE = ": compare the accuracy"
@@ -352,7 +351,7 @@ def test_a_trial_that_tells_stands_in_place_of_the_prediction_and_one_without_fi
     assert "; nothing was measured:" in nothing.verdict[1]
 
 
-BOUND = Together(per_step=ms(13.0), share=0.25, rules=("a",), after_ms={"device": 39.0}, bound=Bound.AT_MOST)
+BOUND = Together(ms_per_step=13.0, share=0.25, rules=("a",), after_ms={"device": 39.0}, bound=Bound.AT_MOST)
 
 
 @pytest.mark.parametrize(
@@ -394,7 +393,7 @@ def test_a_bound_of_the_step_that_no_trial_of_its_changes_exceeds_stays_one(row:
 
 
 def test_a_bound_of_the_run_goes_with_that_of_the_step_or_by_whole_runs() -> None:
-    of_run = RunTogether(total=ms(9.0), share=0.2, rules=("a",), bound=Bound.AT_MOST)
+    of_run = RunTogether(ms=9.0, share=0.2, rules=("a",), bound=Bound.AT_MOST)
     diagnosis = replace(full(), together=BOUND, run_together=of_run)
     for measured, bounds in (
         (HELPS, (Bound.EXPECTED, Bound.EXPECTED)),
@@ -463,11 +462,11 @@ def test_promises_are_compared_by_what_they_save_of_the_run() -> None:
     """The step of a run whose time passes between its steps is little of it."""
     diagnosis = full()
     of_run = RunSaving(
-        total=ms(40_000.0),
+        ms=40_000.0,
         share=0.9,
-        rated=0.9,
+        rated_share=0.9,
         recurs=Recurrence.PER_EPOCH,
-        each=ms(4000.0),
+        each_ms=4000.0,
         times=10,
         bound=Bound.EXPECTED,
     )

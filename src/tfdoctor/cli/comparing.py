@@ -13,15 +13,12 @@ from tfdoctor.cli.options import FOUND, UNDECIDED, book
 from tfdoctor.cli.outcome import noted, tell_files, untried
 from tfdoctor.cli.streams import draw, say
 from tfdoctor.cli.values import files_beside
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import load, must_differ
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.fleet.places import found
-from tfdoctor.history import kept
-from tfdoctor.history.gate import FEWEST
-from tfdoctor.history.kept import accepted, named, of_program
-from tfdoctor.history.runs import ReadRun, read_all
-from tfdoctor.history.series import Demand
+from tfdoctor.history.runs import NAME, ReadRun, accepted, named, of_program, read_all, read_kept
+from tfdoctor.history.series import FEWEST, Demand
 from tfdoctor.history.series import history as of_runs
 from tfdoctor.report import comparison as comparisons
 from tfdoctor.report import history as histories
@@ -50,14 +47,14 @@ def diff(given: DiffOptions) -> int:
         with late_line(f"reading {path} …", sys.stderr):
             return load(path, lambda recording, title: untried(noted(recording), title, applied), applied.rules)
 
-    sides = Sides.of([*map(diagnosis, before)], [*map(diagnosis, after)])
-    if sides.mismatches and not (given.anyway or given.shares):
-        differ = "; ".join(map(mismatch, sides.mismatches))
+    reports = [*map(diagnosis, before)], [*map(diagnosis, after)]
+    comparison = compare(*reports, in_ms=not given.shares, most_regression=most)
+    if comparison.mismatches and not (given.anyway or given.shares):
+        differ = "; ".join(map(mismatch, comparison.mismatches))
         raise InputError(
             f"the runs are not the same program on the same machine ({differ}): --shares compares the shares of "
             "the step, --anyway the times too."
         )
-    comparison = compare(sides, in_ms=not given.shares, most_regression=most)
     if most is not None and comparison.step is None:  # a gate must not pass unseen
         raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
     written = comparisons.write(comparison, given.out or Path(), wanted) if wanted else ()
@@ -77,25 +74,25 @@ def history(given: HistoryOptions) -> int:
     accepts = _pairs(given.accept, str.rpartition, "@", "WHAT@COMMIT, such as step-ms@3f2c1a9")
     names = _pairs(given.name_baseline, str.partition, "=", "NAME=RUN, such as release-1=report.json")
     demand, chosen = _demand(given), given.rules.settings(*given.where)
-    file = given.history or chosen.history or Path(kept.NAME)
-    known, applied = kept.read(file), book(chosen)
+    file = given.history or chosen.history or Path(NAME)
+    known, applied = read_kept(file), book(chosen)
     (runs, unread), titles = _read(given.where, applied), {rule.name: rule.doc.title for rule in applied.known}
     runs = of_program(runs, given.program) if given.program else runs
     for name, place in names:
         ours, _ = _read([place], applied)
         if len(ours) > 1:
             raise InputError(f"{place} has {len(ours)} runs: name one of them for {name!r}.")
-        known = known.with_baseline(named(name, ours[0]))
+        known = known.with_entry(named(name, ours[0]))
     made = of_runs(runs, known, demand, titles, unread)
     if accepts:
         by = given.by.strip() or user(Path())
         if not by:
             raise typer.BadParameter("git knows no user.name: add --by NAME")
         for what, commit in accepts:
-            known = known.with_accepted(accepted(what, commit, made.series, by=by, why=given.why.strip()))
+            known = known.with_entry(accepted(what, commit, made.series, by=by, why=given.why.strip()))
         made = of_runs(runs, known, demand, titles, unread)
     if accepts or names:
-        kept.write(known, file)
+        known.write(file)
         typer.echo(f"wrote {file}", err=True)
     written = histories.write(made, given.out or Path(), wanted) if wanted else ()
     draw(history_terminal.render(made).rstrip("\n"))

@@ -28,10 +28,9 @@ except ImportError as error:
     ) from error
 
 from tfdoctor.fleet.cluster import THIS_MACHINE
-from tfdoctor.fleet.job import FleetPlan, RecordingJob
-from tfdoctor.fleet.places import found
+from tfdoctor.fleet.places import FleetPlan, RecordingJob, found
 from tfdoctor.fleet.table import PAGES, PARQUET, ROWS, FleetTable, examine, rows_of, settings_of, to_examine
-from tfdoctor.fleet.totals import DevicePrices, report
+from tfdoctor.fleet.totals import device_prices, report
 from tfdoctor.report import fleet as rendering
 from tfdoctor.report.fleet import terminal
 
@@ -46,7 +45,7 @@ def fleet(given: FleetOptions) -> int:
     out = given.out or Path("fleet")
     if given.on and given.workers:
         raise typer.BadParameter("--on uses the workers of its cluster: leave --workers out")
-    prices = DevicePrices.parse(given.usd_per_device_hour or ())
+    prices = device_prices(given.usd_per_device_hour or ())
     chosen = given.rules.settings(*given.where)
     applied = book(chosen)
     plan = FleetPlan(
@@ -64,7 +63,7 @@ def fleet(given: FleetOptions) -> int:
         recordings, empty = found(given.where)
     for place in empty:
         say(f"note: no recording at {place}")
-    with FleetTable(UPLOADS.with_former(out, [ROWS])) as table:
+    with FleetTable(UPLOADS.with_former(out, ROWS)) as table:
         jobs = to_examine(recordings, table, plan)
         UPLOADS.save(out)  # what cannot be written there is known before the work
         if known := len(recordings) - len(jobs):

@@ -19,7 +19,7 @@ from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.humanize import number
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import Unit, ms
+from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Effect, Finding, Healthy, PartTime, Stage
 
 WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"
@@ -165,7 +165,7 @@ def _seen(
             named |= dict.fromkeys(effect.parts, math.inf)
     kept = of_step.of(part, 1.0)
     return tuple(
-        replace(seen, amount=ms(kept * seen.amount.value)) if seen.amount.unit is Unit.MILLISECONDS else seen
+        replace(seen, value=kept * seen.value) if seen.unit is Unit.MILLISECONDS else seen
         for seen in seen_in(chart, part, left_ms / kept if kept else 0.0, named)
     )
 

@@ -84,16 +84,16 @@ class MeasuredEnergy(Record):
 
     def _saving(self, result: Result) -> EnergySaving | None:
         finding, saving = result.outcome, result.saving
-        if not isinstance(finding, Finding) or saving is None or saving.per_step.value <= 0:
+        if not isinstance(finding, Finding) or saving is None or saving.ms_per_step <= 0:
             return None
         source, power_w = self._power([effect for effect in finding.effects if effect.names])
         if power_w is None:
             return None
-        of_run = result.run.total.value if result.run and not finding.run_effects else 0.0
+        of_run = result.run.ms if result.run and not finding.run_effects else 0.0
         return EnergySaving(
             source=source,
             power_w=power_w,
-            per_step=self._priced(power_w * saving.per_step.value / MS_PER_S),
+            per_step=self._priced(power_w * saving.ms_per_step / MS_PER_S),
             run=self._priced(power_w * of_run / MS_PER_S) if of_run > 0 else None,
             bound=Bound.AT_MOST if source is EnergySource.CPU else saving.bound,
         )

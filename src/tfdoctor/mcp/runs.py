@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import load, must_differ
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.examination import examined
@@ -72,8 +72,7 @@ class ServedRuns(Record):
         paths = self.inside(before), self.inside(after)
         must_differ(paths)
         one, other = (load(path, self._examined, _rules().rules) for path in paths)
-        sides = Sides.of([one], [other])
-        told = md.as_it_is(comparison.render("md", compare(sides, in_ms=not sides.mismatches)))
+        told = md.as_it_is(comparison.render("md", compare([one], [other], in_ms=None)))
         if len(told.encode()) <= llm.LIMIT:
             return told
         return told.encode()[: llm.LIMIT - len(CUT.encode())].decode(errors="ignore") + CUT

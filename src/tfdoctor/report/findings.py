@@ -90,7 +90,7 @@ def own_saving(result: Result, entry: Entry, diagnosis: Diagnosis) -> str:
 def after(entry: Entry, limit: int = text.NAME_LIMIT) -> str:
     """Return the rules to follow first for the saving, each in so many characters; "" of none."""
     saving = entry.priced.saving
-    rules = saving.after if saving and saving.per_step.value > 0 else ()
+    rules = saving.after if saving and saving.ms_per_step > 0 else ()
     return ", ".join(text.shorten(text.name(rule), limit) for rule in rules)
 
 

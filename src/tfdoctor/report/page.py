@@ -1,7 +1,7 @@
 """What every rendering of a report begins with: the headline, the remarks, and the findings in their order."""
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import Entry, entries
+from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.tried import with_measured_bounds
 from tfdoctor.report import hosts, sections, sentences, trials, words
 from tfdoctor.report.run import section as run_section
@@ -53,7 +53,7 @@ def page(diagnosis: Diagnosis) -> Page:
         title=text.name(diagnosis.subject.title),
         verdict=tuple(filter(None, (first, second))),
         remarks=(*remarks, *filter(None, (compared, budgets))),
-        entries=tuple(sorted(entries(diagnosis), key=lambda entry: words.is_about_money(entry.result))),
+        entries=tuple(sorted(diagnosis.entries, key=lambda entry: words.is_about_money(entry.result))),
         tried=tried,
         run=run_section.section(diagnosis.run),
     )

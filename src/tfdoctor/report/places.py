@@ -5,15 +5,15 @@ import re
 from pathlib import PurePosixPath
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import Entry, entries
-from tfdoctor.diagnosis.results import Edit, Result
+from tfdoctor.diagnosis.entries import Entry
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.report import findings
 from tfdoctor.report.sections import budget_state, budget_told
 from tfdoctor.report.words import joined
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import NEAR, place
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import PlaceKind, Severity
+from tfdoctor.terms.verdict import Edit, PlaceKind, Severity
 
 # How paths outside of any repository begin: absolute ones, a home folder, notebook cells, addresses, Windows.
 ELSEWHERE = re.compile(r"[/~]|In \[\d+\]|.*(://|\\)", re.DOTALL)
@@ -63,7 +63,7 @@ def placed(diagnosis: Diagnosis) -> list[Placed]:
         for check in diagnosis.budgets
         if check.failed and check.at is not None
     ]
-    for entry in entries(diagnosis):
+    for entry in diagnosis.entries:
         result, outcome = entry.result, findings.finding(entry.result)
         paths = {place: diagnosis.repository.get(place.path) or _likely(place.path) for place in result.places}
         best = next((place for place in result.places if paths[place]), None)

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.step import Account, AccountState, StepsSummary
 from tfdoctor.diagnosis.work import RunAccount
@@ -214,7 +213,7 @@ def _run_change(diagnosis: Diagnosis, findings: Sequence[Result]) -> tuple[str, 
     """Return what changes save of the run, then of a step where steps are much of it; () where it is unknown."""
     if (run := whole_run(diagnosis)) is None:
         return ()
-    made = [entry for entry in entries(diagnosis) if entry.in_run_sum]
+    made = [entry for entry in diagnosis.entries if entry.in_run_sum]
     of_run = run_verdict.change(run, diagnosis.run_together, findings, len(made))
     if not run_verdict.steps_matter(run):
         return (of_run or run_verdict.without_savings(findings),)
@@ -243,10 +242,10 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
     now, together = diagnosis.steps.shown_ms, diagnosis.together
     if together is None or now is None or not together.rules or not words.gains(together):
         return ()
-    after = now - together.per_step.value
+    after = now - together.ms_per_step
     if not 0 < after < now:
         return ()
-    made = [entry for entry in entries(diagnosis) if entry.in_sum]
+    made = [entry for entry in diagnosis.entries if entry.in_sum]
     changes = counted(len(made) or len(together.rules), "change").capitalize()
     mixed = is_mixed(diagnosis.steps)  # a factor of typical steps is not one of the run
     it = "a step" if diagnosis.run else "it"
@@ -263,10 +262,10 @@ def _together(diagnosis: Diagnosis) -> tuple[str, ...]:
 def _best_alone(findings: Sequence[Result], step: str) -> str:
     faults = f"{counted(len(findings), 'problem').capitalize()} found"
     if savings := [r.saving for r in findings if r.saving and words.gains(r.saving)]:
-        best = max(savings, key=lambda saving: saving.per_step.value)
+        best = max(savings, key=lambda saving: saving.ms_per_step)
         return f"{faults}; the largest saving is {words.saves(best)} of {step}."
     if places := [r.takes for r in findings if r.takes and words.gains(r.takes)]:
-        longest = max(places, key=lambda time: time.per_step.value)
+        longest = max(places, key=lambda time: time.ms_per_step)
         return f"{faults}; the largest takes {words.takes(longest)} of {step}."
     return f"{faults}; the saving could not be computed."
 

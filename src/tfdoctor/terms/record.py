@@ -79,7 +79,8 @@ def rebuilt(
             return cast("T", record(structs.replace(found, **changed) if changed else found))
         case tuple():
             parts = tuple(map(inner, found))
-            return cast("T", found if all(map(is_, parts, found)) else parts)
+            named = getattr(type(found), "_make", tuple)  # of fields with names
+            return cast("T", found if all(map(is_, parts, found)) else named(parts))
         case Mapping():
             return cast("T", {key(name): inner(found[name]) for name in sorted(found)})
         case _:

@@ -13,7 +13,6 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.scale import hosts as scale
 from tfdoctor.terms.humanize import counted, milliseconds, percent
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding
 
 NAMED = 3  # Slow hosts that the sentence names; the table lists all
@@ -101,10 +100,10 @@ def _saving(host: Examined) -> float:
 def within_the_job(alone: Together | None, compared: Hosts) -> Together | None:
     """Return what the findings of the shown host save of the job's step, for which all hosts wait."""
     gain = compared.gain_ms
-    if alone is None or not compared.straggler or gain is None or alone.per_step.value <= gain:
+    if alone is None or not compared.straggler or gain is None or alone.ms_per_step <= gain:
         return alone
-    share = alone.share * gain / alone.per_step.value
-    return replace(alone, per_step=ms(gain), share=share, after_ms={}, bound=Bound.AT_MOST)
+    share = alone.share * gain / alone.ms_per_step
+    return replace(alone, ms_per_step=gain, share=share, after_ms={}, bound=Bound.AT_MOST)
 
 
 def _row(host: Examined, clocks: scale.ClockSkew | None) -> HostRow:
@@ -198,7 +197,7 @@ def _findings(examined: Sequence[Examined], shown: str) -> tuple[HostFinding, ..
 
 def _merged(results: Mapping[str, Result], shown: str) -> HostFinding:
     """Return a finding as the host has it where it is worst."""
-    worst = max(results.values(), key=lambda r: (r.severity or 0, r.saving.per_step.value if r.saving else 0.0))
+    worst = max(results.values(), key=lambda r: (r.severity or 0, r.saving.ms_per_step if r.saving else 0.0))
     finding = worst.outcome if isinstance(worst.outcome, Finding) else None
     return HostFinding(
         rule=worst.rule.name,

@@ -16,7 +16,7 @@ from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import PartEvents
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller
-from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Location, Stage
 
 SHOWN = 10  # Rows of the profile: beyond them a row takes a few percent of the step, and no reader gets that far
@@ -67,7 +67,7 @@ def seen_in(chart: Chart, part: str, left_ms: float, named: Mapping[str, float])
     rows.sort(key=lambda row: -row[1])
     whole = sum(time for _, time, _ in rows)
     scale = min(1.0, left_ms / whole) if whole else 0.0
-    return tuple(Seen(what, ms(time * scale), at) for what, time, at in rows[:SEEN] if time)
+    return tuple(Seen(what, time * scale, Unit.MILLISECONDS, at) for what, time, at in rows[:SEEN] if time)
 
 
 def _seen_lines(chart: Chart, part: Stage) -> tuple[Seen, ...]:
@@ -77,7 +77,8 @@ def _seen_lines(chart: Chart, part: Stage) -> tuple[Seen, ...]:
         seen[line.callback or WITHIN_CALL.get(line.work, "Python"), line.at] += line.seen
     if seen.total() < FEW:
         return ()
-    return tuple(Seen(what, ratio(number / seen.total()), at) for (what, at), number in seen.most_common(SEEN))
+    found, whole = seen.most_common(SEEN), seen.total()
+    return tuple(Seen(what, number / whole, Unit.RATIO, at) for (what, at), number in found)
 
 
 def _sampled(chart: Chart, part: Stage, part_ms: float = 0.0) -> tuple[TimedLine, ...]:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Self
 
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.step import Timeline, TimelineBar, TimelineLane
+from tfdoctor.diagnosis.step import PARTS, US_PER_MS, Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
 from tfdoctor.facts.input.iterators import Iterators
@@ -41,7 +41,23 @@ LANES = {
 COPY_NUMBER = re.compile(r"_\d+$")  # What makes the name of an operation unique in its graph
 
 Rules = tuple[str, ...]
-Rows = list[list[TimelineBar]]  # of bars that do not overlap
+Rows = list[list["Work"]]  # of work that does not overlap
+
+
+class Work(Record):
+    """Work, or several pieces of it too short to be told apart; times in ms from the start of the step."""
+
+    start_ms: float
+    duration_ms: float
+    part: str  # of PARTS
+    name: str  # what ran; of several pieces the longest
+    pieces: int = 1
+    rules: Rules = ()  # whose findings are about this work; of several pieces likewise
+
+    @property
+    def end_ms(self) -> float:
+        """When it ended."""
+        return self.start_ms + self.duration_ms
 
 
 class WorkMarks(Record):
@@ -104,20 +120,40 @@ def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
     ]
     hidden = sum(len(row) for _, packed in rows for row in packed[MOST_ROWS:])
     lanes = [
-        TimelineLane(name if not at else "", tuple(row))
-        for name, packed in rows
-        for at, row in enumerate(packed[:MOST_ROWS])
-        if row
+        (name if not at else "", row) for name, packed in rows for at, row in enumerate(packed[:MOST_ROWS]) if row
     ]
     total_ms = (step.end_ps - step.start_ps) / PS_PER_MS
-    return Timeline(number=step.number, total_ms=total_ms, lanes=few(lanes, total_ms), hidden=hidden)
+    return drawn(step.number, total_ms, few(lanes, total_ms), hidden)
 
 
-def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules = ()) -> TimelineBar:
+def drawn(number: int, total_ms: float, lanes: Sequence[tuple[str, Sequence[Work]]], hidden: int = 0) -> Timeline:
+    """Return the timeline of a step, whose lanes have work with these names."""
+    every = [work for _, row in lanes for work in row]
+    names = {name: at for at, name in enumerate(dict.fromkeys(work.name for work in every))}
+    rules = {own: at for at, own in enumerate(dict.fromkeys(work.rules for work in every))}
+
+    def bar(work: Work) -> TimelineBar:
+        start, duration = (round(US_PER_MS * ms, 1) for ms in (work.start_ms, work.duration_ms))
+        return TimelineBar(
+            start, duration, PARTS.index(work.part), names[work.name], work.pieces, rules[work.rules]
+        )
+
+    return Timeline(
+        number=number,
+        total_ms=round(total_ms, 6),
+        parts=PARTS,
+        names=tuple(names),
+        rules=tuple(rules),
+        lanes=tuple(TimelineLane(name, tuple(map(bar, row))) for name, row in lanes),
+        hidden=hidden,
+    )
+
+
+def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules = ()) -> Work:
     """Return what of a span, in ps, lies within the step."""
     start, end = max(span[0], step.start_ps), min(span[1], step.end_ps)
     start_ms, time_ms = (start - step.start_ps) / PS_PER_MS, (end - start) / PS_PER_MS
-    return TimelineBar(start_ms, time_ms, str(part), name, rules=rules)
+    return Work(start_ms, time_ms, str(part), name, rules=rules)
 
 
 def _input(chart: Chart, step: Step, marks: WorkMarks) -> Iterator[tuple[str, Rows]]:
@@ -173,7 +209,7 @@ def _named(name: str, kind: str, ran: str) -> str:
     return f"{name} ({kind})" if kind and kind != name.rpartition("/")[2] else name
 
 
-def _packed(bars: Sequence[TimelineBar]) -> Rows:
+def _packed(bars: Sequence[Work]) -> Rows:
     """Return the bars in rows, each in the first where the bar before it has ended."""
     rows: Rows = []
     ends, free = list[tuple[float, int]](), list[int]()  # the ends of the last bars with their rows, and free rows
@@ -184,33 +220,34 @@ def _packed(bars: Sequence[TimelineBar]) -> Rows:
         if at == len(rows):
             rows.append([])
         rows[at].append(bar)
-        heappush(ends, (bar.start_ms + bar.duration_ms, at))
+        heappush(ends, (bar.end_ms, at))
     return rows
 
 
-def few(lanes: Sequence[TimelineLane], total_ms: float, most: int = MOST_BARS) -> tuple[TimelineLane, ...]:
+def few(
+    lanes: Sequence[tuple[str, Sequence[Work]]], total_ms: float, most: int = MOST_BARS
+) -> list[tuple[str, list[Work]]]:
     """Return the lanes with short neighbours merged, until there are few enough bars."""
-    shortest, merged = RESOLUTION * total_ms, tuple(lanes)
+    shortest = RESOLUTION * total_ms
     while True:
-        merged = tuple(replace(lane, bars=tuple(_merged(lane.bars, shortest))) for lane in lanes)
-        if sum(len(lane.bars) for lane in merged) <= most:
+        merged = [(name, list(_merged(row, shortest))) for name, row in lanes]
+        if sum(len(row) for _, row in merged) <= most:
             return merged
         shortest *= 2
 
 
-def _merged(bars: Iterable[TimelineBar], shortest_ms: float) -> Iterator[TimelineBar]:
+def _merged(bars: Iterable[Work], shortest_ms: float) -> Iterator[Work]:
     """Yield bars; one that is shorter, and as near to the one before, is joined to it, as the longest of them."""
-    longest: TimelineBar | None = None
+    longest: Work | None = None
     start_ms, end_ms, pieces = 0.0, 0.0, 0
     for bar in bars:
-        bar_end_ms = bar.start_ms + bar.duration_ms
         if longest is not None:
             short = min(bar.duration_ms, end_ms - start_ms) < shortest_ms
             if short and bar.start_ms - end_ms < shortest_ms:
-                end_ms, pieces = max(end_ms, bar_end_ms), pieces + bar.pieces
+                end_ms, pieces = max(end_ms, bar.end_ms), pieces + bar.pieces
                 longest = max(longest, bar, key=attrgetter("duration_ms"))
                 continue
             yield replace(longest, start_ms=start_ms, duration_ms=end_ms - start_ms, pieces=pieces)
-        start_ms, end_ms, longest, pieces = bar.start_ms, bar_end_ms, bar, bar.pieces
+        start_ms, end_ms, longest, pieces = bar.start_ms, bar.end_ms, bar, bar.pieces
     if longest is not None:
         yield replace(longest, start_ms=start_ms, duration_ms=end_ms - start_ms, pieces=pieces)

@@ -42,7 +42,7 @@ def render_without_plotly(diagnosis: Diagnosis) -> str:
 def _render(diagnosis: Diagnosis, *, drawn: bool) -> str:
     shown, pictures, seen = page(diagnosis), charts(diagnosis), diagnosis.timeline
     seen = seen if seen and seen.total_ms > 0 else None
-    seen_rules = {rule for lane in seen.lanes for bar in lane.bars for rule in bar.rules} if seen else set()
+    seen_rules = {rule for rules in seen.rules for rule in rules} if seen else set()
     why_missing = {
         "Step by step": "" if diagnosis.steps.rows else diagnosis.steps.missing,
         "Input pipeline": "" if diagnosis.pipeline else diagnosis.pipeline_missing,

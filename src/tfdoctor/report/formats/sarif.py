@@ -10,12 +10,11 @@ from typing import Any
 from urllib.parse import quote
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Edit
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.report.findings import changes
 from tfdoctor.report.places import BUDGET, Placed, placed
 from tfdoctor.terms.text import name, sentence
-from tfdoctor.terms.verdict import Severity
+from tfdoctor.terms.verdict import Edit, Severity
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -90,17 +89,15 @@ def _result(place: Placed, numbers: dict[str, int], *, compared: bool) -> Object
     if compared:
         found["baselineState"] = "unchanged" if place.known else "new"
     saving, run = (place.result.saving, place.result.run) if place.result else (None, None)
-    if saving is not None and saving.per_step.value == saving.per_step.value:
+    if saving is not None and saving.ms_per_step == saving.ms_per_step:
         found["properties"] = {
-            "savingMsPerStep": round(saving.per_step.value, 6),
+            "savingMsPerStep": round(saving.ms_per_step, 6),
             "savingShare": round(saving.share, 6),
             "bound": saving.bound.value,
         }
-    if run is not None and math.isfinite(run.total.value) and math.isfinite(run.share):
+    if run is not None and math.isfinite(run.ms) and math.isfinite(run.share):
         found.setdefault("properties", {}).update(
-            savingMsOfRun=round(run.total.value, 6),
-            savingShareOfRun=round(run.share, 6),
-            boundOfRun=run.bound.value,
+            savingMsOfRun=round(run.ms, 6), savingShareOfRun=round(run.share, 6), boundOfRun=run.bound.value
         )
     if place.result and place.edit:
         found["fixes"] = [_fix(place.path, next(changes(place.result)).action, place.edit)]

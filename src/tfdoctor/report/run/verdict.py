@@ -114,16 +114,16 @@ def steps_will_matter(run: RunAccount) -> bool:
 
 def change(run: RunAccount, together: RunTogether | None, findings: Sequence[Result], changes: int) -> str:
     """Return what all changes save of the run, or the largest saving; "" where no saving of the run is known."""
-    if together is None or not is_known(together.total.value) or not 0 < together.total.value < run.total_ms:
-        savings = [r.run for r in findings if r.run and is_known(r.run.total.value)]
-        best = max(savings, key=lambda saving: saving.total.value, default=None)
-        words = run_saving(best, None, run) if best and best.total.value > 0 else None
+    if together is None or not is_known(together.ms) or not 0 < together.ms < run.total_ms:
+        savings = [r.run for r in findings if r.run and is_known(r.run.ms)]
+        best = max(savings, key=lambda saving: saving.ms, default=None)
+        words = run_saving(best, None, run) if best and best.ms > 0 else None
         faults = counted(len(findings), "problem").capitalize()
         return f"{faults} found; the largest saving is {words[0]}." if words else ""
-    saved, after = together.total.value, run.total_ms - together.total.value
+    saved, after = together.ms, run.total_ms - together.ms
     named = counted(changes or len(together.rules), "change").capitalize()
-    known = is_known(together.extrapolated) and run.for_epochs
-    epochs, longer = counted(run.for_epochs or 0, "epoch"), share(together.extrapolated)
+    known = is_known(together.extrapolated_share) and run.for_epochs
+    epochs, longer = counted(run.for_epochs or 0, "epoch"), share(together.extrapolated_share)
     counts, bound = _counted(run, together, findings), together.bound is Bound.AT_MOST
     if together.share < LITTLE:
         saves = f"{'at most' if bound else 'about'} {duration(saved)} of the run ({share(together.share)})"
@@ -147,7 +147,7 @@ def _counted(run: RunAccount, together: RunTogether, findings: Sequence[Result])
     What a change of the typical step saves of the others is not known: without the clause, the bound is none.
     """
     saved = [one.saving for one in findings if one.rule.name in together.rules and one.saving]
-    of_step = any(is_known(one.per_step.value) and one.per_step.value > 0 for one in saved)
+    of_step = any(is_known(one.ms_per_step) and one.ms_per_step > 0 for one in saved)
     known = run.window_share
     if not of_step or together.bound is not Bound.AT_MOST or not is_known(known):
         return ""
