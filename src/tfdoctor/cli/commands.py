@@ -173,7 +173,7 @@ class ReportOptions(Group):
     scrub: bool = SCRUB
 
 
-@command("diff", "Compare two runs of a program.", "comparing.diff")
+@command("diff", "Compare two runs of a program.", "diffing.diff")
 class DiffOptions(Group):
     """Compare two runs of a program: the step, its parts, its operations and its findings."""
 
@@ -196,7 +196,7 @@ class DiffOptions(Group):
     show: bool = SHOW
 
 
-@command("history", "Follow the runs of a program over its commits.", "comparing.history")
+@command("history", "Follow the runs of a program over its commits.", "history.history")
 class HistoryOptions(Group):
     """Follow the step, the run, the peak memory and the findings of programs over their commits."""
 
