@@ -9,9 +9,9 @@ from tfdoctor.cli.options import *
 from tfdoctor.cli.profile_parser import ProfileCommand, TryCommand
 from tfdoctor.cli.values import finite, parse_bytes, parse_own, parse_path
 from tfdoctor.rulebook.config import FailOn
+from tfdoctor.terms.options import TRIAL_MINUTES
 
 LAST = 20  # Runs before the newest commit it is compared with: more narrow the interval by less than a tenth
-TRIAL_MINUTES = 10.0  # For all runs of a trial, unless --minutes says otherwise
 
 
 class RecordingOptions(Group):

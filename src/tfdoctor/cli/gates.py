@@ -79,7 +79,8 @@ def gates(options: GateOptions, config: Config) -> Gates:
     """
     budget, share = config.budget, options.fail_on_roofline
     if share is not None:
-        budget = budget.with_limit(BudgetLimit("roofline", ratio(share)))
+        others = (one for one in budget.limits if one.key != "roofline")
+        budget = replace(budget, limits=(*others, BudgetLimit("roofline", ratio(share))))
     file, target = options.baseline or config.baseline, options.write_baseline
     if file and not options.baseline and file.is_relative_to(Path.cwd()):
         file = file.relative_to(Path.cwd())  # as messages show it

@@ -51,10 +51,11 @@ def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Se
     """
     known = {rule.name: rule for rule in rules}
     for names in (config.select, config.ignore):
+        place = f"{names.by}: {names.key}" if names.key else names.by
         for name in names.names:
             if name not in {ALL, *Topic, *known}:
                 near = hint(name, {ALL, *Topic, *known}, LIST)
-                raise ConfigError(f"{names.place}: unknown rule or topic {name[:60]!r}: {near}")
+                raise ConfigError(f"{place}: unknown rule or topic {name[:60]!r}: {near}")
     for name in config.limits:
         if name not in known:
             raise ConfigError(f"{config.by}: limits: unknown rule {name[:60]!r}: {hint(name, known, LIST)}")

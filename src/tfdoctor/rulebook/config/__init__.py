@@ -48,11 +48,6 @@ class RuleNames(Record):
     by: str = ""  # the name of the file or of the option
     key: str = ""  # of the file; "" for an option
 
-    @property
-    def place(self) -> str:
-        """Where they were set, for a message."""
-        return f"{self.by}: {self.key}" if self.key else self.by
-
 
 class Config(Record, kw_only=True):
     """The user's settings; without any, all rules with their defaults."""
@@ -229,7 +224,10 @@ def _read(path: Path, called: Path | None = None) -> Config | None:
         return None
     config = Config.parse(table, path, called)
     tables = ("tool", "tfdoctor") if path.name == PROJECT_FILE else ()
-    lines = {limit: _line((*tables, *limit.keys), text.splitlines()) for limit in config.budget.limits}
+    lines = {}
+    for limit in config.budget.limits:
+        device = [str(limit.device).lower()] if limit.device else []
+        lines[limit] = _line((*tables, "budget", *device, limit.key), text.splitlines())
     return replace(config, budget=replace(config.budget, lines=lines))
 
 
