@@ -100,9 +100,8 @@ def _limited(rule: Rule, values: Mapping[str, float], by: str) -> Rule:
 def _changed(rule: Rule, by: str) -> list[LimitSet]:
     limits: Any = rule.limits
     known: Any = fields(limits) if limits else ()
-    pairs = [(limit, getattr(limits, limit.name)) for limit in known]
     return [
         LimitSet(rule.name, limit.name, value, float(limit.default), by)
-        for limit, value in pairs
-        if value != limit.default
+        for limit in known
+        if (value := getattr(limits, limit.name)) != limit.default
     ]

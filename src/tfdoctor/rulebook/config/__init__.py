@@ -187,15 +187,12 @@ def find(start: Path, note: Callable[[str], object] = lambda _: None, reads: Ite
         config = _read(file, file.relative_to(here) if folder == here else file) if file.is_file() else None
         if config is None:
             continue
-        if config.rules and any(is_below(file, _folder(Path(path))) for path in reads):
+        read = [path if path.is_dir() else path.parent for path in map(Path, reads)]
+        if config.rules and any(is_below(file, place) for place in read):
             note(f"the rules of {file}, which lies in what is read, are not loaded: name it by --config")
             return replace(config, rules=())
         return config
     return Config()
-
-
-def _folder(path: Path) -> Path:
-    return path if path.is_dir() else path.parent
 
 
 def _is_recorded(folder: Path) -> bool:
