@@ -13,8 +13,7 @@ from tfdoctor.cli.values import files_beside
 from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import load, must_differ
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.report.comparison import terminal, write
-from tfdoctor.report.comparison.words import mismatch
+from tfdoctor.report.comparison import mismatch, terminal, write
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.progress_line import late_line
 
@@ -45,7 +44,7 @@ def diff(given: DiffOptions) -> int:
     if most is not None and comparison.step is None:  # a gate must not pass unseen
         raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
     written = write(comparison, given.out or Path(), wanted) if wanted else ()
-    draw(terminal.render(comparison).rstrip("\n"))
+    draw(terminal(comparison).rstrip("\n"))
     tell_files(written, show=given.show)
     gate = comparison.gate
     return 0 if gate is None else FOUND if gate.failed else UNDECIDED if gate.unclear else 0

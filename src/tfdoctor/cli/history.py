@@ -56,7 +56,7 @@ def history(given: HistoryOptions) -> int:
         known.write(file)
         typer.echo(f"wrote {file}", err=True)
     written = write(made, given.out or Path(), wanted) if wanted else ()
-    draw(terminal.render(made).rstrip("\n"))
+    draw(terminal(made).rstrip("\n"))
     tell_files(written, show=given.show)
     return FOUND if made.failed else UNDECIDED if made.undecided else 0
 

@@ -1,18 +1,16 @@
 """Tables as text for every rendering: the data of the charts and the evidence of verdicts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import OperationRow, PipelineStage
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import cell
+from tfdoctor.terms.humanize import cell, milliseconds, number
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, count, ms, ratio
 from tfdoctor.terms.verdict import Cell, Location, Measure, Outcome, Table
-
-FEW_MORE = 2
 
 
 class Grid(Record):
@@ -34,11 +32,6 @@ class Grid(Record):
         columns, kinds, *rows = (tuple(row[at] for at in kept) for row in (self.columns, self.kinds, *self.rows))
         return replace(self, columns=columns, kinds=kinds, rows=tuple(rows))
 
-    def cut(self, limit: int) -> tuple["Grid", "Grid"]:
-        """Return the rows that are shown at once, and the others: one or two of those are worth no click."""
-        at = limit if len(self.rows) > limit + FEW_MORE else len(self.rows)
-        return replace(self, rows=self.rows[:at]), replace(self, rows=self.rows[at:])
-
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
     """Return a table as text, each row as long as the heading."""
@@ -50,6 +43,11 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
         kinds.append("number" if types == {Quantity} else "place" if types == {Location} else "text")
     texts = tuple(tuple(map(cell, row)) for row in padded)
     return Grid(tuple(map(text.name, columns)), tuple(kinds), texts)
+
+
+def texts(kinds: Mapping[str, str], rows: Iterable[tuple[str, ...]]) -> Grid:
+    """Return a table of clean text, by its columns with their kinds."""
+    return Grid(tuple(kinds), tuple(kinds.values()), tuple(rows))
 
 
 def measures(outcome: Outcome) -> list[Measure]:
@@ -67,11 +65,16 @@ def steps_grid(rows: Sequence[StepRow]) -> Grid:
     """Return the steps with their parts."""
     parts = [part for part in PART_LABELS if any(row.parts_ms.get(part) for row in rows)]
     columns = ["step", "time", *(PART_LABELS[part] for part in parts), "counted"]
-    cells: list[list[Cell]] = []
-    for row in rows:
-        times = (ms(row.parts_ms.get(part, 0.0)) for part in parts)
-        cells.append([count(row.number), ms(row.total_ms), *times, "yes" if row.steady else "no: outlier"])
-    return grid(columns, cells)
+    texts = (
+        (
+            number(row.number),
+            milliseconds(row.total_ms),
+            *(milliseconds(row.parts_ms.get(part, 0.0)) for part in parts),
+            "yes" if row.steady else "no: outlier",
+        )
+        for row in rows
+    )
+    return Grid(tuple(columns), ("number",) * (len(columns) - 1) + ("text",), tuple(texts))
 
 
 def pipeline_grid(stages: Sequence[PipelineStage]) -> Grid:
@@ -99,6 +102,6 @@ def depths(stages: Sequence[PipelineStage]) -> list[int]:
     """Return for each stage how many stages consume its elements, directly or not."""
     counts: list[int] = []
     for stage in stages:
-        known = stage.parent is not None and 0 <= stage.parent < len(counts)
-        counts.append(counts[stage.parent] + 1 if known and stage.parent is not None else 0)
+        at = len(counts) if stage.parent is None else stage.parent
+        counts.append(counts[at] + 1 if 0 <= at < len(counts) else 0)
     return counts
