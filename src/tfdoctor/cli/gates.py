@@ -50,13 +50,9 @@ class Gates(Record):
 
         if self.budget.limits:  # a stored report may have others
             diagnosis = checked(diagnosis, self.budget)
-        self.say_what_is_unchecked(diagnosis)
+            if not diagnosis.budgets:
+                say(f"note: no budget was checked: none is set for a {diagnosis.subject.device}")
         return diagnosis if self.baseline is None else baselines.compared(diagnosis, *self.baseline)
-
-    def say_what_is_unchecked(self, diagnosis: Diagnosis) -> None:
-        """Say that no budget was checked, where all that are set are those of other devices."""
-        if self.budget.limits and not diagnosis.budgets:
-            say(f"note: no budget was checked: none is set for a {diagnosis.subject.device}")
 
     def end(self, diagnosis: Diagnosis, *, quiet: bool = False) -> int:
         """Write the findings as known ones, where that was asked for, and return the exit code.
