@@ -37,8 +37,7 @@ from tfdoctor.report.formats import html, render
 from tfdoctor.report.words import pace_ms
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rules import all_rules
-from tfdoctor.scrub import Secrets, scrub
-from tfdoctor.scrub.words import users_in, users_of_path
+from tfdoctor.scrub import Secrets, scrub, users_in, users_of_path
 from tfdoctor.stored.files import is_report, open_report
 from tfdoctor.terms.errors import ConfigError, InputError
 from tfdoctor.terms.files import opened

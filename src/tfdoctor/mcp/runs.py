@@ -131,7 +131,7 @@ class ServedRuns(Record):
         folders = map(whole, filter(None, (recording.root, *recording.workers)))
         for place in (*folders, *recording.traces):
             self.inside(str(place.absolute()))
-        return finished(examined(recording, title, _rules(), Config().budget))
+        return finished(examined(recording, title, _rules()))
 
 
 def explained(rule: str) -> str:
