@@ -30,7 +30,6 @@ from tfdoctor.report.files import write as write_files
 from tfdoctor.report.formats import COMMANDS, is_streamed, prepare, render
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.scrub import Secrets, scrub
-from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import OutputError, TfdoctorError
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.progress_line import late_line, line
@@ -156,7 +155,7 @@ def write(diagnosis: Diagnosis, folder: Path, output: Output, prefix: str = "") 
 
     Formats that are no files go to the standard output, even if quiet.
     """
-    diagnosis = finished(replace(diagnosis, link=output.link or diagnosis.link))
+    diagnosis = replace(diagnosis, link=output.link or diagnosis.link)
     written = write_files(diagnosis, folder, output.formats, prefix)
     printed = [*filter(is_streamed, output.formats)]
     for name in printed:

@@ -16,6 +16,7 @@ from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.stored.files import COMPRESSED, of_text, open_report
+from tfdoctor.stored.report import finished
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.record import Record
@@ -183,7 +184,7 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
     hosts = diagnosis.hosts
     if hosts is not None:
         hosts = replace(hosts, findings=tuple(replace(one, known=marked(one)) for one in hosts.findings))
-    return replace(diagnosis, results=results, hosts=hosts, baseline=BaselineUse(file=file, gone=gone))
+    return replace(diagnosis, results=results, hosts=hosts, baseline=finished(BaselineUse(file=file, gone=gone)))
 
 
 def _unsaid(diagnosis: Diagnosis) -> set[str]:

@@ -19,6 +19,7 @@ from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.edits.source import within_repository
 from tfdoctor.rulebook.config import Budget
+from tfdoctor.stored.report import finished
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.record import Record
@@ -69,7 +70,7 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
             at=Location(path, lines[limit]) if limit in lines else None,
         )
         checks.append(check)
-    return replace(diagnosis, budgets=tuple(checks))
+    return replace(diagnosis, budgets=finished(tuple(checks)))
 
 
 def state(limit: float, low: float, high: float, *, at_least: bool) -> BudgetState:
