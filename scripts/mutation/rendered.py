@@ -9,10 +9,9 @@ from io import StringIO
 from pathlib import Path
 
 from tfdoctor.cli.streams import Unread
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.history.kept import KeptHistory
-from tfdoctor.history.runs import ReadRun
+from tfdoctor.history.runs import KeptHistory, ReadRun
 from tfdoctor.history.series import Demand, history
 from tfdoctor.report import comparison, formats, terminal
 from tfdoctor.report import history as history_report
@@ -70,7 +69,7 @@ def _of_several(shown: Diagnosis, stored: str) -> Iterator[tuple[str, str]]:
     again = of_text(stored, path, rules)
     dated = [replace(again, subject=replace(again.subject, recorded=day)) for day in DAYS]
     with suppress(InputError):  # nothing to compare
-        compared = compare(Sides.of([again], [dated[0]]), in_ms=True)
+        compared = compare([again], [dated[0]])
         yield "diff", _printed(comparison_terminal.render(compared, width=60, color=False))
         for name in comparison.FORMATS:
             yield f"diff.{name}", _written(name, comparison.render(name, compared))

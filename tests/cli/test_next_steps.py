@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.cli import outcome
-from tfdoctor.cli.outcome import next_steps
+from tfdoctor.cli import profile
+from tfdoctor.cli.profile import next_steps
 from tfdoctor.remote.uploads import Uploads
 from tfdoctor.terms.verdict import Edit, Finding
 
@@ -31,7 +31,7 @@ def test_only_changes_that_are_edits_count() -> None:
 def test_a_recording_at_a_url_is_named_there_and_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its folder on this machine is gone when the user reads it, and a trial needs one."""
     sent = Uploads()
-    monkeypatch.setattr(outcome, "UPLOADS", sent)
+    monkeypatch.setattr(profile, "UPLOADS", sent)
     folder = sent.folder(f"file://{tmp_path}/there") / "workers" / "worker-1"
     ready = Edit(at=None, before="a", after="b")
     full = diagnoses.full()

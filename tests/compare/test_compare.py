@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.compare.differences import carried
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import (
@@ -30,7 +30,7 @@ from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
 
 
 def compared(before: Diagnosis, after: Diagnosis, most: float | None = None) -> RunComparison:
-    return compare(Sides.of([before], [after]), most_regression=most)
+    return compare([before], [after], most_regression=most)
 
 
 def test_a_faster_run_is_called_faster_with_its_parts() -> None:
@@ -60,7 +60,7 @@ def test_a_side_states_its_step_without_tracing_where_that_is_clearly_shorter() 
         replace(one, conditions=replace(one.conditions, untraced_ms=ms))
         for one, ms in zip(traced, (15.0, 16.0, 17.0), strict=True)
     ]
-    result = compare(Sides.of(untraced, traced))
+    result = compare(untraced, traced)
     assert result.before.untraced_ms == pytest.approx(16.0, abs=0.1)
     assert result.after.untraced_ms is None
     alike = replace(traced[0], conditions=replace(traced[0].conditions, untraced_ms=19.5))
@@ -132,13 +132,12 @@ def test_a_lower_clock_widens_the_interval() -> None:
     ],
 )
 def test_runs_that_are_not_alike_say_how(after: Diagnosis, what: str) -> None:
-    sides = Sides.of([report(series(0))], [after])
-    assert [mismatch.what for mismatch in sides.mismatches] == [what]
+    assert [mismatch.what for mismatch in compared(report(series(0)), after).mismatches] == [what]
 
 
 def test_what_is_unknown_of_one_run_is_no_mismatch() -> None:
     unknown = report(series(1), conditions=replace(MACHINE, batch_size=None, cpu_model=""))
-    assert Sides.of([report(series(0))], [unknown]).mismatches == ()
+    assert compared(report(series(0)), unknown).mismatches == ()
 
 
 def test_findings_are_matched_by_rule_and_file() -> None:
@@ -221,18 +220,19 @@ def test_what_moved_most_comes_first_and_noise_is_left_out() -> None:
 def test_shares_are_compared_where_times_cannot_be() -> None:
     before = report(series(0), {"input": 0.5, "device": 0.5})
     after = report(series(1, step_ms=200.0), {"input": 0.1, "device": 0.9})
-    result = compare(Sides.of([before], [after]), in_ms=False)
+    result = compare([before], [after], in_ms=False)
     assert result.step is None
     assert {part.part: round(part.after, 3) for part in result.parts} == {"input": 0.1, "device": 0.9}
 
 
 def test_the_run_in_the_middle_stands_for_its_side() -> None:
     runs = [report(series(seed, step_ms=ms)) for seed, ms in enumerate((30.0, 20.0, 25.0))]
-    side = compare(Sides.of(runs, runs)).before
+    runs = [replace(one, subject=replace(one.subject, title=str(at))) for at, one in enumerate(runs)]
+    side = compare(runs, runs).before
     assert side.recordings == 3
     assert side.steps == 180
     assert sum(side.parts_ms.values()) == pytest.approx(side.step_ms)
-    assert Sides.of(runs, runs).before[0] == runs[2]
+    assert side.title == "2"
 
 
 def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without() -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ def test_workers_are_read_with_their_own_manifests(tmp_path: Path) -> None:
         own = tmp_path / "workers" / name
         own.mkdir(parents=True)
         said = manifest(command=("train.py", name), worker=WorkerRank(name, rank, place=rank))
-        (own / "tfdoctor.json").write_text(json.dumps(said.to_json()))
+        (own / "tfdoctor.json").write_text(json.dumps(asdict(said)))
     found = examined(tmp_path)
     assert found.hosts is not None
     assert found.hosts.straggler == "worker-1"

@@ -17,7 +17,7 @@ from tfdoctor.diagnosis.history_report import (
     RegressionCheck,
     RunMetric,
 )
-from tfdoctor.history.kept import KeptHistory, named
+from tfdoctor.history.runs import KeptHistory, named
 from tfdoctor.report.history import page as history_page
 from tfdoctor.report.history import render, terminal, words
 from tfdoctor.report.tables import Grid
@@ -29,7 +29,7 @@ def regressed() -> History:
     """Return a history with a baseline, an accepted regression, a new one, and a report that cannot be read."""
     runs = noisy([50.0] * 12 + [60.0] * 11 + [75.0])
     accepted = Accepted("train.py", "step-ms", commit(12), "Ann", "2026-03-20", "larger crops")
-    kept = KeptHistory().with_baseline(named("release-1", read(runs[:1])[0])).with_accepted(accepted)
+    kept = KeptHistory().with_entry(named("release-1", read(runs[:1])[0])).with_entry(accepted)
     unread = [("runs/30/report.json", "runs/30/report.json is not JSON.")]
     return followed(runs, kept, unread, limit=0.05)
 

@@ -14,7 +14,7 @@ from tests.report import diagnoses, running
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.diagnosis.step import StepsSummary
-from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report import sentences, terminal
 from tfdoctor.report.formats import html, json, md, sarif
 from tfdoctor.report.run import bar
@@ -23,6 +23,7 @@ from tfdoctor.report.run.verdict import ALIKE, headline
 from tfdoctor.report.run.words import GLYPHS, PHASE_COLOURS, PHASE_NOUNS
 from tfdoctor.report.words import joined, run_saving
 from tfdoctor.terms.kinds import Phase, StepSource
+from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
 from tfdoctor.terms.verdict import Bound, Location, Recurrence
 
 

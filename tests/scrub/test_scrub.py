@@ -50,7 +50,7 @@ SECRETS = Secrets(users=(USER, OTHER, SPACED), hosts=(FULL_HOST,))
 
 def planted() -> Diagnosis:
     """Return a diagnosis in which every text but those of rules tells all."""
-    every = rebuilt(diagnoses.full(), lambda value: TOLD if isinstance(value, str) else value, kept=(Rule,))
+    every = rebuilt(diagnoses.full(), lambda plain: TOLD if isinstance(plain, str) else plain, kept=(Rule,))
     subject = replace(every.subject, hosts=(FULL_HOST,), title=USER)
     return replace(every, subject=subject)
 

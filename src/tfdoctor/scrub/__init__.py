@@ -12,8 +12,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.step import PARTS
-from tfdoctor.scrub import paths
-from tfdoctor.scrub.words import Secrets, Words, texts
+from tfdoctor.scrub.words import Secrets, Words, users_in
 from tfdoctor.terms.record import rebuilt
 from tfdoctor.terms.verdict import Edit, Errored, Finding, Remedy
 
@@ -27,14 +26,13 @@ def scrub(diagnosis: Diagnosis, secrets: Secrets) -> Diagnosis:
     """Return the diagnosis without these names and without source; the documentation of rules stays."""
     results = tuple(map(_without_source, diagnosis.results))
     diagnosis = replace(diagnosis, results=results, repository={}, lines={}, patch=b"")
-    mentioned = (user for text in texts(diagnosis) for user in paths.of_text(text))
     hosts = (*secrets.hosts, *diagnosis.subject.hosts)
-    secrets = replace(secrets, users=(*secrets.users, *mentioned), hosts=hosts).identifying()
+    secrets = replace(secrets, users=(*secrets.users, *users_in(diagnosis)), hosts=hosts).identifying()
     said = list(PARTS)  # by the rules' documentation: the report consists of its words
     for rule in (result.rule for result in results):
         said += [rule.name, rule.topic, rule.doc.title, *rule.doc.sections.values()]
     words = Words(secrets, frozenset(word.lower() for text in said for word in re.findall(r"\w+", text)))
-    scrubbed = rebuilt(diagnosis, lambda value: words(value) if isinstance(value, str) else value, kept=(Rule,))
+    scrubbed = rebuilt(diagnosis, lambda plain: words(plain) if isinstance(plain, str) else plain, kept=(Rule,))
     title, hosts = words.as_name(diagnosis.subject.title), tuple(map(words.as_name, diagnosis.subject.hosts))
     return replace(scrubbed, subject=replace(scrubbed.subject, title=title, hosts=hosts))
 

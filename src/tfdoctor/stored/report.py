@@ -76,7 +76,7 @@ def finished(part: T) -> T:
     Its texts have no hidden characters and an end; its numbers have nine significant digits. A diagnosis is
     finished where it is made or read; what is added to it later, where that is done.
     """
-    return rebuilt(part, _rounded, record=_unknown, key=_legible, kept=(Rule, Replacement))
+    return rebuilt(part, _rounded, record=_unknown, key=cache(_legible), kept=(Rule, Replacement))
 
 
 def _legible(value: Any) -> Any:  # noqa: ANN401 - a text, or any other value, which stays

@@ -7,7 +7,6 @@ from html import unescape
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.work import PhaseLine
 from tfdoctor.report import findings, hosts, sections, sentences, words
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.run.section import RunSection, where
@@ -15,6 +14,7 @@ from tfdoctor.report.step_bars import blocks
 from tfdoctor.report.tables import Grid, grids, measures
 from tfdoctor.report.trials import PARTS_TITLE
 from tfdoctor.terms.humanize import duration, place, quantity
+from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.text import name, prose, sentence
 from tfdoctor.terms.verdict import Measure
 

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from tfdoctor.diagnosis.work import PhaseSegment, RunAccount
+from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.report.run.words import times
 from tfdoctor.report.words import is_known
 from tfdoctor.terms.humanize import duration, location
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record
+from tfdoctor.terms.run_time import PhaseSegment
 
 LEAST = 0.002  # Share of the bar below which a stretch would be invisible
 # More pieces than that are thinner than a pixel on a phone; each cell shows the phase that most of it is.

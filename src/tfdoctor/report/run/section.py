@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, RunAccount
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report.run import bar, verdict
 from tfdoctor.report.run.words import noun, times, whole_ms
 from tfdoctor.report.words import is_known
@@ -12,6 +12,7 @@ from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, duration, location, number, quantity, share
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record
+from tfdoctor.terms.run_time import LongStepTime, PhaseLine
 from tfdoctor.terms.units import nbytes
 
 NO_LINE = "no line of the program"  # Where time passed in which no line of the user's ran

@@ -5,11 +5,12 @@ from itertools import groupby
 
 from rich.text import Text
 
-from tfdoctor.diagnosis.work import PhaseLine, PhaseRow
+from tfdoctor.diagnosis.work import PhaseRow
 from tfdoctor.report.run.bar import cells
 from tfdoctor.report.run.section import RunSection, where
 from tfdoctor.report.run.words import GLYPHS, PHASE_COLOURS
 from tfdoctor.terms.humanize import duration
+from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.text import shorten
 
 LARGE = 0.1  # Share of the run from which on a line is listed

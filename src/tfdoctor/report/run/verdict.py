@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunTogether
-from tfdoctor.diagnosis.work import LongStepTime, RunAccount
+from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.report.run.words import amount, noun, times, whole_ms
 from tfdoctor.report.words import is_known, run_saving
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import about_duration, counted, duration, factor, milliseconds, share
 from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.run_time import LongStepTime
 from tfdoctor.terms.verdict import Bound
 
 MATTERS = 0.1  # Share of the run from which on the verdict speaks of something: as of the parts of a step
