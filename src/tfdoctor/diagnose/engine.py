@@ -4,10 +4,18 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnose import saving_words as words
 from tfdoctor.diagnose.accounts import unexplained
 from tfdoctor.diagnose.rating import RunPricing, rated
-from tfdoctor.diagnose.savings import WORTH_SAYING, Effects, hides, model_of, saving_of
+from tfdoctor.diagnose.savings import (
+    ALL_NAMED,
+    WORTH_SAYING,
+    Effects,
+    hides,
+    model_of,
+    paced,
+    saving_of,
+    too_little,
+)
 from tfdoctor.diagnose.window import only_traced
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
@@ -43,8 +51,7 @@ def examine(chart: Chart, rules: Iterable[Rule], run: RunPricing | None = None) 
     rules, model, window = tuple(rules), model_of(chart), only_traced(chart)
     said = [(rule, window.checked(_apply(rule, chart))) for rule in rules if not rule.general]
     specific = _judged(said, model)
-    found = [one.outcome for one in specific if isinstance(one.outcome, Finding)]
-    named = any(effect.stage is Stage.INPUT for finding in found for effect in finding.effects)
+    named = any(effect.stage is Stage.INPUT for one in specific for effect in one.effects)
     results = [*_with_hidden(said, specific, model, named=named)]
     left = unexplained(chart, results)
     asked = [(rule, _within(left, window.checked(_apply(rule, chart, left)))) for rule in rules if rule.general]
@@ -87,7 +94,7 @@ def _judge(rule: Rule, outcome: Outcome, model: StepModel | None, effects: Effec
     if saving.share < least and not saving.after:
         if outcome.run_effects:  # its time is elsewhere in the run
             return unpriced
-        little = words.too_little(outcome.summary, least)
+        little = too_little(outcome.summary, least)
         return Result(rule=rule, outcome=Healthy(summary=little, evidence=outcome.evidence))
     severity = Severity.of(saving.share)
     if model.distorted:
@@ -106,7 +113,7 @@ def _within(left: Unexplained | None, outcome: Outcome) -> Outcome:
         return outcome
     own = [one for one in outcome.effects if one.stage in left.parts_ms and one.subject not in left.subjects]
     if outcome.effects and not own:
-        return Healthy(summary=words.ALL_NAMED, evidence=outcome.evidence)
+        return Healthy(summary=ALL_NAMED, evidence=outcome.evidence)
     named = dict.fromkeys(Stage, 0.0)
     for effect in own:
         named[effect.stage] += effect.of.value if effect.of else 0.0
@@ -163,5 +170,5 @@ def _with_hidden(
             yield replace(result, outcome=outcome, takes=takes, severity=min(own, outcome.severity or own))
         else:
             times = {stage: ms(model.traced[stage] if named else 0.0) for stage in stages}
-            hidden = tuple(PartTime(stage, time, words.paced(model)) for stage, time in times.items())
+            hidden = tuple(PartTime(stage, time, paced(model)) for stage, time in times.items())
             yield replace(result, outcome=replace(healthy, necessary=hidden))

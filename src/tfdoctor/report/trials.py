@@ -6,9 +6,9 @@ from operator import attrgetter, itemgetter
 from typing import ClassVar
 
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.rank import exceeds
 from tfdoctor.diagnosis.savings import Relationship, RunSaving, Saving, Together
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingState, Trial, Trials, is_broken
-from tfdoctor.diagnosis.tried import exceeds
 from tfdoctor.report import trial_words, words
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.trial_scale import Picture, SavingScale
