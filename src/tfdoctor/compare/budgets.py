@@ -8,8 +8,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
@@ -52,21 +54,21 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
         measured = FIGURES[limit.key](diagnosis)
         if limit.device is not None and diagnosis.subject.device is None:
             measured = Measured95(why="the device of the run is unknown, and this budget depends on it")
-        value, low, high = measured.value, measured.low, measured.high
-        first, last = value if low is None else low, value if high is None else high
+        first = measured.value if measured.low is None else measured.low
+        last = measured.value if measured.high is None else measured.high
         found = BudgetState.UNKNOWN
         if first is not None and last is not None:
             found = state(limit.limit.value, first, last, at_least=limit.at_least)
-        told = {"value": value, "low": low, "high": high}
+        told: dict[str, Any] = asdict(measured)  # of bytes the figures are whole numbers
+        told |= {name: float(one) for name, one in told.items() if isinstance(one, int)}
         check = BudgetCheck(
             key=limit.key,
             limit=limit.limit.value,
             unit=limit.limit.unit,
             at_least=limit.at_least,
             state=found,
-            **{name: None if one is None else float(one) for name, one in told.items()},
-            why=measured.why,
             at=Location(path, lines[limit]) if limit in lines else None,
+            **told,
         )
         checks.append(check)
     return replace(diagnosis, budgets=finished(tuple(checks)))
