@@ -58,13 +58,12 @@ class Results:
         from tfdoctor.examination import examined  # noqa: PLC0415 - same
         from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - same
         from tfdoctor.rulebook.config import find  # noqa: PLC0415 - only when asked for
-        from tfdoctor.stored.report import finished  # noqa: PLC0415 - same
 
         assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
         config = find(Path())
         title, rules = str(self.path), rulebook(config)
         diagnosis = examined(self.recording, title, rules, for_epochs=self._for_epochs)
-        return finished(checked(diagnosis, config.budget))
+        return checked(diagnosis, config.budget)
 
     def report(self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None) -> tuple[Path, ...]:
         """Write `report.<format>` for each format to the recording, or to the folder `out`; return the paths.

@@ -27,7 +27,6 @@ from tfdoctor.report.files import write as write_files
 from tfdoctor.report.formats import COMMANDS, is_streamed, prepare, render
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.scrub import Secrets, scrub
-from tfdoctor.stored.report import finished
 from tfdoctor.terms.progress_line import late_line
 from tfdoctor.terms.record import Record
 from tfdoctor.trace.xprof import Asked
@@ -52,7 +51,7 @@ class Output(Record):
 
         Formats that are no files go to the standard output, even if quiet.
         """
-        diagnosis = finished(replace(diagnosis, link=self.link or diagnosis.link))
+        diagnosis = replace(diagnosis, link=self.link or diagnosis.link)
         written = write_files(diagnosis, folder, self.formats, prefix)
         printed = [*filter(is_streamed, self.formats)]
         for name in printed:

@@ -6,10 +6,12 @@ is measured once, such as the memory, has no interval.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
@@ -19,6 +21,7 @@ from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.edits.source import within_repository
 from tfdoctor.rulebook.config import Budget
+from tfdoctor.stored.report import finished
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.record import Record
@@ -55,6 +58,8 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
         found = BudgetState.UNKNOWN
         if first is not None and last is not None:
             found = state(limit.limit.value, first, last, at_least=limit.at_least)
+        told: dict[str, Any] = asdict(measured)  # of bytes the figures are whole numbers
+        told |= {name: float(one) for name, one in told.items() if isinstance(one, int)}
         check = BudgetCheck(
             key=limit.key,
             limit=limit.limit.value,
@@ -62,10 +67,10 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
             at_least=limit.at_least,
             state=found,
             at=Location(path, lines[limit]) if limit in lines else None,
-            **asdict(measured),
+            **told,
         )
         checks.append(check)
-    return replace(diagnosis, budgets=tuple(checks))
+    return replace(diagnosis, budgets=finished(tuple(checks)))
 
 
 def state(limit: float, low: float, high: float, *, at_least: bool) -> BudgetState:

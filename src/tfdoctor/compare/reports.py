@@ -13,7 +13,6 @@ from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording import Recording
 from tfdoctor.stored.files import open_report, report_at
-from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
@@ -41,7 +40,7 @@ def load(path: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
         report = open_report(stored, rules)
     else:
         recording = Recording.open(path)
-        report = finished(examine(recording, recording.title(path)))
+        report = examine(recording, recording.title(path))
     names = {rule.name for rule in rules}
     return replace(report, results=tuple(one for one in report.results if one.rule.name in names))
 

@@ -31,6 +31,7 @@ from tfdoctor.facts.savings.price import EnergyPrices, Price
 from tfdoctor.facts.scale.hosts import HostSteps
 from tfdoctor.recording import MANIFEST, Recording
 from tfdoctor.scrub import PACKAGES
+from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.terms.units import usd
@@ -82,7 +83,7 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
                 chart, diagnosis = examine(recording.without_traces(fault))
             meanwhile()
             diagnosis = replace(diagnosis, xprof=run.second_opinion(chart, asked.opinion() if asked else None))
-    return replace(diagnosis, settings=settings or Settings())
+    return finished(replace(diagnosis, settings=settings or Settings()))
 
 
 def _asked(recording: Recording, *, wanted: bool) -> AbstractContextManager[Asked | None]:

@@ -27,7 +27,6 @@ from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.rulebook.values import hint
 from tfdoctor.stored.files import NAMES, is_report, open_report
-from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import content, is_below
 from tfdoctor.terms.record import Record
@@ -142,7 +141,7 @@ def _read(one: FoundRecording, scratch: Path, examine: Examine, rules: Sequence[
                 if report.version == __version__ and report.subject.recorded:
                     return report
     recording = Recording.open(at)
-    return finished(examine(recording, recording.title(at)))
+    return examine(recording, recording.title(at))
 
 
 class KeptHistory(Record):

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter, itemgetter
 
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.rank import exceeds
 from tfdoctor.diagnosis.savings import Relationship, Together
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingState, Trial, Trials, is_broken
-from tfdoctor.diagnosis.tried import exceeds
 from tfdoctor.report import trial_words, words
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.trial_words import number, promise
