@@ -100,15 +100,15 @@ def chart_of(recording: Recording, *given: object) -> Chart:
 
 
 def _several(
-    recording: Recording, members: Sequence[hosts.HostRecording], examine: Examine, *, ask_xprof: bool
+    recording: Recording, members: Sequence[hosts.Host], examine: Examine, *, ask_xprof: bool
 ) -> Diagnosis:
     """Compare the hosts and show one in full; only one trace is in memory at a time."""
-    examined = [_examined(member, examine) for member in members]
+    examined = [_examined(name, recorded, examine) for name, recorded in members]
     if not any(host.diagnosis for host in examined):
         raise InputError(examined[0].missing)
     compared = hosts_summary.hosts(examined)
     shown = next(host.diagnosis for host in examined if host.diagnosis and host.name == compared.shown)
-    opened = next(member.opened() for member in members if member.name == compared.shown)
+    opened = next(one for name, one in members if name == compared.shown and isinstance(one, Recording))
     with _asked(opened, wanted=ask_xprof) as asked:
         opinion = run.second_opinion(chart_of(opened), asked.opinion()) if asked else None
     unread = [f"{host.name}: {host.missing}" for host in examined if host.diagnosis is None]
@@ -122,13 +122,15 @@ def _several(
     )
 
 
-def _examined(member: hosts.HostRecording, examine: Examine) -> Examined:
+def _examined(name: str, recorded: Recording | InputError, examine: Examine) -> Examined:
+    if isinstance(recorded, InputError):
+        return Examined(name, None, None, str(recorded))
     try:
-        chart, diagnosis = examine(member.opened())
+        chart, diagnosis = examine(recorded)
     except InputError as fault:
-        return Examined(member.name, None, None, str(fault))
+        return Examined(name, None, None, str(fault))
     missing = chart.why_missing(HostSteps)
-    return Examined(member.name, diagnosis, None if missing else chart.get(HostSteps), missing)
+    return Examined(name, diagnosis, None if missing else chart.get(HostSteps), missing)
 
 
 def diagnosed(chart: Chart, rules: Iterable[Rule], title: str, for_epochs: int | None = None) -> Diagnosis:
