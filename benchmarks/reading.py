@@ -127,10 +127,10 @@ def in_threads(space: Any, times: int) -> None:
 
 def huge(folder: Path, source: Path) -> Path:
     """Write a recording of a gigabyte: that of a source, with each thread repeated; return its folder."""
-    from tfdoctor.trace.wire import xspace_without_events
+    from tfdoctor.trace.wire import without_events
 
     trace = next(source.rglob("*.xplane.pb"))
-    space = xspace_without_events().FromString(trace.read_bytes())
+    space = without_events("XSpace").FromString(trace.read_bytes())
     in_threads(space, THREADS)
     out = folder / "a-gigabyte"
     shutil.copytree(SAMPLE, out)

@@ -12,12 +12,13 @@ from tests.report import diagnoses
 from tfdoctor.compare.budgets import FIGURES, checked, state
 from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState
-from tfdoctor.diagnosis.step import SlowStepsSummary, StepRow, StepsSummary
+from tfdoctor.diagnosis.step import StepRow, StepsSummary
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report.sections import budget_state, budget_told, budget_verdict
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.terms.kinds import DeviceKind, Phase
+from tfdoctor.terms.run_time import SlowStepsSummary
 from tfdoctor.terms.units import examples_rate, ms, nbytes, ratio
 
 UNITS = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfdoctor.diagnose.summary.timeline import Work, WorkMarks, few, timeline
+from tfdoctor.diagnose.summary.timeline import NEITHER, Work, about, few, marks_of, timeline
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.step import PARTS, Timeline
@@ -35,7 +35,7 @@ def chart_of(name: str) -> Chart:
 @pytest.fixture(scope="module", params=NAMES)
 def drawn(request: pytest.FixtureRequest) -> tuple[Chart, Timeline]:
     chart = chart_of(request.param)
-    found = timeline(chart, WorkMarks())
+    found = timeline(chart, ())
     if found is None:
         assert chart.get(Steps) is None or chart.get(Breakdown) is None
         pytest.skip("no steps")
@@ -71,7 +71,7 @@ def test_bars_lie_within_the_step_in_order_and_apart(drawn: tuple[Chart, Timelin
 
 
 def test_the_wait_for_input_stands_above_the_stage_that_causes_it() -> None:
-    found = timeline(chart_of("cpu-input-bound"), WorkMarks())
+    found = timeline(chart_of("cpu-input-bound"), ())
     assert found is not None
     names = [lane.name for lane in found.lanes if lane.name]
     assert names == ["step", "input: MapAndBatch(prepare)", "input: Shuffle", "operations"]
@@ -112,25 +112,24 @@ def marked(name: str, *effects: Effect) -> Result:
 
 
 def test_a_whole_stage_is_all_of_its_work_and_its_part_of_the_step() -> None:
-    marks = WorkMarks.of([marked("input-bound", Effect(Stage.INPUT, 0.0))])
-    assert marks.of_part("input") == ("input-bound",)
-    assert marks.of_work(Stage.INPUT, "Map") == ("input-bound",)
-    assert marks.of_part("device") == marks.of_work(Stage.DEVICE, "Map") == ()
+    marks = marks_of([marked("input-bound", Effect(Stage.INPUT, 0.0))])
+    assert about(marks, "input", NEITHER) == about(marks, Stage.INPUT, "Map") == ("input-bound",)
+    assert about(marks, "device", NEITHER) == about(marks, Stage.DEVICE, "Map") == ()
 
 
 def test_an_operation_is_known_by_its_name_or_as_one_of_several() -> None:
     norm = Effect(Stage.DEVICE, 0.5, "bn", ms(2.0), parts=("bn/mul", "bn/sub"))
-    marks = WorkMarks.of([marked("unfused-batch-norm", norm), marked("hot", Effect(Stage.DEVICE, 0.0))])
-    assert marks.of_work(Stage.DEVICE, "bn/mul") == ("hot", "unfused-batch-norm")
-    assert marks.of_work(Stage.DEVICE, "conv", "kernel") == marks.of_part("device") == ("hot",)
+    marks = marks_of([marked("unfused-batch-norm", norm), marked("hot", Effect(Stage.DEVICE, 0.0))])
+    assert about(marks, Stage.DEVICE, "bn/mul") == ("hot", "unfused-batch-norm")
+    assert about(marks, Stage.DEVICE, "conv", "kernel") == about(marks, "device", NEITHER) == ("hot",)
 
 
 def test_what_is_neither_operation_nor_stage_is_its_part_of_the_step_alone() -> None:
-    marks = WorkMarks.of([marked("retracing", Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(1.0)))])
-    assert (marks.of_part("host"), marks.of_work(Stage.HOST, "launch")) == (("retracing",), ())
+    marks = marks_of([marked("retracing", Effect(Stage.HOST, 0.0, StepWork.TRACING, ms(1.0)))])
+    assert (about(marks, "host", NEITHER), about(marks, Stage.HOST, "launch")) == (("retracing",), ())
 
 
 def test_what_gets_longer_by_a_change_is_not_what_is_wrong() -> None:
     slower = marked("float32-matmul", Effect(Stage.DEVICE, 1.2, "bn", ms(2.0)))
     healthy = Result(rule=slower.rule, outcome=Healthy(summary="fine"))
-    assert WorkMarks.of([slower, healthy]) == WorkMarks()
+    assert marks_of([slower, healthy]) == {}

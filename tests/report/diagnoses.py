@@ -10,13 +10,14 @@ from tfdoctor.diagnosis.gates import BaselineUse, BudgetCheck, BudgetState, Know
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving, Together, Turn
-from tfdoctor.diagnosis.step import Account, AccountState, Seen, SlowStepsSummary, StepRow, StepsSummary, Timeline
+from tfdoctor.diagnosis.step import Account, AccountState, Seen, StepRow, StepsSummary, Timeline
 from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage, Profile, ProfileRow, WorkKind
 from tfdoctor.report import sentences
 from tfdoctor.report.prospects import prospects
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
+from tfdoctor.terms.run_time import SlowStepsSummary
 from tfdoctor.terms.units import Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
     Bound,

@@ -6,8 +6,9 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether
 from tfdoctor.diagnosis.step import StepsSummary
-from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.terms.kinds import Phase, StepSource
+from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
 from tfdoctor.terms.verdict import Bound, Finding, Location, Recurrence, Remedy, Severity
 
 TIMES = {

@@ -8,13 +8,14 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.report import diagnoses, test_history
-from tfdoctor.diagnosis.work import PhaseLine, Profile, PythonPart
+from tfdoctor.diagnosis.work import Profile, PythonPart
 from tfdoctor.report import icicle
 from tfdoctor.report.charts import charts
 from tfdoctor.report.figures import Figure, figure_json
 from tfdoctor.report.history.charts import charts as history_charts
 from tfdoctor.report.palette import PART_COLOURS, SHARE_SCALE, ink, shade
 from tfdoctor.report.run import PHASE_COLOURS, section
+from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.verdict import Location
 
 

@@ -15,7 +15,7 @@ from tests.report.diagnoses import told
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.diagnosis.step import StepsSummary
-from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report import run as bar
 from tfdoctor.report import sentences, terminal
 from tfdoctor.report.formats import html, json, md, sarif
@@ -24,6 +24,7 @@ from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, PHASE_NOUNS, section
 from tfdoctor.report.sentences import ALIKE
 from tfdoctor.report.words import joined, run_saving
 from tfdoctor.terms.kinds import Phase, StepSource
+from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
 from tfdoctor.terms.verdict import Bound, Location, Recurrence
 
 

@@ -24,7 +24,7 @@ def decoded(*messages: bytes) -> list[dict[int, int]]:
     lengths = np.array([len(one) for one in messages], np.int64)
     ends = lengths.cumsum()
     values: list[dict[int, int]] = [{} for _ in messages]
-    for fields in MessageBytes.of(messages).fields(ends - lengths, ends):
+    for fields in MessageBytes.of(b"".join(messages)).fields(ends - lengths, ends):
         rows = zip(fields.message.tolist(), fields.number.tolist(), fields.bits.tolist(), strict=True)
         for at, number, bits in rows:
             values[at][number] = bits

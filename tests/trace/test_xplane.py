@@ -249,3 +249,30 @@ def test_devices_are_found_by_kind(file: Path) -> None:
         space.plane(name)
     trace = xplane.read(save(space, file))
     assert devices(trace, ("GPU", "TPU")) == ["/device:GPU:0", "/device:TPU:1"]
+
+
+def test_events_between_other_fields_of_their_line_are_read(file: Path) -> None:
+    """As protobuf allows; TensorFlow writes them one after the other."""
+    space = Space()
+    line = space.plane("/host:CPU").line(7, "python")
+    for at, name in enumerate(["a", "b", "c" * 200]):
+        line.add(name, at, 1, kernel_details="x" * 100 * at)
+    whole = wire.xplane_pb2().XSpace.FromString(space.proto.SerializeToString())
+    parts = [event.SerializeToString() for event in whole.planes[0].lines[0].events]
+    del whole.planes[0].lines[0].events[:]
+    head, mixed = whole.planes[0].lines[0].SerializeToString(), b""
+    for part in parts:
+        one = wire.xplane_pb2().XLine(events=[wire.xplane_pb2().XEvent.FromString(part)], display_id=3)
+        mixed += one.SerializeToString()
+    del whole.planes[0].lines[:]
+    content, value = head + mixed, bytearray()
+    size = len(content)
+    while size >= 128:
+        value.append(size & 127 | 128)
+        size >>= 7
+    plane = whole.planes[0].SerializeToString() + bytes([3 << 3 | 2, *value, size]) + content
+    assert len(plane) < 2**14
+    file.write_bytes(bytes([1 << 3 | 2, len(plane) & 127 | 128, len(plane) >> 7]) + plane)
+    host = xplane.read(file).host
+    assert host is not None
+    assert [event.name for event in host.lines[0].events()] == ["a", "b", "c" * 200]

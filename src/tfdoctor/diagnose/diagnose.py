@@ -16,7 +16,7 @@ from tfdoctor.diagnose.summary import hosts as hosts_summary
 from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.diagnose.summary.hosts import Examined
 from tfdoctor.diagnose.summary.profile import profile
-from tfdoctor.diagnose.summary.timeline import WorkMarks, timeline
+from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Trust
 from tfdoctor.diagnosis.gates import Settings
 from tfdoctor.diagnosis.results import Result
@@ -161,7 +161,7 @@ def diagnosed(chart: Chart, rules: Iterable[Rule], title: str, for_epochs: int |
         repository=repository_paths(recording, results),
         lines=line_hashes(recording, results),
         profile=profile(chart),
-        timeline=timeline(chart, WorkMarks.of(results)),
+        timeline=timeline(chart, results),
         accounts=accounts(chart, results),
         trust=run.trust(chart, results),  # last, as it names the facts that failed
     )
@@ -183,10 +183,10 @@ def measured(chart: Chart, title: str, for_epochs: int | None = None) -> Diagnos
         operations_missing="" if operations else chart.why_missing(Operations),
         rates=run.rates(chart),
         conditions=machine.conditions(chart),
-        model=tuple(run.model(chart)),
-        machine=tuple(machine.machine(chart)),
-        samples=tuple(machine.samples(chart)),
-        device_time=tuple(devices.gpu_time(chart)) or tuple(devices.tpu_time(chart)),
+        model=run.model(chart),
+        machine=tuple(row for row in machine.machine(chart) if row[1]),
+        samples=machine.samples(chart),
+        device_time=devices.gpu_time(chart) or devices.tpu_time(chart),
         device_time_missing=devices.missing(chart),
         unrecorded=machine.unrecorded(chart),
     )

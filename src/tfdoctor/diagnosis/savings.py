@@ -10,6 +10,7 @@ from tfdoctor.diagnosis.step import Parts
 from tfdoctor.terms.json_form import Count, Ms, Number, Share, Sometimes
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.run_time import CounterPower
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 
@@ -82,19 +83,13 @@ class EnergyAmount(Record, kw_only=True):
     gco2: Sometimes[Number | None] = None
 
 
-class EnergyRow(Record, kw_only=True):
+class EnergyRow(CounterPower, kw_only=True):
     """What the counters of one kind tell.
 
     ``idle_per_step`` is the part of ``per_step`` that idle power takes while no kernel runs: at least, as boards
     take more between kernels than between runs. None is unknown.
     """
 
-    source: EnergySource
-    devices: Count = field(name="device_count")
-    without: Count = field(default=0, name="devices_without_counter")
-    power_w: Number  # mean while training
-    idle_w: Number | None = None
-    busy: Share | None = None  # share of the time with kernels
     per_step: EnergyAmount | None = None
     idle_per_step: EnergyAmount | None = None
     per_epoch: EnergyAmount | None = None

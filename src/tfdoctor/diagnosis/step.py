@@ -15,7 +15,6 @@ from tfdoctor.terms.json_form import (
     Number,
     Positive,
     Signed,
-    Sometimes,
     Start,
     Time,
     as_json,
@@ -24,6 +23,7 @@ from tfdoctor.terms.json_form import (
 )  # fmt: skip
 from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
 from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.run_time import SlowStepsSummary
 from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Location
 
@@ -68,16 +68,6 @@ class StepRow(Record, kw_only=True):
     total_ms: Positive
     parts_ms: Parts  # sum to total_ms
     steady: bool = field(name="typical")  # counted in the breakdown; False for an outlier
-
-
-class SlowStepsSummary(Record, kw_only=True):
-    """Slow steps that take most of the time of all timed steps, traced or not; times in ms."""
-
-    number: Count = field(name="count")
-    ms: Ms
-    timed: Count = field(name="timed_count")
-    timed_ms: Ms
-    at_least: Sometimes[bool] = False  # more may be slow: only the longest untraced ones are known
 
 
 class StepsSummary(Record, kw_only=True):

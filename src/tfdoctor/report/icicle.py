@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnosis.work import PhaseLine, Profile, PythonPart
+from tfdoctor.diagnosis.work import Profile, PythonPart
 from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json
 from tfdoctor.report.palette import OTHER_STAGE, PART_COLOURS
 from tfdoctor.report.run import PHASE_COLOURS, RunSection, where
@@ -12,6 +12,7 @@ from tfdoctor.report.tables import Grid
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, milliseconds, share
+from tfdoctor.terms.run_time import PhaseLine
 
 LEAST = 0.002  # Share of the run below which a line has no box: it would be two pixels wide
 

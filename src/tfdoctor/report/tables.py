@@ -7,7 +7,7 @@ from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import OperationRow, PipelineStage
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import cell
+from tfdoctor.terms.humanize import cell, milliseconds, number
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, count, ms, ratio
 from tfdoctor.terms.verdict import Cell, Location, Measure, Outcome, Table
@@ -60,11 +60,16 @@ def steps_grid(rows: Sequence[StepRow]) -> Grid:
     """Return the steps with their parts."""
     parts = [part for part in PART_LABELS if any(row.parts_ms.get(part) for row in rows)]
     columns = ["step", "time", *(PART_LABELS[part] for part in parts), "counted"]
-    cells: list[list[Cell]] = []
-    for row in rows:
-        times = (ms(row.parts_ms.get(part, 0.0)) for part in parts)
-        cells.append([count(row.number), ms(row.total_ms), *times, "yes" if row.steady else "no: outlier"])
-    return grid(columns, cells)
+    texts = (
+        (
+            number(row.number),
+            milliseconds(row.total_ms),
+            *(milliseconds(row.parts_ms.get(part, 0.0)) for part in parts),
+            "yes" if row.steady else "no: outlier",
+        )
+        for row in rows
+    )
+    return Grid(tuple(columns), ("number",) * (len(columns) - 1) + ("text",), tuple(texts))
 
 
 def pipeline_grid(stages: Sequence[PipelineStage]) -> Grid:

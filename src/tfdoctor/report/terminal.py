@@ -17,7 +17,7 @@ from rich.text import Text
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.gates import BudgetCheck
-from tfdoctor.diagnosis.work import PhaseLine, PhaseRow, ProfileRow
+from tfdoctor.diagnosis.work import PhaseRow, ProfileRow
 from tfdoctor.report import findings, hosts, sections, sentences, words
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.palette import PART_COLOURS
@@ -28,6 +28,7 @@ from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.terminal_table import HELD, HoldingConsole, fitted, natural_width
 from tfdoctor.report.trials import PARTS_TITLE
 from tfdoctor.terms.humanize import counted, duration, place
+from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
 
 WIDEST = 100  # Lines longer than this are hard to read, however wide the window

@@ -73,7 +73,7 @@ def finished(diagnosis: Diagnosis) -> Diagnosis:
 
     Its texts have no hidden characters and an end; its numbers have nine significant digits.
     """
-    return rebuilt(diagnosis, _rounded, record=_unknown, key=_legible, kept=(Rule, Replacement))
+    return rebuilt(diagnosis, _rounded, record=_unknown, key=cache(_legible), kept=(Rule, Replacement))
 
 
 def _legible(value: Any) -> Any:  # noqa: ANN401 - a text, or any other value, which stays

@@ -104,28 +104,39 @@ def _read(special: Any, value: Json) -> Any:  # noqa: ANN401 - a form, and a val
 
 def as_json(value: Any) -> Json:  # noqa: ANN401 - of any type
     """Return a value as a report has it."""
-    if isinstance(value, Struct):
-        shown = ROWS[type(value)](value) if type(value) in ROWS else value
-        items = [(key, write, default, getattr(shown, name)) for name, key, write, default in _writers(type(shown))]
-        return {key: write(item) for key, write, default, item in items if default is NODEFAULT or item != default}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, tuple | list):
-        return [as_json(item) for item in value]
-    return {key: as_json(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+    kind: Any = type(value)
+    return _writer(kind)(value)
 
 
 @cache
-def _writers(kind: Any) -> list[tuple[str, str, Callable[[Any], Json], Any]]:  # noqa: ANN401 - a record's type
-    """Return the name of each field, that in a report, what writes it, and the default that is not written."""
-    found = []
+def _writer(kind: Any) -> Callable[[Any], Json]:  # noqa: ANN401 - a type, which is hashable
+    """Return what writes values of a type: a report may have millions of values, of few types."""
+    if kind in ROWS:
+        return lambda value: as_json(ROWS[kind](value))
+    ways: tuple[tuple[tuple[type, ...], Callable[[Any], Json]], ...] = (
+        ((Enum,), lambda value: value.value),
+        ((float,), lambda value: value if math.isfinite(value) else None),
+        ((tuple, list), lambda value: [as_json(item) for item in value]),
+        ((Mapping,), lambda value: {key: as_json(item) for key, item in value.items()}),
+        ((object,), lambda value: value),
+    )
+    if not issubclass(kind, Struct):
+        return next(write for bases, write in ways if issubclass(kind, bases))
+    fields = []  # of each its name, that in a report, what writes it, and the default that is not written
     for name, key, hint, default in columns(kind):
         marked = list(parts(hint))
         write = next((part.write for part in marked if hasattr(part, "write")), as_json)
-        found.append((name, key, write, default if OMIT in marked else NODEFAULT))
-    return found
+        fields.append((name, key, write, default if OMIT in marked else NODEFAULT))
+
+    def record(value: Struct) -> Json:
+        found = {}
+        for name, key, write, default in fields:
+            item = getattr(value, name)
+            if default is NODEFAULT or item != default:
+                found[key] = write(item)
+        return found
+
+    return record
 
 
 def columns(kind: Any) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401 - same

@@ -9,14 +9,14 @@ from dataclasses import Field, make_dataclass
 from dataclasses import field as dataclass_field
 from dataclasses import fields as dataclass_fields
 from enum import Enum
-from functools import cache, partial
+from functools import cache
 from inspect import get_annotations
 from operator import is_
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from msgspec import NODEFAULT, Struct, field, structs
 
-__all__ = ["Record", "field", "rebuilt"]
+__all__ = ["Record", "common", "field", "rebuilt"]
 
 T = TypeVar("T")
 
@@ -54,6 +54,13 @@ class Record(Struct, frozen=True):
         __dataclass_params__ = make_dataclass("Record", (), frozen=True).__dataclass_params__
 
 
+def common(kind: type[T], *sources: object, **own: Any) -> T:  # noqa: ANN401 - values of the record's fields
+    """Return a record with the fields that sources have by the same names, the first one's first, and its own."""
+    names: tuple[str, ...] = kind.__struct_fields__  # type: ignore[attr-defined] # of a record
+    found = {name: getattr(one, name) for one in reversed(sources) for name in names if hasattr(one, name)}
+    return kind(**{**found, **own})
+
+
 def rebuilt(
     value: T,
     change: Callable[[Any], Any],
@@ -67,21 +74,35 @@ def rebuilt(
     Enumerations and what is of a type to be ``kept`` stay. Mappings have the order of their keys, which are changed
     by ``key``.
     """
-    found: Any = value
-    inner = partial(rebuilt, change=change, record=record, key=key, kept=kept)
-    match found:
-        case Enum():
-            return value
-        case Struct() if not isinstance(found, kept):
-            old = {name: getattr(found, name) for name in found.__struct_fields__}
-            new = {name: inner(part) for name, part in old.items()}
-            changed = {name: part for name, part in new.items() if part is not old[name]}
-            return cast("T", record(structs.replace(found, **changed) if changed else found))
-        case tuple():
-            parts = tuple(map(inner, found))
-            named = getattr(type(found), "_make", tuple)  # of fields with names
-            return cast("T", found if all(map(is_, parts, found)) else named(parts))
-        case Mapping():
-            return cast("T", {key(name): inner(found[name]) for name in sorted(found)})
-        case _:
-            return cast("T", found if isinstance(found, kept) else change(found))
+    ways = dict[type, Callable[[Any], Any]]()  # by type: a report may have millions of values, of few types
+
+    def inner(found: Any) -> Any:  # noqa: ANN401 - of any type
+        kind = type(found)
+        if kind not in ways:
+            ways[kind] = way(kind)
+        return ways[kind](found)
+
+    def way(kind: type) -> Callable[[Any], Any]:
+        if issubclass(kind, (Enum, *kept)):
+            return lambda found: found
+        known = ((Struct, of_record), (tuple, of_tuple), (Mapping, of_mapping))
+        return next((of_kind for base, of_kind in known if issubclass(kind, base)), change)
+
+    def of_record(found: Any) -> Any:  # noqa: ANN401 - a record
+        changed = {}
+        for name in found.__struct_fields__:
+            old = getattr(found, name)
+            new = inner(old)
+            if new is not old:
+                changed[name] = new
+        return record(structs.replace(found, **changed) if changed else found)
+
+    def of_tuple(found: tuple[Any, ...]) -> tuple[Any, ...]:
+        parts = tuple(map(inner, found))
+        named = getattr(type(found), "_make", tuple)  # of fields with names
+        return found if all(map(is_, parts, found)) else named(parts)
+
+    def of_mapping(found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {key(name): inner(found[name]) for name in sorted(found)}
+
+    return cast("T", inner(value))

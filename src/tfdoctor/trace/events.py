@@ -5,13 +5,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tfdoctor.trace.fields import Bits, MessageBytes, Places, fill
+from tfdoctor.trace.fields import Bits, MessageBytes, Offsets, Places, fill
 from tfdoctor.trace.model import TypeTable
 from tfdoctor.trace.names import IDS, NOISE, NUMERIC, WANTED, clean
 from tfdoctor.trace.stats import REAL, SIGNED, TEXT, UNSIGNED, EventStats
@@ -63,15 +62,17 @@ class Columns(NamedTuple):
 Chunk = tuple[Columns, Sequence[str | bytes]]
 
 
-def decoded(lines: Sequence[Sequence[bytes]], kinds: Kinds) -> tuple[Columns, EventStats]:
-    """Return the events of lines: a chunk may be of many lines, because a trace may have thousands.
+def decoded(content: MessageBytes, start: Offsets, length: Offsets, kinds: Kinds) -> tuple[Columns, EventStats]:
+    """Return the n events of some lines: a chunk may be of many lines, because a trace may have thousands.
+
+    ``start``, (n,), and ``length`` say where they are.
 
     Raises:
         DamagedError: they are no events.
     """
-    reader, parts = _Reader(kinds), [list[Any]() for _ in Columns._fields]
+    reader, parts = _Reader(content, kinds), [list[Any]() for _ in Columns._fields]
     texts, first, count = dict[str | bytes, int](), 0, 0
-    for columns, its_texts in _in_order(reader, lines):
+    for columns, its_texts in _in_order(reader, start, length):
         columns.row[:] += first
         columns.tasks[0] += first
         columns.stat_event[:] += count
@@ -93,16 +94,17 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return whole
 
 
-def _in_order(reader: "_Reader", lines: Sequence[Sequence[bytes]]) -> Iterator[Chunk]:
+def _in_order(reader: "_Reader", start: Offsets, length: Offsets) -> Iterator[Chunk]:
     """Read chunks in threads, since NumPy lets go of the interpreter's lock; yield what they hold, in order."""
-    cores, events = min(len(os.sched_getaffinity(0)), MOST_CORES), chain.from_iterable(lines)
-    if sum(map(len, lines)) <= CHUNK:
-        yield reader.read([*events])
+    cores = min(len(os.sched_getaffinity(0)), MOST_CORES)
+    if len(start) <= CHUNK:
+        yield reader.read(start, length)
         return
     with ThreadPoolExecutor(cores) as pool:
         ahead = deque[Future[Chunk]]()
-        while chunk := [*islice(events, CHUNK)]:
-            ahead.append(pool.submit(reader.read, chunk))
+        for first in range(0, len(start), CHUNK):
+            part = slice(first, first + CHUNK)
+            ahead.append(pool.submit(reader.read, start[part], length[part]))
             if len(ahead) > cores:
                 yield ahead.popleft().result()
         yield from (future.result() for future in ahead)
@@ -111,7 +113,8 @@ def _in_order(reader: "_Reader", lines: Sequence[Sequence[bytes]]) -> Iterator[C
 class _Reader:
     """Reads chunks of a plane's events."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, content: MessageBytes, kinds: Kinds) -> None:
+        self._content = content
         self._type_ids, self._all = kinds.type_ids, kinds.names
         wanted = {key: name for key, name in kinds.names.items() if name in WANTED}
         self.names = tuple(sorted(set(wanted.values())))
@@ -125,12 +128,11 @@ class _Reader:
         self._is_kept = np.array([*(not name.startswith(NOISE) for name in names), False])
         self._task = np.array([*(TASK.get(name, 0) for name in names), 0], np.int8)
 
-    def read(self, events: Sequence[bytes]) -> Chunk:
+    def read(self, start: Offsets, length: Offsets) -> Chunk:
         """Return the columns of a chunk, and the texts of its stats."""
-        buffer, number = MessageBytes.of(events), field_numbers("XEvent")
-        lengths = np.fromiter(map(len, events), np.int64, len(events))
-        ends, columns, stats = lengths.cumsum(), np.zeros((3, len(events)), np.int64), [np.zeros((3, 0), np.int64)]
-        for fields in buffer.fields(ends - lengths, ends):
+        starts, number = start.astype(np.int64), field_numbers("XEvent")
+        columns, stats = np.zeros((3, len(starts)), np.int64), [np.zeros((3, 0), np.int64)]
+        for fields in self._content.fields(starts, starts + length):
             of_stats = fields.number == number["stats"]
             if of_stats.all():  # as in all rounds but the first three
                 stats.append(np.stack((fields.message, fields.start, fields.end)))
@@ -148,13 +150,11 @@ class _Reader:
         kind = _positions(self._type_ids, columns[0]).astype(np.int32)
         kept = self._is_kept[kind]
         row, tasks = np.flatnonzero(kept), np.flatnonzero(task := self._task[kind])
-        *stat, texts = self._stats(buffer, np.where(kept, kept.cumsum() - 1, -1), *np.concatenate(stats, axis=1))
+        *stat, texts = self._stats(np.where(kept, kept.cumsum() - 1, -1), *np.concatenate(stats, axis=1))
         about = np.stack((tasks, task[tasks], offset_ps[tasks]))
         return Columns(row.astype(np.int32), kind[row], offset_ps[row], duration_ps[row], about, *stat), texts
 
-    def _stats(
-        self, buffer: MessageBytes, position: Places, event: Places, start: Places, end: Places
-    ) -> tuple[Any, ...]:
+    def _stats(self, position: Places, event: Places, start: Places, end: Places) -> tuple[Any, ...]:
         """Read the stats at these places: their columns and texts, without quantities that are not numbers.
 
         Facts compute with them. ``position`` is that of each event, -1 for one that is not kept.
@@ -162,7 +162,7 @@ class _Reader:
         key, field = np.zeros((2, len(event)), np.int64)
         bits, first, last = np.zeros(len(event), np.uint64), start.copy(), end.copy()
         forms, number = _forms(), field_numbers("XStat")["metadata_id"]
-        for fields in buffer.fields(start, end):
+        for fields in self._content.fields(start, end):
             fill(key, fields, number)
             valued = forms[np.minimum(fields.number, len(forms) - 1)] >= 0
             if not valued.any():
@@ -184,12 +184,12 @@ class _Reader:
         for row in np.flatnonzero(ids & (form == REAL)).tolist():
             values[row] = int(values[row].view(np.float64)) % 2**64
         form[ids] = UNSIGNED
-        texts = self._texts(buffer.data, field[rows], values, first[rows], last[rows])
+        texts = self._texts(field[rows], values, first[rows], last[rows])
         return event[rows].astype(np.int32), name, form, values, texts
 
-    def _texts(self, data: bytes, field: Places, bits: Bits, start: Places, end: Places) -> list[str | bytes]:
+    def _texts(self, field: Places, bits: Bits, start: Places, end: Places) -> list[str | bytes]:
         """Return the texts; their positions take the place of bits, and of ids that refer to names."""
-        numbers, texts = field_numbers("XStat"), dict[str | bytes, int]()
+        data, numbers, texts = self._content.data, field_numbers("XStat"), dict[str | bytes, int]()
         for row in np.flatnonzero(field == numbers["str_value"]).tolist():
             text = clean(data[start[row] : end[row]].decode(errors="replace"))
             bits[row] = texts.setdefault(text, len(texts))

@@ -5,8 +5,8 @@ fields of n messages are one column, so that time is spent in NumPy. The format:
 https://protobuf.dev/programming-guides/encoding/
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Self
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,16 @@ from tfdoctor.terms.record import Record
 
 Places = NDArray[np.int64]
 Bits = NDArray[np.uint64]
+Offsets = NDArray[np.integer[Any]]  # In a file: narrow where it has less than 4 GB
 
 VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5  # Wire types. Groups, 3 and 4, are deprecated.
+FIXED = {FIXED_64: 8, FIXED_32: 4}  # The bytes of values of a fixed length
 
 WORD = 8
 LONGEST = 10  # Bytes of a word, and of a varint
 FIRST_OF_TWO = 0x80  # The smallest first byte of a varint of more than one
 ENDLESS = 2**48  # A length beyond the end of any message
+PADDING = 2 * (LONGEST + WORD)  # Bytes after messages, so that a damaged field may be read beyond their end
 
 CONTINUED = np.uint64(0x8080808080808080)
 # The first bit of each byte of a word says whether the varint goes on; the others are its value.
@@ -63,16 +66,43 @@ def fill(column: NDArray[np.int64], fields: Fields, number: int) -> None:
 class MessageBytes(Record, eq=False):
     """Bytes, of which any eight that follow each other can be read as a word."""
 
-    data: bytes
+    data: bytes  # with PADDING after the messages
     octets: NDArray[np.uint8]  # (bytes,)
     words: Bits  # (bytes,) overlapping
 
     @classmethod
-    def of(cls, parts: Sequence[bytes]) -> Self:
-        """Join messages."""
-        data = b"".join((*parts, bytes(2 * (LONGEST + WORD))))
+    def of(cls, messages: bytes) -> Self:
+        """Take messages that follow each other."""
+        data = messages + bytes(PADDING)
         words = np.ndarray((len(data) - WORD + 1,), "<u8", data, strides=(1,))
         return cls(data, np.frombuffer(data, np.uint8), words)
+
+    def walk(self, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the number of each field of one message, where it begins, where its value does, and where it ends.
+
+        Raises:
+            DamagedError: a field ends after the message, or has a type that does not exist.
+        """
+        while at < end:
+            tag, value = self._varint(at)
+            wire, after = tag & 7, value + FIXED.get(tag & 7, 0)
+            if wire == BYTES:
+                length, value = self._varint(value)
+                after = value + length
+            elif wire == VARINT:
+                _, after = self._varint(value)
+            if after > end or not tag >> 3 or wire not in {VARINT, BYTES, *FIXED}:
+                raise DamagedError
+            yield tag >> 3, at, value, after
+            at = after
+
+    def _varint(self, at: int) -> tuple[int, int]:
+        value = 0
+        for place, octet in enumerate(self.data[at : at + LONGEST]):
+            value |= (octet & 0x7F) << 7 * place
+            if octet < FIRST_OF_TWO:
+                return value, at + place + 1
+        raise DamagedError
 
     def fields(self, start: Places, end: Places) -> Iterator[Fields]:
         """Yield the first field of each of n messages, then the second of those that have one, and so on.

@@ -89,6 +89,10 @@ class Intervals:
         cut = np.append(0, self.ends_ps)[after] - times_ps
         return passed[after] - np.where(after > 0, np.maximum(cut, 0), 0)
 
+    def covered(self, starts_ps: Times, ends_ps: Times) -> Times:
+        """Return the time covered from each of (m,) times to another; 0 where that is earlier."""
+        return self.before(np.maximum(starts_ps, ends_ps)) - self.before(starts_ps)
+
     def __and__(self, other: Self) -> Self:
         """Return the time that both cover."""
         first = other.ends_ps.searchsorted(self.starts_ps, "right")

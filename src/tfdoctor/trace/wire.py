@@ -33,16 +33,14 @@ def parse(path: Path) -> Message:
     Raises:
         InputError: the file cannot be read, is not an XSpace, is damaged or has no data.
     """
-    return _parsed(path, xplane_pb2().XSpace)
-
-
-def parse_without_events(path: Path) -> Message:
-    """Return the XSpace message in a file, with the events of its lines as bytes.
-
-    Raises:
-        InputError: as for ``parse``, but for damaged events.
-    """
-    return _parsed(path, xspace_without_events())
+    data = xspace(path)
+    try:
+        space = xplane_pb2().XSpace.FromString(data)
+    except DecodeError as error:
+        raise damaged(path) from error
+    if not space.planes:
+        raise without_planes(path)
+    return space
 
 
 def damaged(path: Path) -> InputError:
@@ -50,7 +48,17 @@ def damaged(path: Path) -> InputError:
     return InputError(f"{path} is damaged or not a profiler trace (*.xplane.pb): record again.")
 
 
-def _parsed(path: Path, kind: Message) -> Message:
+def without_planes(path: Path) -> InputError:
+    """Return the error for a trace of nothing."""
+    return InputError(f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb).")
+
+
+def xspace(path: Path) -> bytes:
+    """Return what is in a file that may be an XSpace.
+
+    Raises:
+        InputError: it cannot be read, or has no data.
+    """
     try:
         data = content(path, most=None)
     except NotReadableError as error:
@@ -61,17 +69,11 @@ def _parsed(path: Path, kind: Message) -> Message:
         raise InputError(f"{path} is empty: the profiler was killed before it wrote; record again.")
     if data.startswith(GZIP):
         raise InputError(f"{path} is compressed: run gunzip on it first.")
-    try:
-        space = kind.FromString(data)
-    except DecodeError as error:
-        raise damaged(path) from error
-    if not space.planes:
-        raise InputError(f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb).")
-    return space
+    return data
 
 
-def xspace_without_events() -> Message:
-    """Return the class of XSpace messages whose lines have bytes for events: upb would make objects of all."""
+def without_events(message: str) -> Message:
+    """Return the class of a message in which lines have bytes for events: upb would make objects of all."""
     file = FileDescriptorProto()
     xplane_pb2().DESCRIPTOR.CopyToProto(file)
     line = next(message for message in file.message_type if message.name == "XLine")
@@ -80,7 +82,7 @@ def xspace_without_events() -> Message:
     events.ClearField("type_name")
     pool = DescriptorPool()
     pool.Add(file)
-    return GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.XSpace"))
+    return GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{message}"))
 
 
 @cache

@@ -2,19 +2,29 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from tfdoctor.terms.humanize import counted
 from tfdoctor.trace.events import LIMIT_PS, Kinds, decoded
-from tfdoctor.trace.fields import DamagedError
+from tfdoctor.trace.fields import BYTES, PADDING, DamagedError, MessageBytes, Offsets
 from tfdoctor.trace.model import EventType, Line, Plane, Trace, TypeTable
 from tfdoctor.trace.names import END_OF_WINDOW, IDS, NUMERIC, SAMPLED, WANTED, clean
 from tfdoctor.trace.stats import Value
-from tfdoctor.trace.wire import Message, damaged, parse_without_events
+from tfdoctor.trace.wire import (
+    Message,
+    damaged,
+    field_numbers,
+    without_events,
+    without_planes,
+    xplane_pb2,
+    xspace,
+)  # fmt: skip
 
 LIMIT = 2**64  # Quantities beyond are damaged and are left out
 
@@ -35,14 +45,19 @@ def read(path: Path) -> Trace:
     Raises:
         InputError: the file cannot be read, is not an XSpace, is damaged or has no data.
     """
-    space = parse_without_events(path)
-    starts = [line.timestamp_ns for plane in space.planes for line in plane.lines if len(line.events)]
-    first = min(starts, default=0)
-    # The time that counts as 0: that of TensorFlow, or the first line's start in Unix time.
-    origin = first if first > ABSOLUTE_NS else 0
+    content = MessageBytes.of(xspace(path))
     try:
-        planes = tuple(_plane(plane, origin) for plane in space.planes)
-    except DamagedError as error:
+        space, places = _split(content, "XSpace", "planes", 0, len(content.data) - PADDING)
+        parts, kind = [_split(content, "XPlane", "lines", *place) for place in places], without_events("XLine")
+        found = [(plane, [_events(content, kind, *place) for place in lines]) for plane, lines in parts]
+        if not found:
+            raise without_planes(path)
+        starts = [line.timestamp_ns for _, lines in found for line in lines if len(line.start)]
+        first = min(starts, default=0)
+        # The time that counts as 0: that of TensorFlow, or the first line's start in Unix time.
+        origin = first if first > ABSOLUTE_NS else 0
+        planes = tuple(_plane(plane, lines, content, origin) for plane, lines in found)
+    except (DecodeError, DamagedError) as error:
         raise damaged(path) from error
     lines = [line for plane in planes for line in plane.lines]
     clipped = sum(
@@ -61,7 +76,45 @@ def read(path: Path) -> Trace:
     return measured(trace)
 
 
-def _plane(plane: Message, origin_ns: int) -> Plane:
+class LineBytes(NamedTuple):
+    """A line whose n events are bytes of the file: where they begin there, and how long they are."""
+
+    name: str
+    id: int
+    timestamp_ns: int
+    start: Offsets  # (n,)
+    length: Offsets
+
+
+def _split(content: MessageBytes, name: str, part: str, at: int, end: int) -> tuple[Message, list[tuple[int, int]]]:
+    """Return a message without its fields of one name, and where the values of these are."""
+    number, rest, places = field_numbers(name)[part], bytearray(), []
+    for field, begin, value, after in content.walk(at, end):
+        if field == number:
+            places.append((value, after))
+        else:
+            rest += content.data[begin:after]
+    return getattr(xplane_pb2(), name).FromString(bytes(rest)), places
+
+
+def _events(content: MessageBytes, kind: Message, at: int, end: int) -> LineBytes:
+    """Find the events of a line: upb says how many there are, and how long."""
+    line, number = kind.FromString(content.data[at:end]), field_numbers("XLine")["events"]
+    length = np.fromiter(map(len, line.events), np.int64, len(line.events))
+    first = next((begin for field, begin, _, _ in content.walk(at, end) if field == number), end)
+    # One follows the other: each has a tag of one byte, and one byte of its length for each seven bits of that.
+    before = 2 + sum((length >= 2**bits).astype(np.int64) for bits in (7, 14, 21, 28))
+    start = first + (before + length).cumsum() - length
+    if (content.octets[start - before] != number << 3 | BYTES).any():  # other fields lie between them
+        places = [(value, after) for field, _, value, after in content.walk(at, end) if field == number]
+        start, after = np.array(places, np.int64).T
+        length = after - start
+    narrow: type[np.integer[Any]] = np.uint32 if len(content.data) < 2**32 else np.int64
+    name = line.display_name or line.name
+    return LineBytes(name, line.id, line.timestamp_ns, start.astype(narrow), length.astype(narrow))
+
+
+def _plane(plane: Message, lines: list[LineBytes], content: MessageBytes, origin_ns: int) -> Plane:
     names = {key: clean(metadata.name) for key, metadata in plane.stat_metadata.items()}
     wanted = {key: name for key, name in names.items() if name in WANTED}
     ids, described = sorted(plane.event_metadata), plane.event_metadata
@@ -69,8 +122,13 @@ def _plane(plane: Message, origin_ns: int) -> Plane:
         EventType(clean(one.name), clean(one.display_name), _stats(one.stats, wanted, names))
         for one in map(described.__getitem__, ids)
     )
-    lines = tuple(lines_of(plane.lines, Kinds(np.array(ids, np.int64), types, names), origin_ns))
-    return Plane(clean(plane.name), plane.id, lines, types, _stats(plane.stats, names, names))
+    kinds = Kinds(np.array(ids, np.int64), types, names)
+    # Of many short lines each alone would take longer.
+    ends = np.cumsum([0, *(len(line.start) for line in lines)])
+    together = groupby(range(len(lines)), key=lambda at: ends[at] // TOGETHER)
+    read_lines = (_sorted(content, [lines[at] for at in places], kinds, origin_ns) for _, places in together)
+    read_all = tuple(chain.from_iterable(read_lines))
+    return Plane(clean(plane.name), plane.id, read_all, types, _stats(plane.stats, names, names))
 
 
 def _stats(stats: Iterable[Message], wanted: Mapping[int, str], names: Mapping[int, str]) -> dict[str, Value]:
@@ -101,22 +159,11 @@ def _value(stat: Message, names: Mapping[int, str]) -> Value | None:
     return clean(value) if isinstance(value, str) else value
 
 
-def lines_of(lines: Sequence[Message], kinds: Kinds, origin_ns: int) -> Iterator[Line]:
-    """Yield the lines of a plane, without the noise, and without events of a type that is not described.
-
-    Raises:
-        DamagedError: their events are none.
-    """
-    ends = np.cumsum([0, *(len(line.events) for line in lines)])
-    groups = groupby(range(len(lines)), key=lambda at: ends[at] // TOGETHER)
-    for _, places in groups:
-        yield from _sorted([lines[at] for at in places], kinds, origin_ns)
-
-
-def _sorted(lines: Sequence[Message], kinds: Kinds, origin_ns: int) -> Iterator[Line]:
-    """Read lines together: of many short ones, each alone would take longer."""
-    columns, stats = decoded([line.events for line in lines], kinds)
-    all_ends = np.cumsum([0, *(len(line.events) for line in lines)])
+def _sorted(content: MessageBytes, lines: Sequence[LineBytes], kinds: Kinds, origin_ns: int) -> Iterator[Line]:
+    """Read lines of a plane, without the noise, and without events of a type that is not described."""
+    start, length = map(np.concatenate, zip(*((line.start, line.length) for line in lines), strict=True))
+    columns, stats = decoded(content, start, length, kinds)
+    all_ends = np.cumsum([0, *(len(line.start) for line in lines)])
     ends = columns.row.searchsorted(all_ends.astype(np.int32))
     bases_ps = [min(max((line.timestamp_ns - origin_ns) * 1000, -LIMIT_PS), LIMIT_PS) for line in lines]
     kind, start_ps, duration_ps = columns.kind, columns.offset_ps, columns.duration_ps
@@ -129,7 +176,7 @@ def _sorted(lines: Sequence[Message], kinds: Kinds, origin_ns: int) -> Iterator[
         np.clip(column, 0 if column is duration_ps else -LIMIT_PS, LIMIT_PS, out=column)
     position = _sort(kind, start_ps, duration_ps, ends)
     stats = stats if position is None else stats.moved(position)
-    titles = [clean(line.display_name or line.name) for line in lines]
+    titles = [clean(line.name) for line in lines]
     pools = np.array([INTRA_OP in name for name in titles], bool)
     task_lines, tasks_ps = _tasks(columns.tasks, all_ends, np.array(bases_ps, np.int64), pools)
     tasks_at = pairwise(task_lines.searchsorted(np.arange(len(lines) + 1)).tolist())

@@ -4,22 +4,19 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from heapq import heappop, heappush
 from operator import attrgetter
-from typing import Self
 
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.step import PARTS, US_PER_MS, Timeline, TimelineBar, TimelineLane
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.input.iterators import Iterators, Node, consumer
 from tfdoctor.facts.operations.operations import CALLED
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.step_time.breakdown import Breakdown, parts_in
 from tfdoctor.facts.steps.steps import PS_PER_MS, Step, Steps
 from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.iterator_node import Node
-from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Finding, Stage, StepWork
 from tfdoctor.trace import Intervals
 
@@ -30,6 +27,7 @@ MOST_ROWS = 8
 # Share of the step below which neighbouring pieces of work are one bar, doubled until the bars are few enough.
 RESOLUTION = 1 / 20_000
 
+ONE_ROW = ("step", "launches")  # Lanes whose bars do not overlap
 # Names of the lanes of devices.
 LANES = {
     Stage.DEVICE: "operations",
@@ -40,8 +38,10 @@ LANES = {
 
 COPY_NUMBER = re.compile(r"_\d+$")  # What makes the name of an operation unique in its graph
 
+NEITHER = "\0"  # The work of a part that is neither an operation nor a stage of the input
+
 Rules = tuple[str, ...]
-Rows = list[list["Work"]]  # of work that does not overlap
+Marks = Mapping[tuple[str, str], Rules]
 
 
 class Work(Record):
@@ -60,40 +60,27 @@ class Work(Record):
         return self.start_ms + self.duration_ms
 
 
-class WorkMarks(Record):
-    """The rules of findings by the work that they are about: its stage and its name, "" for all work of the stage.
+def marks_of(results: Iterable[Result]) -> Marks:
+    """Return the rules of findings by the part of the step and the name of the work that they make shorter.
 
-    A name is that of an operation or of a stage of the input, or a StepWork: time of the part that is neither.
+    The name is that of an operation or of a stage of the input, "" for all work of the part, or ``NEITHER``. What
+    else costs time for a change is not what is wrong.
     """
-
-    rules: Mapping[tuple[str, str], Rules] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, results: Iterable[Result]) -> Self:
-        """Take the effects that make work shorter: what else costs time for it is not what is wrong."""
-        found = defaultdict[tuple[str, str], set[str]](set)
-        for result in results:
-            for effect in result.outcome.effects if isinstance(result.outcome, Finding) else ():
-                for name in (effect.subject, *effect.parts) if effect.names else ():
-                    found[effect.stage, name].add(result.rule.name)
-        return cls({work: tuple(sorted(rules)) for work, rules in found.items()})
-
-    def of_part(self, part: str) -> Rules:
-        """Return the rules about a part of the step."""
-        own = {rule for work in StepWork for rule in self.rules.get((part, work), ())}
-        return (*self.rules.get((part, ""), ()), *sorted(own))
-
-    def of_work(self, stage: Stage, *names: str) -> Rules:
-        """Return the rules about work of a stage that goes by one of these names."""
-        own = (rule for name in ("", *names) for rule in self.rules.get((stage, name), ()))
-        return tuple(dict.fromkeys(own))
+    found = defaultdict[tuple[str, str], set[str]](set)
+    for result in results:
+        for effect in result.outcome.effects if isinstance(result.outcome, Finding) else ():
+            for name in (effect.subject, *effect.parts) if effect.names else ():
+                found[effect.stage, NEITHER if name in [*StepWork] else name].add(result.rule.name)
+    return {work: tuple(sorted(rules)) for work, rules in found.items()}
 
 
-def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
-    """Return the timeline of the steady step that is most like the typical one; None without steps.
+def about(marks: Marks, part: str, *names: str) -> Rules:
+    """Return the rules about work of a part of the step that goes by one of these names."""
+    return tuple(dict.fromkeys(rule for name in ("", *names) for rule in marks.get((part, name), ())))
 
-    ``marks`` say which findings are about which of its work.
-    """
+
+def timeline(chart: Chart, results: Iterable[Result]) -> Timeline | None:
+    """Return the timeline of the steady step that is most like the typical one; None without steps."""
     steps, breakdown = chart.get(Steps), chart.get(Breakdown)
     activity, device = chart.get(Activity), chart.get(Device)
     if steps is None or breakdown is None or activity is None or device is None:
@@ -106,22 +93,23 @@ def timeline(chart: Chart, marks: WorkMarks) -> Timeline | None:
     ]
     if not distances:
         return None
-    step = steps.steps[min(distances)[1]]
+    step, marks = steps.steps[min(distances)[1]], marks_of(results)
     pieces = [  # each instant belongs to one part, as in the breakdown
-        _bar(step, span, part, part, rules)
+        _bar(step, span, part, part, about(marks, part, NEITHER))
         for part, intervals in parts_in(step, activity, device).items()
-        for rules in [marks.of_part(part)]
         for span in intervals.spans
     ]
-    rows = [
-        ("step", [sorted(pieces, key=attrgetter("start_ms"))]),
-        *_input(chart, step, marks),
-        *_devices(activity, step, marks),
-    ]
-    hidden = sum(len(row) for _, packed in rows for row in packed[MOST_ROWS:])
-    lanes = [
-        (name if not at else "", row) for name, packed in rows for at, row in enumerate(packed[:MOST_ROWS]) if row
-    ]
+    lanes, hidden = list[tuple[str, list[Work]]](), 0
+    for name, bars in (("step", pieces), *_input(chart, step, marks), *_devices(activity, step, marks)):
+        rows: list[list[Work]] = [[] for _ in range(MOST_ROWS)]
+        for bar in sorted(bars, key=attrgetter("start_ms")):
+            free = (row for row in rows if name in ONE_ROW or not row or row[-1].end_ms <= bar.start_ms)
+            row = next(free, None)
+            if row is None:
+                hidden += 1
+            else:
+                row.append(bar)
+        lanes += [("" if at else name, row) for at, row in enumerate(rows) if row]
     total_ms = (step.end_ps - step.start_ps) / PS_PER_MS
     return drawn(step.number, total_ms, few(lanes, total_ms), hidden)
 
@@ -156,22 +144,18 @@ def _bar(step: Step, span: tuple[int, int], part: str, name: str, rules: Rules =
     return Work(start_ms, time_ms, str(part), name, rules=rules)
 
 
-def _input(chart: Chart, step: Step, marks: WorkMarks) -> Iterator[tuple[str, Rows]]:
+def _input(chart: Chart, step: Step, marks: Marks) -> Iterator[tuple[str, list[Work]]]:
     """Yield the work of each stage of the input pipeline, consumers first."""
     iterators, pipeline = chart.get(Iterators), chart.get(InputPipeline)
-    if iterators is None or pipeline is None:
-        return
-    for stage in pipeline.stages:
-        node = iterators.nodes.get(stage.path)
-        if node is None or stage.is_root:
-            continue
-        rules = marks.of_work(Stage.INPUT, stage.path)
-        bars = [
-            _bar(step, span, Stage.INPUT, stage.title, rules)
-            for span in _work(node, iterators.nodes.values())
-            if span[0] < step.end_ps and span[1] > step.start_ps
-        ]
-        yield f"input: {stage.title}", _packed(bars)
+    nodes = iterators.nodes if iterators else {}
+    for stage in pipeline.stages if pipeline else ():
+        if stage.path in nodes and not stage.is_root:
+            bars = [
+                _bar(step, span, Stage.INPUT, stage.title, about(marks, Stage.INPUT, stage.path))
+                for span in _work(nodes[stage.path], nodes.values())
+                if span[0] < step.end_ps and span[1] > step.start_ps
+            ]
+            yield f"input: {stage.title}", bars
 
 
 def _work(node: Node, nodes: Iterable[Node]) -> Iterable[tuple[int, int]]:
@@ -179,49 +163,26 @@ def _work(node: Node, nodes: Iterable[Node]) -> Iterable[tuple[int, int]]:
 
     The calls of a stage with threads of its own only wait for what these make.
     """
-    if node.function:
+    if node.function or node.asynchronous:
         return node.function
-    if node.asynchronous:
-        return ()
-    upstream = [span for other in nodes if other.parent == node.path for span in other.called]
+    upstream = [span for other in nodes if consumer(other.path) == node.path for span in other.called]
     return (Intervals.union(node.called) - Intervals.union(upstream)).spans
 
 
-def _devices(activity: Activity, step: Step, marks: WorkMarks) -> Iterator[tuple[str, Rows]]:
+def _devices(activity: Activity, step: Step, marks: Marks) -> Iterator[tuple[str, list[Work]]]:
     """Yield when the host launched operations, of accelerators only, and what the devices did."""
-    if spans := activity.dispatch.within(step.start_ps, step.end_ps).spans:
-        yield "launches", [[_bar(step, span, Stage.HOST, "launch") for span in spans]]
+    launched = activity.dispatch.within(step.start_ps, step.end_ps).spans
+    yield "launches", [_bar(step, span, Stage.HOST, "launch") for span in launched]
     for stage, work in activity.stages.items():
         inside = work.only((work.start_ps < step.end_ps) & (work.end_ps > step.start_ps))
-        names = [_named(*label) for label in work.labels]
-        rules = [marks.of_work(stage, CALLED.sub("", name), ran) for name, _, ran in work.labels]
+        told = []
+        for name, kind, ran in work.labels:  # as the model has it, with its type; without a name what ran
+            own = CALLED.sub("", name)
+            short = COPY_NUMBER.sub("", own)
+            named = f"{short} ({kind})" if kind and kind != short.rpartition("/")[2] else short
+            told.append((named if name else ran or kind, about(marks, stage, own, ran)))
         events = zip(inside.label.tolist(), inside.start_ps.tolist(), inside.end_ps.tolist(), strict=True)
-        bars = [_bar(step, (start, end), stage, names[label], rules[label]) for label, start, end in events]
-        if bars:
-            yield LANES[stage], _packed(bars)
-
-
-def _named(name: str, kind: str, ran: str) -> str:
-    """Return the name of an operation as the model has it, with its type; without them what ran."""
-    if not name:
-        return ran or kind
-    name = COPY_NUMBER.sub("", CALLED.sub("", name))
-    return f"{name} ({kind})" if kind and kind != name.rpartition("/")[2] else name
-
-
-def _packed(bars: Sequence[Work]) -> Rows:
-    """Return the bars in rows, each in the first where the bar before it has ended."""
-    rows: Rows = []
-    ends, free = list[tuple[float, int]](), list[int]()  # the ends of the last bars with their rows, and free rows
-    for bar in sorted(bars, key=attrgetter("start_ms")):
-        while ends and ends[0][0] <= bar.start_ms:
-            heappush(free, heappop(ends)[1])
-        at = heappop(free) if free else len(rows)
-        if at == len(rows):
-            rows.append([])
-        rows[at].append(bar)
-        heappush(ends, (bar.end_ms, at))
-    return rows
+        yield LANES[stage], [_bar(step, (start, end), stage, *told[label]) for label, start, end in events]
 
 
 def few(
@@ -238,16 +199,16 @@ def few(
 
 def _merged(bars: Iterable[Work], shortest_ms: float) -> Iterator[Work]:
     """Yield bars; one that is shorter, and as near to the one before, is joined to it, as the longest of them."""
-    longest: Work | None = None
-    start_ms, end_ms, pieces = 0.0, 0.0, 0
+    joined, end_ms = list[list[Work]](), 0.0
     for bar in bars:
-        if longest is not None:
-            short = min(bar.duration_ms, end_ms - start_ms) < shortest_ms
-            if short and bar.start_ms - end_ms < shortest_ms:
-                end_ms, pieces = max(end_ms, bar.end_ms), pieces + bar.pieces
-                longest = max(longest, bar, key=attrgetter("duration_ms"))
-                continue
-            yield replace(longest, start_ms=start_ms, duration_ms=end_ms - start_ms, pieces=pieces)
-        start_ms, end_ms, longest, pieces = bar.start_ms, bar.end_ms, bar, bar.pieces
-    if longest is not None:
-        yield replace(longest, start_ms=start_ms, duration_ms=end_ms - start_ms, pieces=pieces)
+        near = bool(joined) and bar.start_ms - end_ms < shortest_ms
+        if near and min(bar.duration_ms, end_ms - joined[-1][0].start_ms) < shortest_ms:
+            joined[-1].append(bar)
+            end_ms = max(end_ms, bar.end_ms)
+        else:
+            joined.append([bar])
+            end_ms = bar.end_ms
+    for group in joined:
+        longest, start_ms = max(group, key=attrgetter("duration_ms")), group[0].start_ms
+        duration_ms, pieces = max(bar.end_ms for bar in group) - start_ms, sum(bar.pieces for bar in group)
+        yield replace(longest, start_ms=start_ms, duration_ms=duration_ms, pieces=pieces)

@@ -24,6 +24,7 @@ from tfdoctor.facts.operations.operations import Roofline
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.dispatch import DispatchShares
 from tfdoctor.facts.step_time.breakdown import READY_MS, UNKNOWN, Breakdown, TracingCost
+from tfdoctor.facts.steps.step import bounds_of
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.facts.steps.untraced_pace import DISTORTED, MOSTLY_TRACING, slowdown
 from tfdoctor.facts.timeline.activity import Activity
@@ -88,7 +89,7 @@ class StepModel(Record, kw_only=True):
             cost_ms = {stage.path: stage.calls * tracing.each_ms for stage in stages}
             own = [tracing.left(one.ms, sum(cost_ms[path] for path in one.stages)) for one in segments]
             segments = tuple(map(_stretched, segments, own))
-        dispatched = sum(activity.dispatch.within(step.start_ps, step.end_ps).total for step in spent) / PS_PER_MS
+        dispatched = int(activity.dispatch.covered(*bounds_of(spent)).sum()) / PS_PER_MS
         return cls(
             device=device.kind,
             exposed=tracing.untraced if tracing else breakdown.median,

@@ -157,7 +157,7 @@ class PartEvents(Record):
             for line in lines if part else ():
                 stretches = np.array([*_innermost(line, *part.bounds_ps)], np.int64).reshape(-1, 3)
                 kinds, starts, ends = stretches.T
-                passed = part.before(np.maximum(starts, ends)) - part.before(starts)
+                passed = part.covered(starts, ends)
                 for kind, ps in zip(kinds.tolist(), passed.tolist(), strict=True):
                     times[AFTER_COLON.sub("", line.types[kind].name), line.name.partition("/")[0]] += ps
             scale = breakdown[stage] / max(1, part.total)

@@ -4,12 +4,13 @@ from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.program import Places
-from tfdoctor.facts.steps.step import compilations
+from tfdoctor.facts.steps.step import bounds_of, compilations
 from tfdoctor.facts.steps.steps import COMPILING, SteadySteps, Steps
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.facts.timeline.host_events import is_named, spans_of, trainers
 from tfdoctor.recording.program import ProgramRecord, RunSettings, SourceLine
 from tfdoctor.trace import Line
+from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import EAGER_EXECUTE, EAGER_KERNEL, EAGER_OPERATION, FUNCTION_RUNS, GRAPH_BUILDING
 
 # Python runs a whole function: its name begins with "__inference_" or "__forward_".
@@ -102,12 +103,11 @@ def _least(lines: list[Line], whole: Intervals, steady: SteadySteps) -> float:
     for line in lines:
         single = is_named(line, EAGER_KERNEL.__eq__) & ~whole.holds(line.start_ps)
         starts, lasting = line.start_ps[single], line.duration_ps[single]
-        edges = (starts.searchsorted(stretch).tolist() for stretch in steady.stretches)
-        rows = [lasting[first:last] / 1e9 for first, last in edges]
-        usual = max((len(row) for row in rows), key=[len(row) for row in rows].count, default=0)
-        equal = [row for row in rows if len(row) == usual]
-        if usual and 2 * len(equal) >= len(rows):
-            found.append(np.array(equal))
+        first, last = starts.searchsorted(pairs_of(steady.stretches).T)
+        (usual, often), *_ = Counter((last - first).tolist()).most_common(1) or [(0, 0)]
+        if usual and 2 * often >= len(first):
+            equal = first[last - first == usual]
+            found.append(lasting[equal[:, None] + np.arange(usual)] / 1e9)
     times = max(found, key=lambda rows: (rows.size > 0, rows.sum()))
     return float(np.maximum(times.min(axis=0) - STARTING, SCHEDULING).sum()) if times.size else 0.0
 
@@ -212,21 +212,17 @@ class CompileTime(Record):
     def measure(cls, trace: Trace, steps: Steps, activity: Activity) -> Self:
         """Find the compiler's own events on any thread of the host."""
         compiling = compilations(trace)
-        within = [compiling.within(step.start_ps, step.end_ps).total for step in steps.steps]
-        holding = [bool(time) for time in within]
-        long = [step.end_ps - step.start_ps for step in steps.steps]
-        mostly = (time >= COMPILING * whole for time, whole in zip(within, long, strict=True))
-        apart = (
-            at for at, (steady, most) in enumerate(zip(steps.steady, mostly, strict=True)) if most and not steady
-        )
+        starts, ends = bounds_of(steps.steps)
+        within = compiling.covered(starts, ends)
+        apart = (within >= COMPILING * (ends - starts)) & ~np.array(steps.steady, bool)
         return cls(
-            sum(holding),
-            len(holding),
-            sum(holding[len(holding) // 2 :]),
+            int(np.count_nonzero(within)),
+            len(within),
+            int(np.count_nonzero(within[len(within) // 2 :])),
             *SteadySteps.of(steps).split_ms(compiling - activity.of(Stage.DEVICE)),
             int((compiling.ends_ps - compiling.starts_ps).max(initial=0)) / 1e9,
-            sum(within) / max(1, sum(long)),
-            frozenset(apart),
+            int(within.sum()) / max(1, int((ends - starts).sum())),
+            frozenset(np.flatnonzero(apart).tolist()),
         )
 
     @property

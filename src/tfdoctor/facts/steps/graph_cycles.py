@@ -3,6 +3,8 @@
 A loop inside a graph shows its iterations by the condition that runs before each, else by what its body does.
 """
 
+from itertools import repeat
+
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.steps.cycle import MOSTLY, Cycle, Role, Rows, Times, TrainingWork, between, covering, holding
 from tfdoctor.facts.timeline.host_events import is_captured, is_named
@@ -32,7 +34,7 @@ class GraphCall(Record):
 
 def graph_calls(trace: Trace) -> list[GraphCall]:
     """Return what started each execution of a graph, Python or a loop over a dataset, by its start."""
-    calls = []
+    calls = list[GraphCall]()
     for line in trace.host_lines:
         stats, events = line.stats, line.stats.having("id")
         runs = events[is_named(line, FUNCTION_RUNS.__contains__)[events]].tolist()
@@ -41,15 +43,17 @@ def graph_calls(trace: Trace) -> list[GraphCall]:
         eager = [int(event) for event, value in zip(*stats.values("is_func"), strict=True) if value]
         iterators = np.flatnonzero(is_named(line, PIPELINE_CALL.match)).tolist() if captured else []
         asked, callers = _holders(line, runs, eager), _holders(line, runs, called or eager)
-        found = [
-            (run, outer, stats.of(inner).get("eager_op", ""), False)
-            for run, inner, outer in zip(runs, asked, callers, strict=True)
-        ]
-        started = zip(captured, _holders(line, captured, iterators), strict=True)
-        found += [(run, call, stats.of(call).get("id", ""), True) for run, call in started]
-        for run, call, function, of_data in found:
-            event, number = line.event(call), int(stats.of(run)["id"])
-            calls.append(GraphCall(event.name, str(function), number, event.start_ps, event.end_ps, of_data))
+        started = _holders(line, captured, iterators)
+        for by, which, of, name, of_data in (
+            (runs, callers, asked, "eager_op", False),
+            (captured, started, started, "id", True),
+        ):
+            at = np.array(which, np.intp)
+            names = [line.types[kind].name for kind in line.kind[at].tolist()]
+            functions = ["" if one is None else str(one) for one in stats.values_of(name, np.array(of, np.int64))]
+            numbers = stats.ids_of("id", np.array(by, np.int64)).tolist()
+            starts, ends = line.start_ps[at].tolist(), (line.start_ps[at] + line.duration_ps[at]).tolist()
+            calls += map(GraphCall, names, functions, numbers, starts, ends, repeat(of_data))
     return sorted(calls, key=lambda call: call.start_ps)
 
 
@@ -69,10 +73,11 @@ def graph_cycles(trace: Trace, work: TrainingWork) -> list[Cycle]:
     calls, cycles, uncertain = graph_calls(trace), list[Cycle](), list[str]()
     gradients = work.start_ps[work.having(Role.GRADIENT)]
     frames = {work.frame[int(kind)] for kind in np.flatnonzero((work.role & Role.TRAINS) != 0)} - {""}
+    named = {call.run: call.name for call in calls}
     for frame in sorted(frames):  # an outer one's name comes before those inside it
         if GRADIENT.search(frame) or any(frame.startswith(f"{outer}/") for outer in uncertain):
             continue
-        loops = list(_loops(work, frame, {call.run: call.name for call in calls}))
+        loops = list(_loops(work, frame, named))
         certain = [loop for loop in loops if len(loop) and loop.takes_gradients(gradients)]
         if len(certain) < len(loops):
             uncertain.append(frame)

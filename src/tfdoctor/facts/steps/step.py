@@ -2,6 +2,7 @@
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.timeline.host_events import matching
+from tfdoctor.trace.intervals import pairs_of
 from tfdoctor.trace.names import COMPILES
 
 PS_PER_MS = 1_000_000_000
@@ -26,6 +27,11 @@ class Step(Record):
         return (self.end_ps - self.start_ps) / PS_PER_MS / self.calls
 
 
+def bounds_of(steps: Iterable[Step]) -> NDArray[np.int64]:
+    """Return (2, n) when steps begin, and when they end."""
+    return pairs_of((step.start_ps, step.end_ps) for step in steps).T
+
+
 def steps_between(starts_ps: NDArray[np.int64], ends_ps: NDArray[np.int64]) -> list[Step]:
     """Return steps by their (n,) starts and ends, numbered in order."""
     pairs = zip(starts_ps.tolist(), ends_ps.tolist(), strict=True)
@@ -36,8 +42,8 @@ def chain(steps: Iterable[Step]) -> list[Step]:
     """Sort steps and let each end, with its call, where the next one begins at the latest."""
     ordered = sorted(steps, key=lambda step: step.start_ps)
     chained = (
-        replace(step, call_end_ps=min(step.call_end_ps, following.start_ps), end_ps=following.start_ps)
-        for step, following in pairwise(ordered)
+        Step(step.number, step.start_ps, min(step.call_end_ps, next_ps), next_ps, step.calls)
+        for step, next_ps in zip(ordered, (step.start_ps for step in ordered[1:]), strict=False)
     )
     return [*chained, *ordered[-1:]]
 

@@ -19,7 +19,7 @@ from tfdoctor.facts.run.xla_programs import XlaPrograms
 from tfdoctor.facts.steps.graph_cycles import graph_calls
 from tfdoctor.facts.steps.known_steps import find_steps
 from tfdoctor.facts.steps.search import FEWEST
-from tfdoctor.facts.steps.step import PS_PER_MS, Step, compilations, steps_between
+from tfdoctor.facts.steps.step import PS_PER_MS, Step, bounds_of, compilations, steps_between
 from tfdoctor.facts.timeline.host_events import trainer_waits
 from tfdoctor.recording.agent import UntracedSteps
 from tfdoctor.trace.intervals import pairs_of
@@ -44,7 +44,7 @@ BURSTS = 2.0
 OCCASIONS = 2
 
 
-class Steps(Record):
+class Steps(Record, dict=True):  # it keeps ``times_ms``
     """The training steps of one host's trace."""
 
     source: StepSource
@@ -132,7 +132,7 @@ class Steps(Record):
         The wait for input is most of what the long steps take beyond the short ones, on several occasions, and the
         mean untraced step shows at least half of that.
         """
-        times, among = np.array([step.total_ms for step in self.steps]), np.array(self.steady, np.bool_)
+        times, among = self.times_ms, np.array(self.steady, np.bool_)
         ordered = np.sort(times[among])
         below, sums = np.arange(1, len(ordered)), np.cumsum(ordered)[:-1]
         if not len(below):
@@ -153,10 +153,10 @@ class Steps(Record):
         return () if mean_ms and mean_ms < usual_ms + beyond_ms / len(self.steps) / 2 else stalled
 
     def _waiting(self, long: Iterable[bool], waits: Intervals, usual_ms: float) -> tuple[bool, ...]:
+        waited = waits.covered(*bounds_of(self.steps)).tolist()
         return tuple(
-            is_long and waited_ms >= MOSTLY * (step.total_ms - usual_ms)
-            for step, is_long in zip(self.steps, long, strict=True)
-            for waited_ms in [waits.within(step.start_ps, step.end_ps).total / PS_PER_MS / step.calls]
+            is_long and waited_ps / PS_PER_MS / step.calls >= MOSTLY * (step.total_ms - usual_ms)
+            for step, is_long, waited_ps in zip(self.steps, long, waited, strict=True)
         )
 
     @classmethod
@@ -165,9 +165,8 @@ class Steps(Record):
     ) -> Self:
         """Collect steps and find the outliers, and the few steps in which XLA mostly compiled."""
         every, spans = tuple(steps), compiling or Intervals()
-        long = [max(1, step.end_ps - step.start_ps) for step in every]
-        within = [spans.within(step.start_ps, step.end_ps).total for step in every]
-        apart = [time >= COMPILING * whole for time, whole in zip(within, long, strict=True)]
+        starts, ends = bounds_of(every)
+        apart = (spans.covered(starts, ends) >= COMPILING * np.maximum(1, ends - starts)).tolist()
         if sum(apart) >= COMPILING * len(every):
             apart = [False] * len(every)
         times = [step.total_ms for step, compiled in zip(every, apart, strict=True) if not compiled]
@@ -189,6 +188,11 @@ class Steps(Record):
         """The steps that are no outliers."""
         return tuple(step for step, steady in zip(self.steps, self.steady, strict=True) if steady)
 
+    @cached_property
+    def times_ms(self) -> NDArray[np.float64]:
+        """The time of a training step in each of (n,) calls."""
+        return np.array([step.total_ms for step in self.steps])
+
     @property
     def count(self) -> int:
         """How many training steps were traced."""
@@ -207,7 +211,7 @@ class Steps(Record):
     @property
     def median_ms(self) -> float:
         """The median time of a step, in ms."""
-        return float(np.median([step.total_ms for step in self.steps]))
+        return float(np.median(self.times_ms))
 
     @property
     def usual_ms(self) -> float:
@@ -222,12 +226,12 @@ class Steps(Record):
 
     def percentile_ms(self, percent: float) -> float:
         """Return a percentile of the steps' times."""
-        return float(np.percentile([step.total_ms for step in self.steps], percent))
+        return float(np.percentile(self.times_ms, percent))
 
     @property
     def mean_ms(self) -> float:
         """The mean time of a step, outliers included."""
-        return float(np.mean([step.total_ms for step in self.steps]))
+        return float(np.mean(self.times_ms))
 
 
 class StepSpans(Intervals):
@@ -304,7 +308,7 @@ class SteadySteps(Record, eq=False):
     def ms(self, work: Intervals) -> float:
         """Return how long something lasts, in ms per round."""
         starts, ends = pairs_of(self.stretches).T
-        return self.scaled(int((work.before(np.maximum(starts, ends)) - work.before(starts)).sum()))
+        return self.scaled(int(work.covered(starts, ends).sum()))
 
     def split_ms(self, work: Intervals) -> tuple[float, float]:
         """Return how long something lasts inside and outside of the training calls, in ms per round."""

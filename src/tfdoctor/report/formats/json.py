@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from tfdoctor.diagnosis import Diagnosis
@@ -24,7 +25,11 @@ Object = dict[str, Any]
 
 def render(diagnosis: Diagnosis) -> str:
     """Return the contract, sorted and in ASCII."""
-    return _written(contract(diagnosis), indent=2, separators=(",", ": ")) + "\n"
+    text = _written(contract(diagnosis))
+    try:
+        return msgspec.json.format(text, indent=2) + "\n"
+    except msgspec.DecodeError:  # it has halves of characters, such as bytes of a patch that are not UTF-8
+        return json.dumps(json.loads(text), indent=2) + "\n"
 
 
 def render_for_page(diagnosis: Diagnosis) -> str:
@@ -38,15 +43,15 @@ def render_for_page(diagnosis: Diagnosis) -> str:
     content = contract(shown)
     content = _without(content, FOR_EDITS)
     content["results"] = [_without(result, FOR_MODELS) for result in content["results"]]
-    return _written(content, indent=None, separators=(",", ":"))
+    return _written(content)
 
 
 def _without(content: Object, names: Sequence[str]) -> Object:
     return {name: value for name, value in content.items() if name not in names}
 
 
-def _written(content: Object, *, indent: int | None, separators: tuple[str, str]) -> str:
-    return json.dumps(content, sort_keys=True, indent=indent, separators=separators, allow_nan=False)
+def _written(content: Object) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def contract(diagnosis: Diagnosis) -> Object:
