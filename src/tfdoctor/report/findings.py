@@ -1,15 +1,15 @@
 """The words of one result: of a finding what to change, where and what it saves, and what other rules said."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from difflib import ndiff
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rank import is_lowered
 from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.trials import Trial, Trials
 from tfdoctor.report.sections import energy_saving
-from tfdoctor.report.trials import TrialLine, TrialSection
+from tfdoctor.report.trial_words import against
 from tfdoctor.report.words import each, joined, listed, run_saving, saves, severity_name
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, place
@@ -96,13 +96,15 @@ def after(entry: Entry, limit: int = text.NAME_LIMIT) -> str:
 BY_TRIAL = "the severity follows what was measured"
 
 
-def trial(entry: Entry, tried: TrialSection | None) -> TrialLine | None:
-    """Return what was measured of an entry's change, and that its severity follows that, where it does."""
+def trial(entry: Entry, trials: Trials | None) -> tuple[Trial, str] | None:
+    """Return the trial of an entry's change alone, and how its promise and severity follow what was measured."""
+    tried = {row.rules: row for row in reversed(trials.rows)} if trials else {}
     every = (entry.result, *entry.same, *entry.symptoms)
-    line = tried.of(one.rule.name for one in every) if tried else None
-    if line is None or not is_lowered(entry.priced):
-        return line
-    return replace(line, remark=joined(line.remark, BY_TRIAL, by="; "))
+    row = next((tried[rules] for one in every if (rules := (one.rule.name,)) in tried), None)
+    if row is None:
+        return None
+    lowered = BY_TRIAL if is_lowered(entry.priced) else ""
+    return row, joined(against(row.prediction, row.measured), lowered, by="; ")
 
 
 # Of the finding of a general rule.

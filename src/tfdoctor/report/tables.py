@@ -1,6 +1,6 @@
 """Tables as text for every rendering: the data of the charts and the evidence of verdicts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnosis.step import StepRow
@@ -43,6 +43,11 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
         kinds.append("number" if types == {Quantity} else "place" if types == {Location} else "text")
     texts = tuple(tuple(map(cell, row)) for row in padded)
     return Grid(tuple(map(text.name, columns)), tuple(kinds), texts)
+
+
+def texts(kinds: Mapping[str, str], rows: Iterable[tuple[str, ...]]) -> Grid:
+    """Return a table of clean text, by its columns with their kinds."""
+    return Grid(tuple(kinds), tuple(kinds.values()), tuple(rows))
 
 
 def measures(outcome: Outcome) -> list[Measure]:

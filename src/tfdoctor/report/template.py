@@ -8,11 +8,11 @@ from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageL
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
-from tfdoctor.report import findings, hosts, run, sections, sentences, tables, words
+from tfdoctor.report import findings, hosts, run, sections, sentences, tables, trial_words, trials, words
 from tfdoctor.report.bundle import script_hash
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
 from tfdoctor.report.timeline import caption, lanes, ticks
-from tfdoctor.terms.humanize import duration, location, milliseconds, place, quantity
+from tfdoctor.terms.humanize import counted, duration, location, milliseconds, place, quantity
 from tfdoctor.terms.text import name, prose, sentence, unbroken
 
 ROWS = 100  # Rows of a table that a page contains; the JSON in it has all
@@ -27,7 +27,7 @@ setattr(_PARSER, "validateLink", _HTTPS.match)  # noqa: B010 - how its documenta
 
 
 # What templates call for their words.
-MODULES = (findings, hosts, run, sections, sentences, tables, words)
+MODULES = (findings, hosts, run, sections, sentences, tables, trial_words, trials, words)
 
 
 @cache
@@ -56,7 +56,7 @@ def environment(escaped: Callable[[str], str] | None = None) -> Environment:
     made.filters |= {one.__name__: one for one in (name, prose, sentence, quantity, milliseconds, location, place)}
     made.filters |= {
         "markdown": to_html, "coded": coded, "unbroken": unbroken, "breakable": breakable, "in_script": in_script,
-        "duration": duration, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
+        "duration": duration, "counted": counted, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
     }  # fmt: skip
     made.globals |= {
         "asset": asset, "script_hash": script_hash, "most_rows": ROWS, "unfolded_rows": UNFOLDED_ROWS,

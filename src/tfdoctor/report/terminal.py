@@ -18,7 +18,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.gates import BudgetCheck
 from tfdoctor.diagnosis.work import PhaseRow, ProfileRow
-from tfdoctor.report import findings, hosts, sections, sentences, words
+from tfdoctor.report import findings, hosts, sections, sentences, trial_words, trials, words
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.palette import PART_COLOURS
 from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, RunSection, cells, where
@@ -26,7 +26,6 @@ from tfdoctor.report.step_bars import lines
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.terminal_table import HELD, HoldingConsole, fitted, natural_width
-from tfdoctor.report.trials import PARTS_TITLE
 from tfdoctor.terms.humanize import counted, duration, place
 from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
@@ -116,7 +115,8 @@ def grid_table(title: str, grid: Grid, rows: int, width: int) -> RenderableType:
 
 def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:
     """Yield the sections in order; those that are None or an empty text are not shown."""
-    diagnosis, tried = shown.diagnosis, shown.tried
+    diagnosis, tried = shown.diagnosis, shown.diagnosis.trials
+    notes = list(trials.notes(tried)) if tried else []
     yield Text(" ".join(shown.verdict), style="bold")
     yield _run(shown.run, width) if shown.run else None
     step = lines(diagnosis.steps, max(8, width - 42))
@@ -131,10 +131,10 @@ def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:
         brief_rows = ([shorten(cell, 60) for cell in hosts.brief(row)] for row in rows[:HOSTS])
         left_out = more(len(rows) - HOSTS, "in the report")
         yield _titled("Hosts", Text(sentence(of.slowest)), _grid(brief_rows), *left_out)
-    if tried and tried.lines:  # the step, the last column, is in the files
-        yield _tried("Measured by running the changes", tried.grid, tried.notes, width)
+    if tried and tried.rows:  # the step, the last column, is in the files
+        yield _tried("Measured by running the changes", trials.changes_grid(tried), notes, width)
     if tried and tried.parts:
-        yield _tried(PARTS_TITLE, tried.parts, () if tried.lines else tried.notes, width)
+        yield _tried(trials.PARTS_TITLE, trials.parts_grid(tried), () if tried.rows else notes, width)
     if shown.fixes:
         fixes = ((f"{rank}.", _fix(entry, shown)) for rank, entry in enumerate(shown.fixes[:FIXES], start=1))
         yield _titled("What to change", _grid(fixes, gap=1), *more(len(shown.fixes) - FIXES, "in the report"))
@@ -230,7 +230,7 @@ def _tried(title: str, grid: Grid, notes: Sequence[str], width: int) -> Renderab
 
 def _fix(entry: Entry, shown: Page) -> Text:
     """Return one change: what to do, then where, what it saves and how bad it is, then the user's own lines."""
-    result, trial = entry.result, findings.trial(entry, shown.tried)
+    result, trial = entry.result, findings.trial(entry, shown.diagnosis.trials)
     (amount, each), takes = findings.saving(entry, shown.diagnosis), words.takes(result.takes)
     after = f"after {findings.after(entry, 60)}" if findings.after(entry) else ""
     saves = words.joined(f"saves {words.joined(amount, each)}", after, by=" ") if amount else ""
@@ -238,7 +238,7 @@ def _fix(entry: Entry, shown: Page) -> Text:
         shorten(place(result.place), 60),
         saves or (f"takes {takes}" if takes else after),
         sections.energy_saved(entry.priced.energy),
-        f"measured: {trial.brief}" if trial else "",
+        f"measured: {trial_words.brief(*trial)}" if trial else "",
         shorten(findings.rules(entry), 80),
         findings.known(entry),
     ]
