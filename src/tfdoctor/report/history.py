@@ -6,12 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tfdoctor.diagnosis.history_report import History, MetricHistory, RunMetric, Series
-from tfdoctor.report import bundle
 from tfdoctor.report import history_words as words
 from tfdoctor.report.figures import Figure, as_text, figure_json, mark
 from tfdoctor.report.files import contract, plain, write_texts
@@ -68,9 +66,7 @@ def page(history: History, *, drawn: bool = True) -> str:
         history=history,
         words=words,
         pictures=pictures,
-        plotly=Markup(bundle.plotly() if drawn and any(pictures) else ""),  # noqa: S704 - of an alphabet without "<"
-        plotly_hash=bundle.plotly_hash(),
-        alphabet=bundle.ALPHABET,
+        carries=drawn and any(pictures),
         contract=render("json", history).strip(),
     )
 
