@@ -30,7 +30,7 @@ from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.savings.price import EnergyPrices, Price
 from tfdoctor.facts.scale.hosts import HostSteps
 from tfdoctor.recording import MANIFEST, Recording
-from tfdoctor.scrub.words import PACKAGES
+from tfdoctor.scrub import PACKAGES
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.terms.units import usd

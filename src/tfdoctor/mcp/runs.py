@@ -19,7 +19,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.examination import examined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import MANIFEST
-from tfdoctor.recording.locate import whole
+from tfdoctor.recording.folders import whole
 from tfdoctor.report import comparison
 from tfdoctor.report.formats import llm, md
 from tfdoctor.report.rule_page import rule_page
@@ -131,7 +131,7 @@ class ServedRuns(Record):
         folders = map(whole, filter(None, (recording.root, *recording.workers)))
         for place in (*folders, *recording.traces):
             self.inside(str(place.absolute()))
-        return finished(examined(recording, title, _rules(), Config().budget))
+        return finished(examined(recording, title, _rules()))
 
 
 def explained(rule: str) -> str:
