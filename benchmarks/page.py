@@ -20,8 +20,9 @@ from benchmarks.gallery import REPORTS
 from benchmarks.pages import table
 from scripts.chromium import chromium
 from tfdoctor.diagnose.diagnose import diagnose
+from tfdoctor.diagnose.summary.timeline import Work, drawn
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.step import PARTS, Timeline, TimelineBar, TimelineLane
+from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.recording import Recording
 from tfdoctor.report.formats import html
 from tfdoctor.rules import all_rules
@@ -59,16 +60,16 @@ def many_bars(diagnosis: Diagnosis) -> Diagnosis:
     each = BARS // LANES
     width = 20.0 / each
     lanes = [
-        TimelineLane(
+        (
             f"lane {lane}",
             tuple(
-                TimelineBar(number * width, 0.8 * width, PARTS[number % len(PARTS)], f"bar {number}")
+                Work(number * width, 0.8 * width, PARTS[number % len(PARTS)], f"bar {number}")
                 for number in range(each)
             ),
         )
         for lane in range(LANES)
     ]
-    return replace(diagnosis, timeline=Timeline(number=1, total_ms=20.0, lanes=tuple(lanes)))
+    return replace(diagnosis, timeline=drawn(1, 20.0, lanes))
 
 
 def opened(browser: Browser, file: Path) -> tuple[Page, float]:

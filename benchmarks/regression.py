@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import commands
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import load, step_of
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis, Subject, Trust
@@ -142,7 +142,7 @@ def made_row(
 
 
 def _step(before: Sequence[Diagnosis], after: Sequence[Diagnosis]) -> ChangeOfStep:
-    step = compare(Sides.of(before, after)).step
+    step = compare(before, after).step
     if step is None:
         raise ValueError("the steps cannot be compared")
     return step

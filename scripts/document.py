@@ -236,7 +236,7 @@ with 4 if the interval contains the limit.
 
 def configuration_page(rules: tuple[Rule, ...]) -> str:
     """Return every setting, and the limits of every rule."""
-    keys = [(f"`{name}`", f"`{key.default}`", key.meaning) for name, key in KEYS.items()]
+    keys = [(f"`{name}`", f"`{key.example}`", key.meaning) for name, key in KEYS.items()]
     budgets = [(f"`{name}`", f"`{budget.example}`", budget.meaning) for name, budget in BUDGET_KEYS.items()]
     lines = [
         BANNER.format(source="src/tfdoctor/rulebook/config/ and the rules' limits"),

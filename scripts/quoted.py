@@ -32,7 +32,7 @@ FORMATS: Mapping[str, Callable[[Any], str]] = {
     "place": lambda place: f"`{humanize.location(place)}`",
     "saves": words.saves,
     "duration": humanize.duration,
-    "of-run": lambda saving: f"{humanize.duration(saving.total.value)} of the run ({humanize.share(saving.share)})",
+    "of-run": lambda saving: f"{humanize.duration(saving.ms)} of the run ({humanize.share(saving.share)})",
 }
 """How a figure is written: as in the reports."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from scripts.chromium import chromium
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import load
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
@@ -41,7 +41,7 @@ def report() -> str:
 def difference() -> str:
     """Return the page of a comparison."""
     before, after = (load(path, examined, all_rules()) for path in (BEFORE, AFTER))
-    return comparison.render("html", compare(Sides.of([before], [after])))
+    return comparison.render("html", compare([before], [after]))
 
 
 PAGES = {

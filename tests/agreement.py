@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.report.diagnoses import told
 from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
@@ -19,7 +20,8 @@ from tfdoctor.facts.step_time.host_time import PartEvents, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, Retracing
 from tfdoctor.facts.steps.steps import STEP, SteadySteps, Steps
 from tfdoctor.report import sentences, words
-from tfdoctor.report.run.verdict import steps_matter
+from tfdoctor.report.prospects import NO_WAY, prospects
+from tfdoctor.report.sentences import steps_matter
 from tfdoctor.terms.humanize import about_ms, milliseconds, share
 from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Stage
@@ -150,7 +152,7 @@ def unaccounted(chart: Chart, results: tuple[Result, ...]) -> Iterator[str]:
 def seen_beyond(found: Iterable[Account]) -> Iterator[str]:
     """Yield each part of which more time was seen than there is unexplained."""
     for account in found:
-        amounts = [seen.amount for seen in account.seen]
+        amounts = account.seen
         time = sum(one.value for one in amounts if one.unit is Unit.MILLISECONDS)
         share = sum(one.value for one in amounts if one.unit is Unit.RATIO)
         if time > (1 + CLOSE) * account.unexplained_ms or share > 1 + CLOSE:
@@ -161,8 +163,8 @@ def calls_healthy(diagnosis: Diagnosis) -> bool:
     """Return whether a report calls a run healthy, or is silent, while a part of the step is unexplained."""
     unexplained = {account.part for account in sentences.unexplained(diagnosis)}
     silent = not unexplained <= {part for part, _, _ in words.accounts(diagnosis)}
-    said = " ".join(sentences.changes(diagnosis))
-    return bool(unexplained) and (silent or sentences.NO_WAY in said)
+    said = " ".join(prospects(diagnosis))
+    return bool(unexplained) and (silent or NO_WAY in said)
 
 
 WITHIN = 0.02
@@ -175,13 +177,13 @@ def other_steps(diagnosis: Diagnosis) -> Iterator[str]:
     if not steps.shown_ms:
         return
     whole = {"parts": sum(steps.shown_breakdown_ms.values())} | {
-        f"saving of {r.rule.name}": r.saving.per_step.value / r.saving.share
+        f"saving of {r.rule.name}": r.saving.ms_per_step / r.saving.share
         for r in diagnosis.results
         if r.saving and r.saving.share and not diagnosis.hosts
     }
     if diagnosis.together and diagnosis.together.share:
         together = diagnosis.together
-        whole["together"] = together.per_step.value / together.share
+        whole["together"] = together.ms_per_step / together.share
     for what, step_ms in whole.items():
         if abs(step_ms - steps.shown_ms) > WITHIN * steps.shown_ms:
             yield f"{what} is of {step_ms:.3f} ms, not of {steps.shown_ms:.3f} ms"
@@ -194,14 +196,14 @@ def other_steps(diagnosis: Diagnosis) -> Iterator[str]:
 def _other_words(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield what is wrong with the words of the verdict: the step, and what the changes reduce it to."""
     steps, together = diagnosis.steps, diagnosis.together
-    verdict = sentences.verdict(diagnosis)
+    verdict = told(diagnosis)
     if not any(milliseconds(steps.shown_ms) in words for words in verdict):
         yield f"the verdict does not name the step of {milliseconds(steps.shown_ms)}"
     if (run := sentences.whole_run(diagnosis)) and not steps_matter(run):
         return
-    if together and steps.shown_ms and 0 < together.per_step.value < steps.shown_ms:
-        after = about_ms(steps.shown_ms - together.per_step.value)
+    if together and steps.shown_ms and 0 < together.ms_per_step < steps.shown_ms:
+        after = about_ms(steps.shown_ms - together.ms_per_step)
         if words.pace_ms(diagnosis):  # what remains is of a traced step
             after = f"{share(together.share)} shorter"
-        if not any(after in words for words in sentences.changes(diagnosis)):
+        if not any(after in words for words in prospects(diagnosis)):
             yield f"the verdict does not say that {after} remain: {verdict}"

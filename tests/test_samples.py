@@ -55,7 +55,7 @@ def test_what_was_foretold_for_the_network_came_true() -> None:
     assert fixed.steps.median_ms is not None
     assert slow.together is not None
 
-    foretold = slow.steps.median_ms - slow.together.per_step.value
+    foretold = slow.steps.median_ms - slow.together.ms_per_step
 
     assert fixed.steps.median_ms == pytest.approx(foretold, rel=0.25)
 
@@ -96,7 +96,7 @@ def test_what_bfloat16_was_foretold_to_save_on_a_gpu_is_a_ceiling() -> None:
 
     saved = slow.steps.median_ms - fixed.steps.median_ms
 
-    assert saved <= slow.together.per_step.value <= 1.15 * saved
+    assert saved <= slow.together.ms_per_step <= 1.15 * saved
 
 
 def test_every_sample_is_described() -> None:

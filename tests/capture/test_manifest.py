@@ -10,6 +10,7 @@ from tfdoctor.capture.agent.process.masking import clean, cleaned_begin, masked
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import processes
 from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
+from tfdoctor.recording.typed import read
 
 
 @pytest.mark.parametrize(
@@ -181,11 +182,11 @@ def test_exit_codes_are_those_of_a_shell(returned: int, code: int) -> None:
 def test_a_manifest_is_readable_before_the_run_is_over(tmp_path: Path) -> None:
     begun = manifest.begin(Plan("train.py", ("--lr", "1")), ["python3", "train.py"])
     manifest.write(tmp_path, begun)
-    read = Manifest.from_json(json.loads((tmp_path / "tfdoctor.json").read_text()))
-    assert read == begun
-    assert not read.finished
-    assert read.host.memory_bytes > 0
-    assert read.plan == CapturePlan(
+    written = read(Manifest, json.loads((tmp_path / "tfdoctor.json").read_text()), [])
+    assert written == begun
+    assert not written.finished
+    assert written.host.memory_bytes > 0
+    assert written.plan == CapturePlan(
         kind="script",
         script="train.py",
         steps=20,

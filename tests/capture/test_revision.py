@@ -1,6 +1,7 @@
 """The commit of a recorded program: what git says of it, and what is known without git."""
 
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from tfdoctor.capture import manifest
 from tfdoctor.capture.plan import Plan
 from tfdoctor.capture.revision import revision
 from tfdoctor.recording.manifest import Manifest, Revision
+from tfdoctor.recording.typed import read
 
 OF_CI = "3" * 40
 
@@ -70,4 +72,4 @@ def test_the_manifest_has_the_commit_of_the_scripts_folder(script: Path, monkeyp
     begun = manifest.begin(Plan(str(script)), ["python", str(script)])
     assert begun.revision is not None
     assert begun.revision.commit == git(script.parent, "rev-parse", "HEAD")
-    assert Manifest.from_json(begun.to_json()) == begun
+    assert read(Manifest, asdict(begun), []) == begun

@@ -17,7 +17,6 @@ from tfdoctor import cli
 from tfdoctor.cli.gates import exit_code
 from tfdoctor.compare import baseline, reports
 from tfdoctor.diagnose.diagnose import diagnose
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.recording import Recording
 from tfdoctor.report.formats import render
@@ -350,7 +349,7 @@ def test_a_remark_on_the_recording_is_no_finding(topic: Topic, code: int, tmp_pa
     assert exit_code(diagnosis, FailOn.NOTE) == code
     for name in ("sarif", "gitlab"):
         assert (rule.name in render(name, diagnosis)) is found
-    assert bool(entries(diagnosis)) is found
+    assert bool(diagnosis.entries) is found
     assert bool(reports.findings(diagnosis)) is found
     assert ("x: y" in diagnosis.trust.reasons) is not found
     baseline.write(diagnosis, "train.py", tmp_path / "b.json")

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.cli import outcome
-from tfdoctor.cli.outcome import next_steps
-from tfdoctor.diagnosis.results import Edit
+from tfdoctor.cli import profile
+from tfdoctor.cli.profile import next_steps
 from tfdoctor.remote.uploads import Uploads
+from tfdoctor.terms.verdict import Edit, Finding
 
 
 def test_only_changes_that_are_edits_count() -> None:
@@ -17,8 +17,8 @@ def test_only_changes_that_are_edits_count() -> None:
     assert next_steps(replace(full, results=()), Path("run")) == ""
     first, second, *rest = full.results
     ready, missing = (Edit(at=None, before="a", after="b"), Edit(at=None, missing="it is code of a library"))
-    both = tuple(replace(one, edits=(missing, ready)) for one in (first, second))
-    none = tuple(replace(one, edits=(missing,)) for one in rest)
+    both = tuple(diagnoses.edited(one, ready, missing) for one in (first, second))
+    none = tuple(diagnoses.edited(one, missing) for one in rest if isinstance(one.outcome, Finding))
     assert next_steps(replace(full, results=(*both, *none)), Path("my run")) == (
         "Two changes can be applied automatically: `tfdoctor report 'my run' --patch fix.diff` writes them, "
         "`tfdoctor try 'my run'` measures them in at most 10 minutes."
@@ -31,11 +31,11 @@ def test_only_changes_that_are_edits_count() -> None:
 def test_a_recording_at_a_url_is_named_there_and_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its folder on this machine is gone when the user reads it, and a trial needs one."""
     sent = Uploads()
-    monkeypatch.setattr(outcome, "UPLOADS", sent)
+    monkeypatch.setattr(profile, "UPLOADS", sent)
     folder = sent.folder(f"file://{tmp_path}/there") / "workers" / "worker-1"
     ready = Edit(at=None, before="a", after="b")
     full = diagnoses.full()
-    one = replace(full, results=(replace(full.results[0], edits=(ready,)),))
+    one = replace(full, results=(diagnoses.edited(full.results[0], ready),))
     assert next_steps(one, folder) == (
         f"One change can be applied automatically: `tfdoctor report file://{tmp_path}/there/workers/worker-1 "
         "--patch fix.diff` writes it."

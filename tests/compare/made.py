@@ -15,7 +15,6 @@ from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.diagnosis.step import StepRow, StepsSummary
 from tfdoctor.diagnosis.work import OperationRow, PipelineStage
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Location, Outcome, Remedy, Severity
 
 MACHINE = Conditions(cpu_model="EPYC", cores_usable=2.0, batch_size=32)
@@ -79,7 +78,7 @@ def report(
 def finding(name: str, path: str, saves_ms: float, line: int = 3, topic: Topic = Topic.INPUT) -> Result:
     """Return a finding with a place and a saving."""
     remedy = Remedy("change it", at=Location(path, line))
-    saving = Saving(per_step=ms(saves_ms), share=saves_ms / 20, bound=Bound.EXPECTED, how="")
+    saving = Saving(ms_per_step=saves_ms, share=saves_ms / 20, bound=Bound.EXPECTED, how="")
     return Result(
         rule=rule(name, topic),
         outcome=Finding(summary=f"{name} costs time", evidence=(), remedies=(remedy,)),

@@ -12,13 +12,14 @@ from tests.report import diagnoses
 from tfdoctor.compare.budgets import FIGURES, checked, state
 from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState
-from tfdoctor.diagnosis.step import SlowStepsSummary, StepRow, StepsSummary
+from tfdoctor.diagnosis.step import StepRow, StepsSummary
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.report.sections import budget_state, budget_told, budget_verdict
 from tfdoctor.rulebook.config import Budget, BudgetLimit
 from tfdoctor.rulebook.config.budget import BUDGET_KEYS
 from tfdoctor.terms.kinds import DeviceKind, Phase
-from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
+from tfdoctor.terms.run_time import SlowStepsSummary
+from tfdoctor.terms.units import examples_rate, ms, nbytes, ratio
 
 UNITS = {
     "step-ms": ms,
@@ -61,9 +62,9 @@ def check(diagnosis: Diagnosis, key: str, value: float) -> BudgetCheck:
     return result
 
 
-def value(quantity: Quantity | None) -> float:
-    assert quantity is not None
-    return quantity.value
+def value(found: float | None) -> float:
+    assert found is not None
+    return found
 
 
 def test_every_budget_has_a_figure() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare.made import MACHINE, SUBJECT, cured, finding, report, series, with_outcome, with_work
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.compare.differences import carried
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import (
@@ -25,13 +25,12 @@ from tfdoctor.diagnosis.comparison import (
 )
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Takes
-from tfdoctor.report.comparison import words
-from tfdoctor.terms.units import ms
+from tfdoctor.report import comparison as words
 from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
 
 
 def compared(before: Diagnosis, after: Diagnosis, most: float | None = None) -> RunComparison:
-    return compare(Sides.of([before], [after]), most_regression=most)
+    return compare([before], [after], most_regression=most)
 
 
 def test_a_faster_run_is_called_faster_with_its_parts() -> None:
@@ -61,7 +60,7 @@ def test_a_side_states_its_step_without_tracing_where_that_is_clearly_shorter() 
         replace(one, conditions=replace(one.conditions, untraced_ms=ms))
         for one, ms in zip(traced, (15.0, 16.0, 17.0), strict=True)
     ]
-    result = compare(Sides.of(untraced, traced))
+    result = compare(untraced, traced)
     assert result.before.untraced_ms == pytest.approx(16.0, abs=0.1)
     assert result.after.untraced_ms is None
     alike = replace(traced[0], conditions=replace(traced[0].conditions, untraced_ms=19.5))
@@ -133,13 +132,12 @@ def test_a_lower_clock_widens_the_interval() -> None:
     ],
 )
 def test_runs_that_are_not_alike_say_how(after: Diagnosis, what: str) -> None:
-    sides = Sides.of([report(series(0))], [after])
-    assert [mismatch.what for mismatch in sides.mismatches] == [what]
+    assert [mismatch.what for mismatch in compared(report(series(0)), after).mismatches] == [what]
 
 
 def test_what_is_unknown_of_one_run_is_no_mismatch() -> None:
     unknown = report(series(1), conditions=replace(MACHINE, batch_size=None, cpu_model=""))
-    assert Sides.of([report(series(0))], [unknown]).mismatches == ()
+    assert compared(report(series(0)), unknown).mismatches == ()
 
 
 def test_findings_are_matched_by_rule_and_file() -> None:
@@ -206,7 +204,7 @@ def test_a_symptom_is_shown_by_its_cause_unless_it_stands_alone_in_a_run() -> No
 
 def test_a_saving_is_not_compared_with_a_cost() -> None:
     saves = finding("hot-operation", "a.py", 3.0)
-    takes = replace(saves, saving=None, takes=Takes(ms(9.0), 0.45))
+    takes = replace(saves, saving=None, takes=Takes(9.0, 0.45))
     (change,) = compared(report(series(0), results=[saves]), report(series(1), results=[takes])).findings
     assert change.state is FindingState.SAME
     assert (change.before_kind, change.after_kind) == (AmountKind.SAVING, AmountKind.COST)
@@ -222,18 +220,19 @@ def test_what_moved_most_comes_first_and_noise_is_left_out() -> None:
 def test_shares_are_compared_where_times_cannot_be() -> None:
     before = report(series(0), {"input": 0.5, "device": 0.5})
     after = report(series(1, step_ms=200.0), {"input": 0.1, "device": 0.9})
-    result = compare(Sides.of([before], [after]), in_ms=False)
+    result = compare([before], [after], in_ms=False)
     assert result.step is None
     assert {part.part: round(part.after, 3) for part in result.parts} == {"input": 0.1, "device": 0.9}
 
 
 def test_the_run_in_the_middle_stands_for_its_side() -> None:
     runs = [report(series(seed, step_ms=ms)) for seed, ms in enumerate((30.0, 20.0, 25.0))]
-    side = compare(Sides.of(runs, runs)).before
+    runs = [replace(one, subject=replace(one.subject, title=str(at))) for at, one in enumerate(runs)]
+    side = compare(runs, runs).before
     assert side.recordings == 3
     assert side.steps == 180
     assert sum(side.parts_ms.values()) == pytest.approx(side.step_ms)
-    assert Sides.of(runs, runs).before[0] == runs[2]
+    assert side.title == "2"
 
 
 def test_a_step_with_the_profilers_cost_is_not_compared_with_one_without() -> None:
@@ -261,7 +260,7 @@ def test_savings_are_of_the_steps_that_are_compared() -> None:
     """One report left the profiler's cost out of step and saving, the other has no untraced steps."""
     of_traced = finding("input-bound", "train.py", 10.0)
     assert of_traced.saving
-    of_untraced = replace(of_traced, saving=replace(of_traced.saving, per_step=ms(5.0)))
+    of_untraced = replace(of_traced, saving=replace(of_traced.saving, ms_per_step=5.0))
     traced = report(series(0), results=[of_traced])
     untraced = report(series(0), results=[of_untraced])
     untraced = replace(untraced, steps=replace(untraced.steps, untraced_ms=10.0))

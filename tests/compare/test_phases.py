@@ -10,18 +10,17 @@ from hypothesis import strategies as st
 
 from tests.compare.made import finding, report, series
 from tests.report import diagnoses
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.compare.differences import run_change
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import FindingState
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
-from tfdoctor.report.comparison import words
+from tfdoctor.report import comparison as words
 from tfdoctor.report.formats.json import contract
 from tfdoctor.stored.files import of_text
 from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 
@@ -63,7 +62,7 @@ def test_runs_that_are_not_known_whole_are_not_compared() -> None:
     old = report(series(0))
     assert run_change(known, old) is None
     assert run_change(window, known) is None
-    assert compare(Sides.of([known], [known]), in_ms=False).run is None
+    assert compare([known], [known], in_ms=False).run is None
 
 
 def test_a_phase_of_a_later_version_is_unnamed() -> None:
@@ -78,8 +77,8 @@ def test_a_phase_of_a_later_version_is_unnamed() -> None:
 def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
     before = whole({Phase.PREPARING: 21_400.0, Phase.STEPS: 60_000.0})
     after = whole({Phase.PREPARING: 1_400.0, Phase.STEPS: 60_000.0})
-    comparison = compare(Sides.of([before], [after]))
-    (title, grid), *_ = words.tables(comparison)
+    comparison = compare([before], [after])
+    (title, grid), *_ = words.tables(comparison).items()
     assert title == "Phases of the run"
     assert grid.rows[0] == ("whole run", "81.4 s", "61.4 s", "20 s")
     assert grid.rows[1] == ("preparing data", "21.4 s", "1.4 s", "20 s")
@@ -87,7 +86,7 @@ def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
 
 
 def test_runs_of_unlike_length_are_said_to_be() -> None:
-    comparison = compare(Sides.of([whole({Phase.STEPS: 1.0})], [whole({Phase.STEPS: 2.0}, epochs=20)]))
+    comparison = compare([whole({Phase.STEPS: 1.0})], [whole({Phase.STEPS: 2.0}, epochs=20)])
     assert any("have 10 and 20 epochs" in note for note in words.notes(comparison))
 
 
@@ -96,11 +95,11 @@ def of_run(time: float, share: float) -> Result:
         finding("slow-prediction", "embed.py", 0.0),
         saving=None,
         run=RunSaving(
-            total=ms(time),
+            ms=time,
             share=share,
-            rated=share,
+            rated_share=share,
             recurs=Recurrence.ONCE,
-            each=ms(time),
+            each_ms=time,
             times=1,
             bound=Bound.EXPECTED,
         ),
@@ -113,8 +112,8 @@ def of_run(time: float, share: float) -> Result:
 def test_a_finding_about_the_run_changes_with_its_share(share: float, state: FindingState) -> None:
     before = report(series(0), results=[of_run(70_000.0, 0.69)])
     after = report(series(0), results=[of_run(share * 1e5, share)])
-    compared = compare(Sides.of([before], [after]))
-    (row,) = dict(words.tables(compared))[words.FINDINGS].rows
+    compared = compare([before], [after])
+    (row,) = words.tables(compared)[words.FINDINGS].rows
     assert compared.findings[0].state is state
     assert row[3] == "saves 70 s of the run"
 

@@ -169,7 +169,7 @@ def test_a_general_finding_states_its_time_and_no_saving() -> None:
     result = examined(chart_of(device=100.0), general(hot(40.0)))["hot"]
     assert result.saving is None
     assert result.takes is not None
-    assert (result.takes.per_step.value, result.takes.share) == pytest.approx((40.0, 0.4))
+    assert (result.takes.ms_per_step, result.takes.share) == pytest.approx((40.0, 0.4))
     assert result.severity is Severity.CRITICAL
 
 
@@ -292,7 +292,7 @@ def test_the_saving_behind_an_input_that_tracing_slows_is_a_ceiling() -> None:
     doubted = replace(chart.fact(StepModel), elements=40_000.0)
     (found,) = engine.examine(Chart([doubted]), (states("slow", device(60.0)),))
     assert found.saving is not None
-    assert (found.saving.per_step, found.saving.bound) == (ms(30.0), Bound.AT_MOST)
+    assert (found.saving.ms_per_step, found.saving.bound) == (30.0, Bound.AT_MOST)
     assert "this recording cannot tell" in found.saving.how
     (hidden,) = engine.examine(chart, (states("slow", device(60.0)),))
     assert isinstance(hidden.outcome, Healthy)
@@ -304,7 +304,7 @@ def test_a_general_finding_behind_the_input_stands_without_a_saving() -> None:
     assert isinstance(found.outcome, Finding)
     assert found.saving is None
     assert found.takes is not None
-    assert found.takes.per_step.value == pytest.approx(47.5)
+    assert found.takes.ms_per_step == pytest.approx(47.5)
     assert found.severity is Severity.CRITICAL
 
 
@@ -325,7 +325,7 @@ def test_time_between_steps_saves_now_although_the_trainer_waits_a_little() -> N
     saving = found["between-steps"].saving
     assert saving is not None
     assert saving.after == ()
-    assert saving.per_step.value == pytest.approx(15.8)
+    assert saving.ms_per_step == pytest.approx(15.8)
 
 
 # The contract itself

@@ -46,13 +46,13 @@ def measured(
 
 def saving_of(energy: MeasuredEnergy, *effects: Effect, per_step: float = 10.0, **more: Any) -> EnergySaving | None:
     found = Finding(summary="x", evidence=(), remedies=(), effects=effects, **more)
-    saved = Saving(per_step=ms(per_step), share=0.1, bound=Bound.EXPECTED, how="")
+    saved = Saving(ms_per_step=per_step, share=0.1, bound=Bound.EXPECTED, how="")
     run = RunSaving(
-        total=ms(60_000.0),
+        ms=60_000.0,
         share=0.1,
-        rated=0.1,
+        rated_share=0.1,
         recurs=Recurrence.PER_STEP,
-        each=ms(per_step),
+        each_ms=per_step,
         times=6000,
         bound=Bound.EXPECTED,
     )

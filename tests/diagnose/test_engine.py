@@ -190,7 +190,7 @@ def test_severity_follows_the_saving(saved: float, severity: Severity) -> None:
     result = examine(states("fault", part(saved)))["fault"]
     assert result.severity is severity
     assert result.saving
-    assert result.saving.per_step.value == pytest.approx(saved)
+    assert result.saving.ms_per_step == pytest.approx(saved)
     assert result.saving.share == pytest.approx(saved / 100)
 
 
@@ -270,7 +270,7 @@ def test_a_general_finding_takes_what_its_summary_states() -> None:
     stated = replace(finding(part(8)), takes=ms(3.0))
     asks = replace(rule(lambda: stated, "asks"), general=True)
     takes = examine(asks, chart=chart_of(**COMPUTE))["asks"].takes
-    assert takes == Takes(ms(3.0), 3.0 / sum(COMPUTE.values()))
+    assert takes == Takes(3.0, 3.0 / sum(COMPUTE.values()))
 
 
 # What hides what
@@ -291,7 +291,7 @@ def test_a_saving_behind_the_input_says_what_to_mend_first() -> None:
     assert isinstance(hidden.outcome, Finding)
     assert hidden.saving
     assert hidden.saving.after == ("input-bound",)
-    assert hidden.saving.per_step.value == 0
+    assert hidden.saving.ms_per_step == 0
     assert hidden.severity is Severity.NOTE
     assert "4.00 ms" in hidden.saving.how
     assert "The step waits 40.0 ms for input" in hidden.saving.how
@@ -306,7 +306,7 @@ def test_a_saving_that_a_huge_wait_dwarfs_says_so_too() -> None:
     assert isinstance(dwarfed.outcome, Finding)
     assert dwarfed.saving
     assert dwarfed.saving.after == ("input-bound",)
-    assert dwarfed.saving.per_step.value == pytest.approx(4)
+    assert dwarfed.saving.ms_per_step == pytest.approx(4)
 
 
 def test_a_saving_that_nothing_will_ever_uncover_is_healthy() -> None:
@@ -352,7 +352,7 @@ def test_of_several_findings_that_hide_a_saving_the_one_with_a_cause_is_named() 
 def test_all_changes_together_are_one_figure() -> None:
     both = followed(states("a", part(30, "x")), states("b", part(20, "y")))
     assert both
-    assert both.per_step.value == pytest.approx(50)
+    assert both.ms_per_step == pytest.approx(50)
     assert both.share == pytest.approx(0.5)
     assert both.bound is Bound.EXPECTED
     assert set(both.rules) == {"a", "b"}
@@ -366,7 +366,7 @@ def test_two_names_for_one_change_are_one_change() -> None:
     assert both
     assert both.rules == ("sequential-map",)
     assert both.bound is Bound.EXPECTED
-    assert both.per_step.value == pytest.approx(40)
+    assert both.ms_per_step == pytest.approx(40)
 
 
 def test_a_ceiling_among_them_makes_the_sum_one() -> None:
@@ -386,7 +386,7 @@ def test_what_overlaps_gains_only_together() -> None:
     light = states("light-model", Effect(Stage.DEVICE, 0.1))
     both = followed(quick, light, chart=chart)
     assert both is not None
-    assert both.per_step.value == pytest.approx(90)
+    assert both.ms_per_step == pytest.approx(90)
     assert both.more_than_alone
     alone = followed(quick, chart=chart)
     assert alone is not None
@@ -442,15 +442,15 @@ def test_all_together_save_no_more_than_the_step_and_no_less_than_the_best(
     rules = [states(f"rule-{n}", *mine) for n, mine in enumerate(stated)]
     results = engine.examine(chart, rules)
     both = savings.together(chart, results)
-    alone = [result.saving.per_step.value for result in results if result.saving]
+    alone = [result.saving.ms_per_step for result in results if result.saving]
     step = chart.fact(StepModel).step_ms
     if both is None:
         assert not alone
         return
-    assert both.per_step.value <= step + 1e-6
+    assert both.ms_per_step <= step + 1e-6
     slack = savings.WORTH_SAYING * step * len(stated)
-    assert both.per_step.value >= max(alone, default=0.0) - slack
-    assert both.share == pytest.approx(both.per_step.value / step)
+    assert both.ms_per_step >= max(alone, default=0.0) - slack
+    assert both.share == pytest.approx(both.ms_per_step / step)
 
 
 # Order
@@ -563,10 +563,10 @@ def test_a_bound_of_a_whole_stage_is_no_lower_than_that_of_its_parts() -> None:
     found = examine(states("cause", part, beside), states("whole", whole), chart=chart)
     assert found["whole"].saving
     assert found["cause"].saving
-    assert found["whole"].saving.per_step.value >= found["cause"].saving.per_step.value
+    assert found["whole"].saving.ms_per_step >= found["cause"].saving.ms_per_step
     alone = examine(states("whole", whole), chart=chart)["whole"].saving
     assert alone
-    assert alone.per_step == ms(60.0)
+    assert alone.ms_per_step == 60.0
 
 
 def without_python(chart: Chart) -> str:

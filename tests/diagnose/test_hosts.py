@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +96,9 @@ def test_the_first_sentence_promises_no_more_than_the_job_gains(tmp_path: Path) 
     found = examined(tmp_path)
     assert found.hosts is not None
     assert found.together is not None
-    alone = max(r.saving.per_step.value for r in found.results if r.saving)
+    alone = max(r.saving.ms_per_step for r in found.results if r.saving)
     assert found.hosts.gain_ms is not None
-    assert found.together.per_step.value <= found.hosts.gain_ms <= alone
+    assert found.together.ms_per_step <= found.hosts.gain_ms <= alone
     assert found.together.bound is Bound.AT_MOST
 
 
@@ -156,7 +156,7 @@ def test_workers_are_read_with_their_own_manifests(tmp_path: Path) -> None:
         own = tmp_path / "workers" / name
         own.mkdir(parents=True)
         said = manifest(command=("train.py", name), worker=WorkerRank(name, rank, place=rank))
-        (own / "tfdoctor.json").write_text(json.dumps(said.to_json()))
+        (own / "tfdoctor.json").write_text(json.dumps(asdict(said)))
     found = examined(tmp_path)
     assert found.hosts is not None
     assert found.hosts.straggler == "worker-1"

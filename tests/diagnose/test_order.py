@@ -39,7 +39,7 @@ def follow(*rules: Rule, chart: Chart | None = None) -> Order | None:
 
 
 def turns(found: Order | None) -> list[tuple[str, float]]:
-    return [(one.rule, round(one.saves.value, 6)) for one in found.turns] if found else []
+    return [(one.rule, round(one.ms_per_step, 6)) for one in found.turns] if found else []
 
 
 def told(found: Order | None, kind: Relationship) -> list[tuple[str, tuple[str, ...]]]:

@@ -7,7 +7,6 @@ import pytest
 
 from tests.builders import manifest
 from tfdoctor.diagnose.diagnose import diagnose, placed
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Manifest, Recording
@@ -62,7 +61,7 @@ def test_where_no_program_is_known_the_trace_is_the_place(described: Manifest | 
 def test_a_trace_without_a_program_loses_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(SAMPLES.parent)
     found = diagnose(Recording.open(SYNTHETIC), all_rules(), "t", ask_xprof=False)
-    names = [entry.result.rule.name for entry in entries(found)]
+    names = [entry.result.rule.name for entry in found.entries]
     (run,) = json.loads(render("sarif", found))["runs"]
     gitlab = json.loads(render("gitlab", found))
     assert names

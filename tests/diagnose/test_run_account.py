@@ -12,9 +12,10 @@ from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.facts.machine.samples import Samples
 from tfdoctor.facts.phases.run_calls import RunCalls
 from tfdoctor.facts.phases.run_ending import EndKind, RunEnding
-from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongLine, LongSteps, RunLongLines
 from tfdoctor.terms.kinds import Phase, RunWork
+from tfdoctor.terms.run_time import PhaseSegment
 from tfdoctor.terms.verdict import Location
 
 AT = Location("train.py", 12)
@@ -43,14 +44,6 @@ def test_a_line_is_named_by_enough_samples_only() -> None:
     account = run_account(run_chart(phases))
     assert account
     assert [line.calls for line in account.rows[0].lines] == ["pandas.DataFrame.iterrows"]
-
-
-def test_segments_are_in_ms() -> None:
-    spans = (PhaseSpan(Phase.START, 0.0, 0.5), PhaseSpan(Phase.STEPS, 0.5, 2.0, AT))
-    phases = RunPhases(total_ms=2000.0, times={Phase.START: 500.0, Phase.STEPS: 1500.0}, spans=spans)
-    account = run_account(run_chart(phases))
-    assert account
-    assert [(s.start_ms, s.end_ms, s.at) for s in account.segments] == [(0.0, 500.0, None), (500.0, 2000.0, AT)]
 
 
 def epochs(asked: int | None, calls: RunCalls | None) -> int | None:
@@ -127,8 +120,8 @@ def test_long_steps_where_traced_ones_wait_have_a_cause(unknown: float, *, wait_
 @pytest.mark.parametrize(("evaluated_s", "told"), [(3.0, 9_000.0), (9.0, 0.0)])
 def test_lines_of_other_phases_between_training_steps_are_the_cause(evaluated_s: float, told: float) -> None:
     """100 steps take 12 s, of which 3 s are the phase of steps; an evaluation after them is no cause."""
-    spans = [PhaseSpan(Phase.STEPS, at, at + 1.0, AT) for at in (0.0, 4.0, 8.0)]
-    evaluation = PhaseSpan(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT)
+    spans = [PhaseSegment(Phase.STEPS, at, at + 1.0, AT) for at in (0.0, 4.0, 8.0)]
+    evaluation = PhaseSegment(Phase.EVALUATION, evaluated_s, evaluated_s + 1.0, AT)
     line = run_line(Phase.EVALUATION, AT, 10_500.0)
     phases = phases_of({Phase.STEPS: 3_000.0, Phase.EVALUATION: 10_500.0})
     long = LongSteps(count=10, ms=12_000.0, beyond_ms=10_000.0)

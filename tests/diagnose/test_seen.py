@@ -12,14 +12,14 @@ from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import PartEvent, PartEvents
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine
-from tfdoctor.terms.units import ms
+from tfdoctor.terms.units import Unit, ms
 from tfdoctor.terms.verdict import Bound, Effect, Location, PartTime, Stage
 
 LINE, CALLBACK = Location("train.py", 3), Location("train.py", 21)
 
 
 def places(found: Account) -> list[tuple[str, Location | None, object]]:
-    return [(seen.what, seen.at, pytest.approx(seen.amount.value)) for seen in found.seen]
+    return [(seen.what, seen.at, pytest.approx(seen.value)) for seen in found.seen]
 
 
 def untimed(seen: int = FEW) -> StackSamples:
@@ -83,11 +83,11 @@ def test_the_seen_times_never_exceed_the_unexplained(part: Stage) -> None:
     chart = chart_of(operations(Mul=60.0, AddV2=40.0), threads, **{str(part): 100.0})
     found = account(chart, named)
     assert found.unexplained_ms == pytest.approx(40.0)
-    assert sum(seen.amount.value for seen in found.seen) == pytest.approx(40.0)
+    assert sum(seen.value for seen in found.seen) == pytest.approx(40.0)
     assert not list(agreement.unaccounted(chart, ()))
 
 
 def test_times_beyond_a_part_are_noticed() -> None:
-    seen = (Seen("Mul", ms(43.0)),)
+    seen = (Seen("Mul", 43.0, Unit.MILLISECONDS),)
     odd = Account(part="device", total_ms=100.0, state=AccountState.UNEXPLAINED, unexplained_ms=40.0, seen=seen)
     assert list(agreement.seen_beyond([odd]))

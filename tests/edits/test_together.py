@@ -10,7 +10,6 @@ from tests.edits.recorded import finding, recorded, remedy
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
 from tfdoctor.edits import edited
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound
 
 TEXT = """\
@@ -82,7 +81,7 @@ def test_a_fix_that_saves_nothing_after_the_others_is_left_out(folder: Path) -> 
 
 def after(result: Result, *others: str) -> Result:
     """Return a finding whose fix saves nothing before other findings are fixed."""
-    saving = Saving(per_step=ms(0.0), share=0.0, bound=Bound.EXPECTED, how="", after=others)
+    saving = Saving(ms_per_step=0.0, share=0.0, bound=Bound.EXPECTED, how="", after=others)
     return replace(result, saving=saving)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.cli.patching import write_patch
+from tfdoctor.cli.report import write_patch
 from tfdoctor.terms.errors import OutputError
 
 PATCH = b"--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-caf\xe9\n+tea\n"

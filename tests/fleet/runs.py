@@ -3,7 +3,7 @@
 from typing import Any
 
 from tfdoctor.diagnosis.fleet_report import FleetFinding, FleetReport, FleetRun
-from tfdoctor.fleet.totals import DevicePrices, report
+from tfdoctor.fleet.totals import device_prices, report
 
 TITLES = {"input-bound": "Training steps wait for input", "float32-matmul": "Matmuls run in float32"}
 
@@ -101,4 +101,4 @@ def several() -> list[FleetRun]:
 
 
 def reported(rows: list[FleetRun] | None = None, prices: tuple[str, ...] = ()) -> FleetReport:
-    return report(several() if rows is None else rows, DevicePrices.parse(prices), TITLES)
+    return report(several() if rows is None else rows, device_prices(prices), TITLES)

@@ -24,9 +24,7 @@ from benchmarks.fleet_recordings import SAMPLES, recordings, slower
 from tests.command import tfdoctor
 from tests.remote import servers
 from tfdoctor.fleet import cluster as fleet_cluster
-from tfdoctor.fleet.job import FleetPlan, RecordingJob
-from tfdoctor.fleet.names import title
-from tfdoctor.fleet.places import FoundRecording
+from tfdoctor.fleet.places import FleetPlan, FoundRecording, RecordingJob, title
 from tfdoctor.fleet.table import FleetTable
 from tfdoctor.remote.uploads import Uploads
 from tfdoctor.rulebook.config import Config
@@ -374,7 +372,7 @@ def test_a_fleet_that_is_killed_continues_in_its_bucket(bucket: tuple[str, Any, 
     assert filesystem.cat(f"{url}/killed/runs.jsonl") == b"first\nsecond\n"
     assert not filesystem.exists(f"{url}/killed/reports/a.html")
     again = Uploads()
-    former = again.with_former(again.folder(f"{url}/killed"), ["runs.jsonl", "missing"])
+    former = again.with_former(again.with_former(again.folder(f"{url}/killed"), "runs.jsonl"), "missing")
     assert [path.name for path in former.iterdir()] == ["runs.jsonl"]
     shutil.rmtree(folder)
     shutil.rmtree(former)

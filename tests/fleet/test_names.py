@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from tfdoctor.fleet import names
+from tfdoctor.fleet import examine, places
 from tfdoctor.recording import Manifest
+from tfdoctor.recording.typed import read
 
 
 @pytest.mark.parametrize(
@@ -23,13 +24,13 @@ from tfdoctor.recording import Manifest
     ],
 )
 def test_names_of_places(place: str, title: str, job: str) -> None:
-    assert names.title(place) == title
-    assert names.job(place, "") == job
-    assert names.job(place, "project/train.py") == "project/train.py"
+    assert places.title(place) == title
+    assert places.job(place, "") == job
+    assert places.job(place, "project/train.py") == "project/train.py"
 
 
 def manifest(**fields: Any) -> Manifest:
-    return Manifest.from_json({"cwd": "/home/user/vision", **fields})
+    return read(Manifest, {"cwd": "/home/user/vision", **fields}, [])
 
 
 @pytest.mark.parametrize(
@@ -42,26 +43,26 @@ def manifest(**fields: Any) -> Manifest:
     ],
 )
 def test_the_script_of_a_run(command: str, module: str, script: str) -> None:
-    assert names.script(command.split(), module, "/home/user/vision") == script
+    assert examine.script(command.split(), module, "/home/user/vision") == script
 
 
 def test_when_a_run_was_recorded() -> None:
     moment = 1_795_000_000 * 10**9
     trace = PurePosixPath("/logs/plugins/profile/2026_11_01_10_20_30/host.xplane.pb")
-    assert names.recorded(manifest(window={"started_unix_ns": moment}), ()) == "2026-11-18T11:06:40Z"
-    assert names.recorded(manifest(clock=[{"unix_ns": moment}]), ()) == "2026-11-18T11:06:40Z"
-    assert names.recorded(None, (trace,)) == "2026-11-01T10:20:30"
-    assert names.recorded(None, (PurePosixPath("/a/host.xplane.pb"),)) == ""
+    assert examine.recorded(manifest(window={"started_unix_ns": moment}), ()) == "2026-11-18T11:06:40Z"
+    assert examine.recorded(manifest(clock=[{"unix_ns": moment}]), ()) == "2026-11-18T11:06:40Z"
+    assert examine.recorded(None, (trace,)) == "2026-11-01T10:20:30"
+    assert examine.recorded(None, (PurePosixPath("/a/host.xplane.pb"),)) == ""
 
 
 def test_how_long_a_run_trained() -> None:
     window = {"started_unix_ns": 10**18}
     counted = manifest(window=window, steps={"seen": 7200, "seen_all": True})
-    assert names.hours(counted, 500.0) == 1.0
+    assert examine.hours(counted, 500.0) == 1.0
     end = [{"unix_ns": 10**18 - 10**9}, {"unix_ns": 10**18 + 7200 * 10**9}]
     watched = manifest(window=window, steps={"seen": 230, "seen_all": False}, clock=end)
-    assert names.hours(watched, 500.0) == 2.0
+    assert examine.hours(watched, 500.0) == 2.0
     killed = manifest(window=window, steps={"seen": 230, "seen_all": False}, clock=end[:1])
-    assert names.hours(killed, 500.0) is None
-    assert names.hours(counted, None) is None
-    assert names.hours(None, 500.0) is None
+    assert examine.hours(killed, 500.0) is None
+    assert examine.hours(counted, None) is None
+    assert examine.hours(None, 500.0) is None

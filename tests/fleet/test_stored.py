@@ -7,8 +7,7 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.fleet.examine import examine
-from tfdoctor.fleet.job import FleetPlan, RecordingJob
-from tfdoctor.fleet.places import found
+from tfdoctor.fleet.places import FleetPlan, RecordingJob, found
 from tfdoctor.report.formats import json as report_json
 from tfdoctor.rulebook.config import Config
 

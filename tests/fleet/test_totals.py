@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.fleet.runs import failed, finding, reported, run
-from tfdoctor.fleet.totals import DevicePrices
+from tfdoctor.fleet.totals import device_prices
+from tfdoctor.report.fleet_words import job_cells
 from tfdoctor.terms.errors import ConfigError
 
 
@@ -106,15 +107,14 @@ def test_a_job_is_a_program_on_a_device() -> None:
         run("/b", recorded="2026-11-02", step_ms=25.0, device_name="Tesla T4"),
     ]
     first, second = reported(rows).jobs
-    assert [one.step_ms for one in first.runs] == [20.0, 30.0]
-    assert first.change == pytest.approx(0.5)
-    assert second.change is None
+    assert [one.step_ms for one in first] == [20.0, 30.0]
+    assert [job_cells(job)[4] for job in (first, second)] == ["50 % longer", ""]
 
 
 @pytest.mark.parametrize("price", ["free", "-1", "0", "nan", "A100=", "1e9"])
 def test_what_is_no_price_is_one_sentence(price: str) -> None:
     with pytest.raises(ConfigError, match="is not a price"):
-        DevicePrices.parse([price])
+        device_prices([price])
 
 
 def test_without_runs_nothing_is_wasted() -> None:
@@ -125,7 +125,7 @@ def test_without_runs_nothing_is_wasted() -> None:
 @pytest.mark.parametrize("price", ["A100=3,T4=1", "=3", "a=b=3"])
 def test_a_price_is_of_one_device(price: str) -> None:
     with pytest.raises(ConfigError, match="is not the name of one device"):
-        DevicePrices.parse([price])
+        device_prices([price])
 
 
 def test_a_run_is_ranked_by_what_it_wastes_as_a_whole() -> None:

@@ -10,8 +10,7 @@ from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.history_report import History
 from tfdoctor.diagnosis.work import PhaseRow
-from tfdoctor.history.kept import KeptHistory
-from tfdoctor.history.runs import ReadRun
+from tfdoctor.history.runs import KeptHistory, ReadRun
 from tfdoctor.history.series import Demand, history
 from tfdoctor.terms.kinds import Phase
 

@@ -5,7 +5,7 @@ import pytest
 
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import Accepted, ChangePoint
-from tfdoctor.history.gate import FEWEST, checked, reference
+from tfdoctor.history.series import FEWEST, checked, reference
 
 NOISE = 0.02
 

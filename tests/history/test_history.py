@@ -10,8 +10,7 @@ from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import History, MetricHistory, RunMetric
-from tfdoctor.history.kept import SHOWN, UNTRACED, KeptHistory, accepted, named, of_program
-from tfdoctor.history.runs import ReadRun
+from tfdoctor.history.runs import SHOWN, UNTRACED, KeptHistory, ReadRun, accepted, named, of_program
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.verdict import Healthy, Severity
 
@@ -112,7 +111,7 @@ def test_a_regression_is_marked_at_its_commit_and_fails_until_it_is_accepted() -
 
     kept = KeptHistory()
     for what in ("step-ms", "run-s"):
-        kept = kept.with_accepted(accepted(what, commit(12)[:9], history.series, by="Ann", why="larger crops"))
+        kept = kept.with_entry(accepted(what, commit(12)[:9], history.series, by="Ann", why="larger crops"))
     history = followed(runs, kept, limit=0.1)
     assert [one.accepted is not None for one in step(history).changes] == [True]
     assert state(history) is BudgetState.MET
@@ -122,9 +121,7 @@ def test_a_regression_is_marked_at_its_commit_and_fails_until_it_is_accepted() -
 def test_a_new_regression_fails_after_another_was_accepted() -> None:
     runs = noisy([*REGRESSED, 75.0])
     history = followed(runs, limit=0.1)
-    kept = KeptHistory().with_accepted(
-        accepted("step-ms", commit(12), history.series, by="Ann", why="larger crops")
-    )
+    kept = KeptHistory().with_entry(accepted("step-ms", commit(12), history.series, by="Ann", why="larger crops"))
     assert state(followed(runs, kept, limit=0.1)) is BudgetState.EXCEEDED
 
 
@@ -198,7 +195,7 @@ def test_a_new_finding_fails_from_its_severity_on_until_it_is_accepted() -> None
     history = followed(runs, severity=Severity.WARNING)
     assert [one.rule for one in history.series[0].findings if one.new] == [RULE]
     assert history.failed
-    kept = KeptHistory().with_accepted(
+    kept = KeptHistory().with_entry(
         accepted(RULE, commit(6), history.series, by="Ann", why="a slower disk for now")
     )
     assert not followed(runs, kept, severity=Severity.WARNING).failed

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tfdoctor.diagnosis.history_report import Accepted, NamedBaseline
-from tfdoctor.history.kept import KeptHistory, read, write
+from tfdoctor.history.runs import KeptHistory
+from tfdoctor.history.runs import read_kept as read
 from tfdoctor.terms.errors import InputError, OutputError
 
 ACCEPTED = Accepted("train.py", "step-ms", "abc123", "Ann", "2026-03-01", "larger crops")
@@ -14,19 +15,19 @@ BASELINE = NamedBaseline("release-1", "train.py", "abc123", "2026-03-01", "step"
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    kept = KeptHistory().with_accepted(ACCEPTED).with_baseline(BASELINE)
-    write(kept, tmp_path / "kept.json")
+    kept = KeptHistory().with_entry(ACCEPTED).with_entry(BASELINE)
+    kept.write(tmp_path / "kept.json")
     assert read(tmp_path / "kept.json") == kept
     assert read(tmp_path / "none.json") == KeptHistory()
 
 
 def test_the_same_entry_is_replaced_and_others_are_kept() -> None:
-    kept = KeptHistory().with_accepted(ACCEPTED)
+    kept = KeptHistory().with_entry(ACCEPTED)
     other = Accepted("train.py", "run-s", "abc123", "Ann", "2026-03-01", "larger crops")
     again = Accepted("train.py", "step-ms", "abc123", "Bob", "2026-03-02", "and longer")
-    assert kept.with_accepted(other).with_accepted(again).accepted == (other, again)
+    assert kept.with_entry(other).with_entry(again).accepted == (other, again)
     faster = NamedBaseline("release-1", "train.py", "def", "2026-03-02", "step", {"step-ms": 40.0})
-    assert KeptHistory().with_baseline(BASELINE).with_baseline(faster).baselines == (faster,)
+    assert KeptHistory().with_entry(BASELINE).with_entry(faster).baselines == (faster,)
 
 
 @pytest.mark.parametrize(
@@ -49,13 +50,13 @@ def test_a_damaged_file_is_refused_in_one_sentence(content: str, message: str, t
 
 def test_a_file_that_cannot_be_written_or_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        write(KeptHistory(), tmp_path / "none" / "kept.json")
+        KeptHistory().write(tmp_path / "none" / "kept.json")
     with pytest.raises(InputError, match="cannot be read"):
         read(tmp_path)
 
 
 def test_the_file_is_for_people_to_read(tmp_path: Path) -> None:
-    write(KeptHistory().with_accepted(ACCEPTED), tmp_path / "kept.json")
+    KeptHistory().with_entry(ACCEPTED).write(tmp_path / "kept.json")
     content = json.loads((tmp_path / "kept.json").read_text())
     assert content["accepted"] == [
         {

@@ -1,7 +1,7 @@
 """Which process of a run its recording is about, and an unfinished recording that is read in place."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.folder import Folder
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import Manifest, Recording, processes
+from tfdoctor.recording.typed import read
 
 PREDICTING, TRAINING = 11, 12
 
@@ -37,7 +38,7 @@ def process(out: Path, pid: int, buckets: int, *, seen: int = 0, name: str = "")
 def begun(out: Path, pid: int | None) -> Manifest:
     state = manifest.begin(Plan("predict.py"), ["python3", "predict.py"])
     times = {"times": {"pid": pid, "started_ns": 1}} if pid else {}
-    state = Manifest.from_json({**state.to_json(), **times})
+    state = read(Manifest, {**asdict(state), **times}, [])
     out.mkdir(exist_ok=True)
     manifest.write(out, state)
     return state

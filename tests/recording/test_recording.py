@@ -5,7 +5,7 @@ import json
 import os
 import shlex
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ import pytest
 
 from tfdoctor.recording import Recording
 from tfdoctor.recording.agent import AgentState, Missing, StepsSeen
-from tfdoctor.recording.manifest import Manifest, fold
+from tfdoctor.recording.files import fold
+from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.program import ProgramRecord
+from tfdoctor.recording.typed import read
 from tfdoctor.terms.errors import InputError
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
@@ -307,13 +309,13 @@ def test_a_manifest_survives_the_round_trip() -> None:
         "clock": [{"unix_ns": 5, "monotonic_ns": 3}],
         "samplers": [{"name": "host", "status": "on", "count": 3, "cost_ms": 1}],
     }
-    manifest = Manifest.from_json(data)
+    manifest = read(Manifest, data, [])
     assert manifest.command == ("python", "train.py")
     assert manifest.host.cores_usable == 1.5
     assert manifest.window is not None
     assert manifest.window.calls == 5
     assert manifest.outcome.exit_code == 130
-    again = Manifest.from_json(json.loads(json.dumps(manifest.to_json())))
+    again = read(Manifest, json.loads(json.dumps(asdict(manifest))), [])
     assert again == manifest
 
 
@@ -343,22 +345,20 @@ def test_a_run_is_ended_early_where_that_was_asked_and_its_window_was_full(
     stopped_by: str, *, stop_after: bool, early: bool
 ) -> None:
     data = {"schema": 1, "plan": {"stop_after": stop_after}, "window": {"stopped_by": stopped_by}}
-    assert Manifest.from_json(data).ended_early is early
-    assert not Manifest.from_json({"schema": 1, "plan": {"stop_after": stop_after}}).ended_early
+    assert read(Manifest, data, []).ended_early is early
+    assert not read(Manifest, {"schema": 1, "plan": {"stop_after": stop_after}}, []).ended_early
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        None,
-        [],
         {},
         {"window": 3, "host": [], "clock": {}, "samplers": [1, None], "steps": "many"},
         {"finished": "yes", "schema": True, "command": "python", "unheard": 1},
     ],
 )
 def test_what_does_not_fit_keeps_its_default(data: object) -> None:
-    assert Manifest.from_json(data) == Manifest()
+    assert read(Manifest, data, []) == Manifest()
 
 
 def test_folding_adds_to_what_is_missing() -> None:

@@ -14,7 +14,7 @@ from fsspec.implementations.local import LocalFileSystem
 from tests.command import tfdoctor
 from tests.remote import servers
 from tfdoctor.recording import Recording
-from tfdoctor.remote import fetching, uploads
+from tfdoctor.remote import fetching, filesystem, uploads
 from tfdoctor.remote.fetching import chosen
 from tfdoctor.remote.filesystem import Remote
 from tfdoctor.terms.errors import InputError, OutputError
@@ -260,7 +260,7 @@ class Trickle(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
 def test_a_file_that_never_comes_to_its_end_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     place = Remote(f"file://{TRACE}", Trickle(), str(TRACE))
     monkeypatch.setattr(fetching, "opened", lambda _: place)
-    monkeypatch.setattr(fetching, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(filesystem, "PATIENCE_S", 0.01)
     with pytest.raises(InputError, match="less than 10 kB a second"):
         fetching.fetched_file(place.url)
 

@@ -1,31 +1,27 @@
 """Diagnoses to render: a full one, and one for each way in which a report can be unusual."""
 
 from dataclasses import replace
+from itertools import zip_longest
 
 from tests.report import running, several
+from tfdoctor.diagnose.summary.timeline import Work, drawn
 from tfdoctor.diagnosis import Diagnosis, SecondOpinion, Subject, Trust
 from tfdoctor.diagnosis.gates import BaselineUse, BudgetCheck, BudgetState, KnownFinding, LimitSet, Off, Settings
-from tfdoctor.diagnosis.results import Edit, Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, RunSaving, Saving, Together, Turn
-from tfdoctor.diagnosis.step import (
-    Account,
-    AccountState,
-    Seen,
-    SlowStepsSummary,
-    StepRow,
-    StepsSummary,
-    Timeline,
-    TimelineBar,
-    TimelineLane,
-)
+from tfdoctor.diagnosis.step import Account, AccountState, Seen, StepRow, StepsSummary, Timeline
 from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage, Profile, ProfileRow, WorkKind
+from tfdoctor.report import sentences
+from tfdoctor.report.prospects import prospects
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
 from tfdoctor.terms.pages import RuleDoc
-from tfdoctor.terms.units import bandwidth, count, examples_rate, flop_rate, ms, nbytes, ratio
+from tfdoctor.terms.run_time import SlowStepsSummary
+from tfdoctor.terms.units import Unit, bandwidth, count, flop_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import (
     Bound,
+    Edit,
     Errored,
     Finding,
     Healthy,
@@ -39,6 +35,12 @@ from tfdoctor.terms.verdict import (
     Verdict,
 )
 from tfdoctor.trial.trial import with_measured
+
+
+def told(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return the sentences of the verdict: what run and step take, and what would change it."""
+    return (*sentences.account(diagnosis), *prospects(diagnosis))
+
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--<script>`|[bold red]@all *x* <b>y</b> &lt; %{x} $z$"
 INVISIBLE = "a\x00b\u202ec\u2028d\ud800e\x1b[31mf\ng"
@@ -95,7 +97,7 @@ def full() -> Diagnosis:
         ),
         results=(*findings(), *healthy_results(), *not_applicable_results(), errored_result()),
         together=Together(
-            per_step=ms(43.0),
+            ms_per_step=43.0,
             share=0.827,
             rules=("input-bound", "float32-matmul", "between-steps"),
             after_ms={"host": 0.5, "device": 7.7, "between": 0.4, "unknown": 0.4},
@@ -149,8 +151,8 @@ HURTS = Measured(share=-0.26, low=-0.29, high=-0.24, difference=Difference.COSTS
 NOISY = replace(NOTHING, low=-0.4, high=0.5, difference=Difference.UNKNOWN)
 SLOW = Measured(share=-1.87, low=-2.43, high=-1.4, difference=Difference.COSTS, rounds=(-1.67, -2.09))
 
-PROMISED = Saving(per_step=ms(4.0), share=0.4, bound=Bound.EXPECTED, how="By the step model.")
-AT_MOST = Saving(per_step=ms(0.4), share=0.04, bound=Bound.AT_MOST, how="By the step model.")
+PROMISED = Saving(ms_per_step=4.0, share=0.4, bound=Bound.EXPECTED, how="By the step model.")
+AT_MOST = Saving(ms_per_step=0.4, share=0.04, bound=Bound.AT_MOST, how="By the step model.")
 
 
 def tried() -> Diagnosis:
@@ -209,11 +211,11 @@ def tried() -> Diagnosis:
             step_ms=None,
             run_ms=112_000.0,
             promised_run=RunSaving(
-                total=ms(19_800.0),
+                ms=19_800.0,
                 share=0.15,
-                rated=0.15,
+                rated_share=0.15,
                 recurs=Recurrence.ONCE,
-                each=ms(19_800.0),
+                each_ms=19_800.0,
                 times=1,
                 bound=Bound.AT_MOST,
             ),
@@ -353,6 +355,14 @@ def findings() -> tuple[Result, ...]:
     return (_input_bound(), _between_steps(), _float32(), _idle_devices())
 
 
+def edited(result: Result, *edits: Edit) -> Result:
+    """Return a finding with edits of its first remedies, and none of the others."""
+    finding = result.outcome
+    assert isinstance(finding, Finding)
+    each = [edit for edit, _ in zip_longest(edits, finding.remedies)]
+    return replace(result, outcome=finding.edited(each[: len(finding.remedies)]))
+
+
 def _input_bound() -> Result:
     rows = (
         ("Map", Location("train.py", 41), ms(41.2), count(1.0), ratio(0.82)),
@@ -382,22 +392,19 @@ def _input_bound() -> Result:
         ),
     )
     saving = Saving(
-        per_step=ms(41.5),
+        ms_per_step=41.5,
         share=0.798,
         bound=Bound.EXPECTED,
         how="The map takes 41.2 ms on 1 thread; on 15 idle cores 2.7 ms, beside 8.5 ms of compute.",
     )
+    made = Edit(
+        Location("train.py", 41),
+        "dataset = dataset.map(decode)",
+        "dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
+    )
     return Result(
         rule=rule("input-bound", title="The step waits for input"),
-        edits=(
-            Edit(
-                Location("train.py", 41),
-                "dataset = dataset.map(decode)",
-                "dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
-            ),
-            Edit(Location("train.py", 41), missing="what comes before is random"),
-        ),
-        outcome=finding,
+        outcome=finding.edited((made, Edit(Location("train.py", 41), missing="what comes before is random"))),
         saving=saving,
         severity=Severity.CRITICAL,
     )
@@ -409,7 +416,7 @@ def _between_steps() -> Result:
         evidence=(Measure("between steps", ms(0.4), ms(0.26)),),
         remedies=(Remedy(action="Print every 100 steps", at=Location("callbacks/printer.py", 7)),),
     )
-    saving = Saving(per_step=ms(0.4), share=0.0077, bound=Bound.AT_MOST, how="All of the time between steps.")
+    saving = Saving(ms_per_step=0.4, share=0.0077, bound=Bound.AT_MOST, how="All of the time between steps.")
     return Result(
         rule=rule("between-steps", Topic.EXECUTION), outcome=finding, saving=saving, severity=Severity.NOTE
     )
@@ -433,7 +440,7 @@ def _float32() -> Result:
         ),
     )
     saving = Saving(
-        per_step=ms(0.0),
+        ms_per_step=0.0,
         share=0.0,
         bound=Bound.EXPECTED,
         how="Compute is hidden behind the input; once that is fixed, 3.1 ms.",
@@ -563,18 +570,18 @@ def timeline(name: str = "", pieces: int = 40) -> Timeline:
     """Return a step of 52 ms that waits 43 ms for input, then computes."""
     step = (("input", 0.0, 43.1), ("host", 43.1, 0.5), ("device", 43.6, 8.0), ("between", 51.6, 0.4))
     lanes = (
-        TimelineLane(
+        (
             "step",
             tuple(_piece(start, time, part, name or part, *WAITS.get(part, ())) for part, start, time in step),
         ),
-        TimelineLane(
+        (
             name or "input: .map(decode)",
             tuple(
                 _piece(at, 0.9, "input", name or ".map(decode)", "input-bound", "sequential-map")
                 for at in range(43)
             ),
         ),
-        TimelineLane(
+        (
             name or "operations",
             tuple(
                 _piece(
@@ -587,13 +594,13 @@ def timeline(name: str = "", pieces: int = 40) -> Timeline:
                 for at in range(pieces)
             ),
         ),
-        TimelineLane("", (TimelineBar(44.0, 2.0, "device", name or "conv_1 (Conv2D)", pieces=17),)),
+        ("", (Work(44.0, 2.0, "device", name or "conv_1 (Conv2D)", pieces=17),)),
     )
-    return Timeline(number=12, total_ms=52.0, lanes=lanes, hidden=3)
+    return drawn(12, 52.0, lanes, 3)
 
 
-def _piece(start_ms: float, duration_ms: float, part: str, name: str, *rules: str) -> TimelineBar:
-    return TimelineBar(start_ms, duration_ms, part, name, rules=rules)
+def _piece(start_ms: float, duration_ms: float, part: str, name: str, *rules: str) -> Work:
+    return Work(start_ms, duration_ms, part, name, rules=rules)
 
 
 def caused() -> Diagnosis:
@@ -608,13 +615,12 @@ def caused() -> Diagnosis:
         outcome=replace(
             symptom.outcome,
             summary=".map(decode) runs on one thread.",
-            remedies=(replace(change, edit_id="parallel-map", at=at),),
+            remedies=(replace(change, edit_id="parallel-map", at=at, edit=None),),
         ),
-        edits=(),
     )
     again = replace(cause, rule=rule("hot-stage"))
     order = Order(
-        turns=(Turn("sequential-map", ms(41.5), Bound.EXPECTED),),
+        turns=(Turn("sequential-map", 41.5, Bound.EXPECTED),),
         relations=(Relation(Relationship.CEILING, "input-bound", ("sequential-map", "hot-stage"), "input"),),
     )
     return replace(base, results=(symptom, cause, again, *others), order=order)
@@ -648,9 +654,9 @@ def unexplained() -> Diagnosis:
         state=AccountState.UNEXPLAINED,
         unexplained_ms=6.9,
         seen=(
-            Seen("Python", ratio(0.62), Location("train.py", 41)),
-            Seen("Log.on_train_batch_end", ratio(0.2), Location("train.py", 12)),
-            Seen("tf.constant (thread python)", ms(0.9)),
+            Seen("Python", 0.62, Unit.RATIO, Location("train.py", 41)),
+            Seen("Log.on_train_batch_end", 0.2, Unit.RATIO, Location("train.py", 12)),
+            Seen("tf.constant (thread python)", 0.9, Unit.MILLISECONDS),
         ),
     )
     device = Account(
@@ -719,7 +725,7 @@ def hostile() -> Diagnosis:
         ),
     )
     edit = Edit(where, f"```\n{HOSTILE}", f"{INVISIBLE}\n</pre>{HOSTILE}\n{LONG}")
-    saving = Saving(per_step=ms(4.0), share=0.1, bound=Bound.AT_MOST, how=evil, after=(HOSTILE,))
+    saving = Saving(ms_per_step=4.0, share=0.1, bound=Bound.AT_MOST, how=evil, after=(HOSTILE,))
     bad = rule(HOSTILE, title=HOSTILE, why=f"{HOSTILE}\n\n<img src=x>\n\n![x](https://x.test/x.png)")
     return replace(
         base,
@@ -751,16 +757,15 @@ def hostile() -> Diagnosis:
         results=(
             Result(
                 rule=bad,
-                outcome=finding,
+                outcome=finding.edited((Edit(where, missing=evil), edit)),
                 saving=saving,
                 severity=Severity.CRITICAL,
-                edits=(Edit(where, missing=evil), edit),
             ),
             Result(rule=named(bad, "2"), outcome=Healthy(summary=evil, evidence=(table,))),
             Result(rule=named(bad, "3"), outcome=NotApplicable(reason=evil)),
             Result(rule=named(bad, "4"), outcome=Errored(error=evil, traceback=f"```\n{evil}\n</pre>{LONG}")),
         ),
-        together=Together(per_step=ms(4.0), share=0.1, rules=(HOSTILE,)),
+        together=Together(ms_per_step=4.0, share=0.1, rules=(HOSTILE,)),
         xprof=SecondOpinion(conclusion=evil, agrees=False, why=LONG),
         timeline=timeline(evil),
         pipeline=tuple(replace(stage, name=HOSTILE, written=evil, note=LONG, at=where) for stage in pipeline()),
@@ -782,7 +787,7 @@ def hostile() -> Diagnosis:
                 rules=(HOSTILE,),
                 why=(evil,),
                 unexplained_ms=43.1,
-                seen=(Seen(evil, ms(1.0), where), Seen(LONG, ratio(0.5))),
+                seen=(Seen(evil, 1.0, Unit.MILLISECONDS, where), Seen(LONG, 0.5, Unit.RATIO)),
             ),
         ),
     )
@@ -827,7 +832,7 @@ def unknown_numbers() -> Diagnosis:
         replace(row, total_ms=at, parts_ms=dict.fromkeys(row.parts_ms, nan))
         for row, at in zip(base.steps.rows, (nan, inf, 52.0), strict=False)
     )
-    bad = Saving(per_step=ms(nan), share=nan, bound=Bound.EXPECTED, how="0 / 0", after=("x",))
+    bad = Saving(ms_per_step=nan, share=nan, bound=Bound.EXPECTED, how="0 / 0", after=("x",))
     return replace(
         base,
         steps=replace(
@@ -839,7 +844,7 @@ def unknown_numbers() -> Diagnosis:
             breakdown_ms=dict.fromkeys(base.steps.breakdown_ms, nan),
         ),
         results=tuple(replace(result, saving=bad) for result in base.results),
-        together=Together(per_step=ms(nan), share=nan, rules=("input-bound",)),
+        together=Together(ms_per_step=nan, share=nan, rules=("input-bound",)),
         pipeline=tuple(
             replace(stage, self_ms=at, parallelism=nan, calls=inf)
             for stage, at in zip(base.pipeline, (nan, inf, 1.0, 0.0, -1.0), strict=True)
@@ -874,43 +879,49 @@ def gated() -> Diagnosis:
     budgets = (
         BudgetCheck(
             key="step-ms",
-            limit=ms(60.0),
+            limit=60.0,
+            unit=Unit.MILLISECONDS,
             at_least=False,
             state=BudgetState.UNCLEAR,
-            value=ms(52.0),
-            low=ms(44.1),
-            high=ms(61.3),
+            value=52.0,
+            low=44.1,
+            high=61.3,
             at=Location("tfdoctor.toml", 4),
         ),
         BudgetCheck(
             key="input-wait",
-            limit=ratio(0.05),
+            limit=0.05,
+            unit=Unit.RATIO,
             at_least=False,
             state=BudgetState.EXCEEDED,
-            value=ratio(0.829),
-            low=ratio(0.8),
-            high=ratio(0.86),
+            value=0.829,
+            low=0.8,
+            high=0.86,
             at=at,
         ),
         BudgetCheck(
             key="examples-per-second",
-            limit=examples_rate(1000),
+            limit=1000.0,
+            unit=Unit.EXAMPLES_PER_SECOND,
             at_least=True,
             state=BudgetState.EXCEEDED,
-            value=examples_rate(615.4),
-            low=examples_rate(522.0),
-            high=examples_rate(725.6),
+            value=615.4,
+            low=522.0,
+            high=725.6,
             at=replace(at, line=6),
         ),
         BudgetCheck(
             key="matrix-unit",
-            limit=ratio(0.4),
+            limit=0.4,
+            unit=Unit.RATIO,
             at_least=True,
             state=BudgetState.UNKNOWN,
             why="the trace does not show the arithmetic of each matmul and convolution",
             at=replace(at, line=7),
         ),
-        BudgetCheck(key="memory-gb", limit=nbytes(8e9), at_least=False, state=BudgetState.MET, value=nbytes(5.1e9)),
+        BudgetCheck(
+            key="memory-gb", limit=8e9, unit=Unit.BYTES, at_least=False, state=BudgetState.MET, value=5.1e9
+        ),
     )
     first, *others = base.results
     marked = [replace(first, known=True)]
@@ -925,7 +936,7 @@ def configured() -> Diagnosis:
     base = full()
     (first, *others) = base.results
     order = Order(
-        turns=(Turn("input-bound", ms(43.0), Bound.AT_MOST), Turn("float32-matmul", ms(3.1), Bound.EXPECTED)),
+        turns=(Turn("input-bound", 43.0, Bound.AT_MOST), Turn("float32-matmul", 3.1, Bound.EXPECTED)),
         relations=(
             Relation(Relationship.UNNEEDED, "python-input", ("input-bound",)),
             Relation(

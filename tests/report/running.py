@@ -6,9 +6,9 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether
 from tfdoctor.diagnosis.step import StepsSummary
-from tfdoctor.diagnosis.work import LongStepTime, PhaseLine, PhaseRow, PhaseSegment, RunAccount
+from tfdoctor.diagnosis.work import PhaseRow, RunAccount
 from tfdoctor.terms.kinds import Phase, StepSource
-from tfdoctor.terms.units import ms
+from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
 from tfdoctor.terms.verdict import Bound, Finding, Location, Recurrence, Remedy, Severity
 
 TIMES = {
@@ -46,12 +46,12 @@ def trains(base: Diagnosis) -> Diagnosis:
         replace(epochs, run=saving(9.4, Recurrence.PER_EPOCH, each=0.94, times=EPOCHS, extrapolated=0.09)),
     )
     together = RunTogether(
-        total=ms(46_500),
+        ms=46_500.0,
         share=46.5 / 131.2,
         rules=("slow-preparation", step.rule.name, "compile-in-loop"),
         bound=Bound.AT_MOST,
-        after_ms={Phase.STEPS: 54_700.0, Phase.PREPARING: 1600.0},
-        extrapolated=0.41,
+        phases_after_ms={Phase.STEPS: 54_700.0, Phase.PREPARING: 1600.0},
+        extrapolated_share=0.41,
     )
     return replace(base, results=(*results, *others), run=account(), run_together=together)
 
@@ -68,7 +68,7 @@ def predicts(base: Diagnosis) -> Diagnosis:
     )
     result = found(base.results[0], "slow-prediction", "Predict all examples at once", where)
     result = replace(result, run=saving(26.0, Recurrence.PER_CALL, each=0.0026, times=10_000, whole=41.0))
-    together = RunTogether(total=ms(26_000), share=26 / 41, rules=("slow-prediction",), bound=Bound.EXPECTED)
+    together = RunTogether(ms=26_000.0, share=26 / 41, rules=("slow-prediction",), bound=Bound.EXPECTED)
     return replace(
         base,
         steps=StepsSummary(source=StepSource.NONE, missing="nothing in the trace repeats"),
@@ -112,7 +112,7 @@ def hostile(base: Diagnosis, evil: str, long: str) -> Diagnosis:
             missing=evil,
             long_steps=LongStepTime(count=1, ms=20.0, beyond_ms=15_000.0, lines=bad),
         ),
-        run_together=RunTogether(total=ms(4000.0), share=0.03, rules=(evil,), bound=Bound.AT_MOST),
+        run_together=RunTogether(ms=4000.0, share=0.03, rules=(evil,), bound=Bound.AT_MOST),
     )
 
 
@@ -219,13 +219,13 @@ def saving(  # noqa: PLR0913 - the fields that differ
 ) -> RunSaving:
     """Return a saving of a run of so many seconds."""
     return RunSaving(
-        total=ms(1000 * seconds),
+        ms=1000 * seconds,
         share=seconds / whole,
-        rated=max(seconds / whole, extrapolated or 0.0),
+        rated_share=max(seconds / whole, extrapolated or 0.0),
         recurs=recurs,
-        each=ms(1000 * (seconds if each is None else each)),
+        each_ms=1000 * (seconds if each is None else each),
         times=times,
         bound=bound,
         how="The time of the line in the recorded run.",
-        extrapolated=extrapolated,
+        extrapolated_share=extrapolated,
     )

@@ -3,7 +3,6 @@
 from tfdoctor.diagnosis.hosts import HostFinding, HostRow, Hosts
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.diagnosis.savings import Saving
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Severity
 
 
@@ -22,7 +21,7 @@ def row(name: str, own: float, step: float = 52.0, device: str = "Tesla T4") -> 
 
 
 def finding(rule: str, hosts: tuple[str, ...], *, shown: bool) -> HostFinding:
-    saving = Saving(per_step=ms(20), share=0.4, bound=Bound.EXPECTED, how="The model says so.")
+    saving = Saving(ms_per_step=20.0, share=0.4, bound=Bound.EXPECTED, how="The model says so.")
     return HostFinding(
         rule=rule,
         title="A fault",

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Dialog, Page, Position, expect
 
 from benchmarks import gallery
 from tests.report import diagnoses
-from tfdoctor.diagnosis.step import Timeline, TimelineBar, TimelineLane
+from tfdoctor.diagnose.summary.timeline import Work, drawn
 from tfdoctor.report.formats import html
 from tfdoctor.stored.files import open_report
 
@@ -355,16 +355,16 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
 
 
 def test_narrow_bars_have_the_name_of_their_layer_or_block_over_them(browser: Browser, tmp_path: Path) -> None:
-    def bars(at: float, layer: str, count: int) -> tuple[TimelineBar, ...]:
+    def bars(at: float, layer: str, count: int) -> tuple[Work, ...]:
         name = f"net/{layer}/Conv2D"
-        return tuple(TimelineBar(at + n / 10, 0.09, "device", name) for n in range(count))
+        return tuple(Work(at + n / 10, 0.09, "device", name) for n in range(count))
 
-    step = tuple(TimelineBar(n, 9.9, "device", "device") for n in (0, 10, 20, 30))
-    adam = TimelineBar(26.0, 0.09, "device", "adam/Sub")
+    step = tuple(Work(n, 9.9, "device", "device") for n in (0, 10, 20, 30))
+    adam = Work(26.0, 0.09, "device", "adam/Sub")
     work = (*bars(1, "conv2_a", 40), *bars(5, "conv2_b", 40), *bars(21, "b3_x", 50), adam)
     blocks = (*bars(27, "b3_y", 5), *bars(28, "b3_z", 5), *bars(35, "dense_1", 5))
-    lanes = (TimelineLane("step", step), TimelineLane("operations", (*work, *blocks)))
-    timeline = Timeline(number=1, total_ms=40.0, lanes=lanes)
+    lanes = (("step", step), ("operations", (*work, *blocks)))
+    timeline = drawn(1, 40.0, lanes)
     path = tmp_path / "report.html"
     path.write_text(html.render(replace(diagnoses.full(), timeline=timeline)), "utf-8")
     page = browser.new_page(viewport={"width": 1280, "height": 900})

@@ -6,15 +6,13 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import entries
-from tfdoctor.diagnosis.results import Edit, Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Takes
 from tfdoctor.report import findings, terminal
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.terms.kinds import RunCall
-from tfdoctor.terms.units import ms
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Location, Remedy, Stage
+from tfdoctor.terms.verdict import Bound, Edit, Effect, Finding, Location, Remedy, Stage
 
 
 def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
@@ -24,13 +22,13 @@ def named(diagnosis: Diagnosis) -> list[tuple[str, list[str], list[str]]]:
             [result.rule.name for result in entry.symptoms],
             [result.rule.name for result in entry.same],
         )
-        for entry in entries(diagnosis)
+        for entry in diagnosis.entries
     ]
 
 
 def test_a_symptom_is_told_with_its_cause_and_one_edit_is_one_entry() -> None:
     assert named(diagnoses.caused())[0] == ("sequential-map", ["input-bound"], ["hot-stage"])
-    assert len(entries(diagnoses.caused())) == len(entries(diagnoses.full()))
+    assert len(diagnoses.caused().entries) == len(diagnoses.full().entries)
 
 
 def test_findings_without_relations_are_entries_of_their_own() -> None:
@@ -43,7 +41,7 @@ def test_a_symptom_whose_causes_explain_little_keeps_its_entry() -> None:
     base = diagnoses.caused()
     (symptom, *causes) = base.results[:3]
     assert symptom.saving
-    small = replace(symptom.saving, per_step=ms(5.0))
+    small = replace(symptom.saving, ms_per_step=5.0)
     weaker = tuple(replace(cause, saving=small) for cause in causes)
     names = named(replace(base, results=(symptom, *weaker, *base.results[3:])))
     assert names[:2] == [("input-bound", [], []), ("sequential-map", [], ["hot-stage"])]
@@ -66,10 +64,10 @@ def test_a_general_cause_has_not_the_saving_of_a_symptom_that_a_specific_one_exp
         general,
         rule=replace(general.rule, general=True),
         saving=None,
-        takes=Takes(ms(12.0), 0.23),
+        takes=Takes(12.0, 0.23),
         outcome=replace(general.outcome, remedies=(Remedy("Let it handle less"),)),
     )
-    found = entries(replace(base, results=(symptom, general, specific)))
+    found = replace(base, results=(symptom, general, specific)).entries
     causes = {one.result.rule.name: [each.rule.name for each in one.symptoms] for one in found}
     assert causes == {"sequential-map": ["input-bound"], "hot-stage": []}
     assert {one.result.rule.name for one in found if one.priced.saving} == {"sequential-map"}
@@ -81,12 +79,12 @@ def test_two_ceilings_of_one_stage_are_one_entry(time: float, *, told: bool) -> 
     base = diagnoses.caused()
     symptom, *_, general = base.results[:3]
     rule = replace(general.rule, general=True)
-    general = replace(general, rule=rule, saving=None, takes=Takes(ms(time), time / 52.0))
+    general = replace(general, rule=rule, saving=None, takes=Takes(time, time / 52.0))
     effect = Effect(Stage.INPUT, 0.0, bound=Bound.AT_MOST)
     assert isinstance(symptom.outcome, Finding)
     symptom = replace(symptom, outcome=replace(symptom.outcome, effects=(effect,)))
     both = replace(base, results=(symptom, general))
-    assert len(entries(both)) == (1 if told else 2)
+    assert len(both.entries) == (1 if told else 2)
     first = page(both).fixes[0]
     assert first.result.rule.name == ("hot-stage" if told else "input-bound")
     assert findings.saving(first, both) == ("41.5 ms (80 %)", "")
@@ -97,8 +95,8 @@ def test_edits_that_differ_are_entries_of_their_own() -> None:
     base = diagnoses.caused()
     at = Location("train.py", 41)
     edited = (
-        replace(base.results[1], edits=(Edit(at, "x", "y"),)),
-        replace(base.results[2], edits=(Edit(at, "x", "z"),)),
+        diagnoses.edited(base.results[1], Edit(at, "x", "y")),
+        diagnoses.edited(base.results[2], Edit(at, "x", "z")),
     )
     names = named(replace(base, results=(base.results[0], *edited)))
     assert names == [("sequential-map", ["input-bound"], []), ("hot-stage", ["input-bound"], [])]

@@ -17,9 +17,10 @@ from tfdoctor.diagnosis.history_report import (
     RegressionCheck,
     RunMetric,
 )
-from tfdoctor.history.kept import KeptHistory, named
+from tfdoctor.history.runs import KeptHistory, named
+from tfdoctor.report import history_words as words
 from tfdoctor.report.history import page as history_page
-from tfdoctor.report.history import render, terminal, words
+from tfdoctor.report.history import render, terminal
 from tfdoctor.report.tables import Grid
 
 Compare = Callable[[str, str], None]
@@ -29,7 +30,7 @@ def regressed() -> History:
     """Return a history with a baseline, an accepted regression, a new one, and a report that cannot be read."""
     runs = noisy([50.0] * 12 + [60.0] * 11 + [75.0])
     accepted = Accepted("train.py", "step-ms", commit(12), "Ann", "2026-03-20", "larger crops")
-    kept = KeptHistory().with_baseline(named("release-1", read(runs[:1])[0])).with_accepted(accepted)
+    kept = KeptHistory().with_entry(named("release-1", read(runs[:1])[0])).with_entry(accepted)
     unread = [("runs/30/report.json", "runs/30/report.json is not JSON.")]
     return followed(runs, kept, unread, limit=0.05)
 
@@ -53,11 +54,11 @@ def test_files(kind: str, golden: Compare) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_terminal(kind: str, golden: Compare) -> None:
-    golden(f"history-{kind}.txt", terminal.render(KINDS[kind](), width=80, color=False))
+    golden(f"history-{kind}.txt", terminal(KINDS[kind](), width=80, color=False))
 
 
 def test_a_narrow_terminal_breaks_no_word_and_no_number_from_its_unit() -> None:
-    shown = terminal.render(regressed(), width=60, color=False)
+    shown = terminal(regressed(), width=60, color=False)
     for word in ("metric", "interval", "memory", "regression", "release-1", "021abcdef", "76.8 ms"):
         assert re.search(rf"(?<!\S){word}(?!\S)", shown)
     assert not re.search(r"^ *(ms|s|%)\b", shown, re.MULTILINE)

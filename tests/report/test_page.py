@@ -15,12 +15,12 @@ from tfdoctor.report import findings, sections, sentences, words
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
-from tfdoctor.report.run.words import PHASE_COLOURS
-from tfdoctor.report.sentences import NO_WAY
+from tfdoctor.report.prospects import NO_WAY, prospects
+from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms.humanize import place
 from tfdoctor.terms.kinds import DeviceKind, StepSource
-from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.units import ratio
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Location, Measure, Remedy
 
 
@@ -169,7 +169,7 @@ def test_no_steps_says_why_and_claims_no_health() -> None:
 
 
 def test_healthy_counts_what_was_and_was_not_checked() -> None:
-    assert " ".join(sentences.changes(diagnoses.healthy())) == (
+    assert " ".join(prospects(diagnoses.healthy())) == (
         "Nothing to change: two rules healthy, one rule not checked. "
         "Most of a step takes Conv2D: 2.40 ms (5 %), at 83 % of what this hardware allows."
     )
@@ -235,7 +235,7 @@ def test_findings_without_any_saving_give_no_number() -> None:
 
 def test_a_finding_of_a_general_rule_is_a_problem_with_its_time() -> None:
     general = replace(diagnoses.rule("hot-operation", Topic.OPERATIONS), general=True)
-    takes = replace(diagnoses.full().results[0], rule=general, saving=None, takes=Takes(ms(1.3), 0.13))
+    takes = replace(diagnoses.full().results[0], rule=general, saving=None, takes=Takes(1.3, 0.13))
     healthy = diagnoses.healthy()
     said = verdict(replace(healthy, results=(*healthy.results, takes)))
     assert "One problem found; the largest takes 1.30 ms (13 %)" in said
@@ -255,7 +255,7 @@ def test_a_poor_recording_is_no_fault_of_the_run() -> None:
 def test_an_impossible_total_is_not_shown() -> None:
     full = diagnoses.full()
     assert full.together
-    impossible = replace(full, together=replace(full.together, per_step=ms(60)))
+    impossible = replace(full, together=replace(full.together, ms_per_step=60.0))
     assert "reduce it to" not in verdict(impossible)
 
 
@@ -329,7 +329,7 @@ def slowed() -> Diagnosis:
     assert base.together is not None
     parts = {"input": 18.0, "device": 12.0}
     steps = replace(base.steps, untraced_ms=30.0, untraced_breakdown_ms=parts)
-    return replace(base, steps=steps, together=replace(base.together, per_step=ms(20.0)))
+    return replace(base, steps=steps, together=replace(base.together, ms_per_step=20.0))
 
 
 def test_a_slowed_report_is_about_the_step_without_the_cost_of_tracing() -> None:

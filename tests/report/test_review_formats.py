@@ -12,11 +12,10 @@ from jsonschema import Draft4Validator
 from tests.report import diagnoses
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BaselineUse
-from tfdoctor.diagnosis.results import Edit, Replacement
 from tfdoctor.report import terminal
 from tfdoctor.report.findings import changes
 from tfdoctor.report.formats import render
-from tfdoctor.terms.verdict import Finding, Location, Place, PlaceKind, Remedy, Severity
+from tfdoctor.terms.verdict import Edit, Finding, Location, Place, PlaceKind, Remedy, Replacement, Severity
 
 SCHEMA = Path(__file__).parent / "schemas" / "sarif-schema-2.1.0.json"
 
@@ -93,7 +92,7 @@ def finding_at(at: Location | None, *fallbacks: Place) -> Diagnosis:
     first = base.results[0]
     assert isinstance(first.outcome, Finding)
     moved = replace(first.outcome, remedies=(Remedy("Change it", at=at),), evidence=())
-    only = replace(first, outcome=moved, edits=(), fallbacks=fallbacks)
+    only = replace(first, outcome=moved, fallbacks=fallbacks)
     return replace(base, results=(only,), order=None, repository={})
 
 
@@ -145,7 +144,7 @@ def test_the_first_change_is_where_the_table_says() -> None:
     """Trap: an edit may begin above the line of its finding, such as at the imports."""
     base = finding_at(Location("train.py", 41))
     edit = Edit(Location("train.py", 5), "import tf\n...\nold", "import tf\n...\nnew")
-    edited = replace(base, results=(replace(base.results[0], edits=(edit,)),))
+    edited = replace(base, results=(diagnoses.edited(base.results[0], edit),))
     (change,) = changes(edited.results[0])
     assert (change.where, change.begins) == ("train.py:41", "train.py:5")
     assert "at `train.py:41` (the edit begins at `train.py:5`)" in render("md", edited)
@@ -158,7 +157,7 @@ def test_a_relative_path_is_kept_where_the_file_is_not_on_this_machine(path: str
     first = base.results[0]
     assert isinstance(first.outcome, Finding)
     there = replace(first.outcome, remedies=(Remedy("Change it", at=Location(path, 3)),))
-    diagnosis = replace(base, results=(replace(first, outcome=there, edits=()),), repository={})
+    diagnosis = replace(base, results=(replace(first, outcome=there),), repository={})
     (found,) = json.loads(render("gitlab", diagnosis))
     assert found["location"] == {"path": path, "lines": {"begin": 3}}
 
@@ -169,7 +168,7 @@ def test_fingerprints_survive_moved_lines_and_other_figures() -> None:
     assert isinstance(first.outcome, Finding)
     remedy = replace(first.outcome.remedies[0], at=Location("train.py", 99))
     moved = replace(first.outcome, summary="Other figures.", remedies=(remedy,))
-    after = replace(base, results=(replace(first, outcome=moved, edits=()), *base.results[1:]))
+    after = replace(base, results=(replace(first, outcome=moved), *base.results[1:]))
     names = [[one["partialFingerprints"] for one in results(each)] for each in (base, after)]
     assert names[0] == names[1]
     marks = [one["fingerprint"] for one in json.loads(render("gitlab", base))]
@@ -180,7 +179,7 @@ def test_a_fix_replaces_characters_of_the_file() -> None:
     base = diagnoses.full()
     at = Location("train.py", 41)
     edit = Edit(at, "a", "b", replacements=(Replacement((41, 5), (41, 9), "new"),))
-    fixed = replace(base, results=(replace(base.results[0], edits=(edit,)),))
+    fixed = replace(base, results=(diagnoses.edited(base.results[0], edit),))
     (change,) = results(fixed)[0]["fixes"][0]["artifactChanges"]
     assert change["replacements"] == [
         {
@@ -213,9 +212,7 @@ def test_each_line_for_github_is_one_command(kind: str) -> None:
 def test_a_level_has_at_most_ten_annotations() -> None:
     base = diagnoses.full()
     first = base.results[0]
-    many = tuple(
-        replace(first, rule=diagnoses.rule(f"rule-{n}"), severity=Severity.NOTE, edits=()) for n in range(15)
-    )
+    many = tuple(replace(first, rule=diagnoses.rule(f"rule-{n}"), severity=Severity.NOTE) for n in range(15))
     distinct = tuple(
         replace(result, outcome=replace(first.outcome, remedies=(Remedy("x", at=Location("a.py", n + 1)),)))
         for n, result in enumerate(many)

@@ -9,18 +9,19 @@ from hypothesis import strategies as st
 
 from tests.diagnose.test_engine import chart_of, effects, part, states, times
 from tests.report import diagnoses
+from tests.report.diagnoses import told
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.order import order
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import Entry, entries
+from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.recording import Recording
-from tfdoctor.report import sentences, terminal
+from tfdoctor.report import terminal
 from tfdoctor.report.formats import html, json, md
 from tfdoctor.report.step_bars import step_bars
 from tfdoctor.rules import all_rules
@@ -33,12 +34,12 @@ SUM = " would reduce "
 
 def saves(entry: Entry) -> bool:
     saving = entry.result.saving
-    return saving is not None and saving.per_step.value > 0
+    return saving is not None and saving.ms_per_step > 0
 
 
 def agree(diagnosis: Diagnosis) -> None:
     """Compare the sum of the verdict with the list, the predicted bar and the contract."""
-    found, together = entries(diagnosis), diagnosis.together
+    found, together = diagnosis.entries, diagnosis.together
     counts = [entry for entry in found if entry.in_sum]
     contract = json.contract(diagnosis)
     assert [one["in_together"] for one in contract["entries"]] == [e.in_sum for e in found]
@@ -49,11 +50,11 @@ def agree(diagnosis: Diagnosis) -> None:
     assert set(together.rules) <= named
     assert all(entry.names & set(together.rules) for entry in counts)
     assert all(bool(e.included_in) is (saves(e) and not e.in_sum) for e in found)
-    said = sentences.verdict(diagnosis)[-1]
+    said = told(diagnosis)[-1]
     if SUM in said:
         assert counted(len(counts), "change").capitalize() + SUM in said
         predicted = next(bar for bar in step_bars(diagnosis) if bar.label == "predicted")
-        after = (diagnosis.steps.shown_ms or 0.0) - together.per_step.value
+        after = (diagnosis.steps.shown_ms or 0.0) - together.ms_per_step
         assert predicted.time.removesuffix(" at best") == milliseconds(after)
 
 
@@ -97,7 +98,7 @@ def of_which_one_includes_the_other() -> Diagnosis:
 
 def test_a_saving_outside_of_the_sum_says_what_includes_it() -> None:
     diagnosis = of_which_one_includes_the_other()
-    assert "One change would reduce it to about 60 ms" in sentences.verdict(diagnosis)[-1]
+    assert "One change would reduce it to about 60 ms" in told(diagnosis)[-1]
     words = "at most 15.0 ms (15 %), included in whole"
     assert words in md.render(diagnosis)
     assert words in html.render_without_plotly(diagnosis)
@@ -120,7 +121,7 @@ def test_a_symptom_that_listed_causes_explain_is_no_part_of_the_sum() -> None:
     diagnosis = made(chart, waits, decode, files)
     assert diagnosis.together is not None
     assert set(diagnosis.together.rules) == {"decode", "files"}
-    assert all(entry.in_sum for entry in entries(diagnosis))
-    listed = [r.saving.per_step.value for r in diagnosis.results if r.rule.name != "waits" and r.saving]
-    assert diagnosis.together.per_step.value <= sum(listed)
+    assert all(entry.in_sum for entry in diagnosis.entries)
+    listed = [r.saving.ms_per_step for r in diagnosis.results if r.rule.name != "waits" and r.saving]
+    assert diagnosis.together.ms_per_step <= sum(listed)
     agree(diagnosis)

@@ -12,8 +12,7 @@ import pytest
 from tests.cli.test_cli import SAMPLES, run
 from tests.rulebook.test_own_rules import RULE
 from tfdoctor.facts.step_time.breakdown import Breakdown
-from tfdoctor.rulebook.own_rules import load
-from tfdoctor.rulebook.own_rules.verdicts import fault
+from tfdoctor.rulebook.own_rules import fault, load
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import ConfigError
 

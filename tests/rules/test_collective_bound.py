@@ -28,7 +28,7 @@ def test_with_one_device_the_summary_says_that_waiting_is_included() -> None:
     assert isinstance(result.outcome, Finding)
     assert "including waiting" in result.outcome.summary
     assert result.saving is not None
-    assert result.saving.per_step.value == pytest.approx(5.0, abs=1e-3)
+    assert result.saving.ms_per_step == pytest.approx(5.0, abs=1e-3)
 
 
 def test_hidden_collectives_cost_nothing() -> None:

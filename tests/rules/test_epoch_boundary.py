@@ -9,10 +9,11 @@ from tests.rules.cases.epoch_boundary import example
 from tests.rules.run_facts import line, made
 from tests.rules.verdicts import as_finding, as_healthy
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine, RunPhases
+from tfdoctor.facts.phases.run_phases import RunLine, RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.rules import epoch_boundary
 from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.run_time import PhaseSegment
 from tfdoctor.terms.verdict import Finding, Healthy, Location, NotApplicable, Recurrence
 
 EPOCHS = 10
@@ -145,7 +146,7 @@ def test_what_fit_does_itself_needs_longer_epochs() -> None:
 @pytest.mark.parametrize(("longest_s", "of_ms"), [(2.0, 30_000.0), (12.0, 15_000.0)])
 def test_one_long_wait_does_not_come_with_each_epoch(longest_s: float, of_ms: float) -> None:
     spans = tuple(
-        PhaseSpan(Phase.BOUNDARIES, start, start + took, Location("train.py", 50))
+        PhaseSegment(Phase.BOUNDARIES, start, start + took, Location("train.py", 50))
         for start, took in ((0.0, 2.0), (20.0, longest_s), (40.0, 2.0), (60.0, 2.0), (80.0, 2.0))
     )
     lines = (between(30_000.0, repeats=False),)

@@ -420,7 +420,7 @@ def test_a_v100_in_float32_is_advised_float16() -> None:
     assert "mixed_float16" in result.outcome.remedies[0].code
     assert result.saving
     # 8 ms become 1, but the host that leaves the device idle for 2 is taken to launch for 2 more
-    assert result.saving.per_step.value == pytest.approx(8 - 2)
+    assert result.saving.ms_per_step == pytest.approx(8 - 2)
     assert result.saving.bound is Bound.AT_MOST
 
 

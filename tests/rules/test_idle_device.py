@@ -89,7 +89,7 @@ def test_three_of_four_gpus_of_a_synthetic_run_are_idle(tmp_path: Path) -> None:
     assert result.outcome.summary.startswith("3 of 4 GPUs")
     assert result.saving is not None
     assert result.saving.bound is Bound.AT_MOST
-    assert result.saving.per_step.value <= 0.75 * truth.compute_ms + 1e-3
+    assert result.saving.ms_per_step <= 0.75 * truth.compute_ms + 1e-3
 
 
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the real traces are not at hand")

@@ -14,13 +14,14 @@ from typer.testing import CliRunner
 from tests.report import diagnoses
 from tfdoctor import cli
 from tfdoctor.diagnosis import Diagnosis, Subject
-from tfdoctor.diagnosis.results import Edit, Replacement, Result
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import FORMATS, render
 from tfdoctor.scrub import Secrets, scrub
-from tfdoctor.scrub.words import rewritten
-from tfdoctor.terms.verdict import Errored, Location
+from tfdoctor.terms.record import rebuilt
+from tfdoctor.terms.verdict import Edit, Errored, Finding, Location, Replacement
 from tfdoctor.trace.wire import parse
 
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "cpu-input-bound"
@@ -49,7 +50,7 @@ SECRETS = Secrets(users=(USER, OTHER, SPACED), hosts=(FULL_HOST,))
 
 def planted() -> Diagnosis:
     """Return a diagnosis in which every text but those of rules tells all."""
-    every: Diagnosis = rewritten(diagnoses.full(), lambda _text: TOLD)
+    every = rebuilt(diagnoses.full(), lambda plain: TOLD if isinstance(plain, str) else plain, kept=(Rule,))
     subject = replace(every.subject, hosts=(FULL_HOST,), title=USER)
     return replace(every, subject=subject)
 
@@ -148,7 +149,8 @@ def test_names_are_replaced_where_they_can_be_nothing_else(secrets: Secrets, tex
 
 def test_numbers_kinds_and_rules_are_untouched() -> None:
     base = diagnoses.full()
-    base = replace(base, results=tuple(replace(each, edits=()) for each in base.results))
+    bare = (diagnoses.edited(one) if isinstance(one.outcome, Finding) else one for one in base.results)
+    base = replace(base, results=tuple(bare))
     assert scrub(base, Secrets()) == replace(base, subject=replace(base.subject, hosts=("host",)))
 
 
@@ -179,7 +181,7 @@ def quoting() -> Diagnosis:
     mine = Result(
         rule=replace(diagnoses.rule("own"), own=True), outcome=Errored(error="OSError()", traceback=trace)
     )
-    changed = replace(found, edits=(edit, *found.edits[1:]))
+    changed = diagnoses.edited(found, edit, *found.edits[1:])
     return replace(base, results=(changed, *others, mine), patch=SECRET.encode())
 
 

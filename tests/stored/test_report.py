@@ -18,9 +18,8 @@ from msgspec import Meta
 from tests.report import diagnoses
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import DeviceWord, Diagnosis, Labelled
-from tfdoctor.diagnosis.gates import BudgetCheck, BudgetForm
 from tfdoctor.diagnosis.results import UNSAID, ResultForm
-from tfdoctor.diagnosis.step import PARTS, Parts, Seen, SeenForm, TimelineForm
+from tfdoctor.diagnosis.step import PARTS, Parts, Timeline
 from tfdoctor.diagnosis.trials import NotTried
 from tfdoctor.recording import Recording
 from tfdoctor.report import terminal
@@ -33,7 +32,6 @@ from tfdoctor.stored.schema import schema
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.json_form import (
     OMIT,
-    ROWS,
     Count,
     Moment,
     Ms,
@@ -49,9 +47,10 @@ from tfdoctor.terms.json_form import (
 )  # fmt: skip
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.text import BLOCK_LIMIT, legible
-from tfdoctor.terms.units import Milliseconds, Quantity, Unit, ms
+from tfdoctor.terms.units import Quantity, Unit
 from tfdoctor.terms.verdict import (
     Cell,
+    Edit,
     Evidence,
     Finding,
     Healthy,
@@ -134,7 +133,7 @@ def test_bars_of_earlier_reports_are_about_no_finding() -> None:
         lane["bars"] = [row[:5] for row in lane["bars"]]
     timeline = read(content).timeline
     assert timeline is not None
-    assert {bar.rules for lane in timeline.lanes for bar in lane.bars} == {()}
+    assert timeline.rules == ((),)
 
 
 # Any damage
@@ -194,7 +193,6 @@ KNOWN: Mapping[Any, st.SearchStrategy[Any]] = {
     Text: st.binary(max_size=9),
     NoneType: st.none(),
     Quantity: st.builds(Quantity, NUMBERS, st.sampled_from(Unit)),
-    Milliseconds: NUMBERS.map(ms),
     Parts: st.just({}) | st.fixed_dictionaries(dict.fromkeys(PARTS, NUMBERS)),
     SeverityWord: st.sampled_from(Severity),
     DeviceWord: st.none() | st.sampled_from(DeviceKind),
@@ -202,7 +200,8 @@ KNOWN: Mapping[Any, st.SearchStrategy[Any]] = {
     NotTried: PAIRS,
     WebAddress: st.sampled_from(["", "https://ci.example.org/report.html"]),
     Moment: st.sampled_from(["", "2026-11-28T12:50:31Z"]),
-    **dict.fromkeys((ResultForm, TimelineForm), st.nothing()),  # made diagnoses have them
+    Edit | None: st.none(),
+    **dict.fromkeys((ResultForm, Timeline), st.nothing()),  # made diagnoses have them
 }
 
 
@@ -237,7 +236,7 @@ def compounds(kind: Any) -> st.SearchStrategy[Any]:
 def records(draw: st.DrawFn, kind: Any) -> Any:
     """Return any values of a record, whose quantities of one unit have one."""
     unit = draw(st.sampled_from(Unit))
-    shared = st.builds(Quantity, NUMBERS, st.just(unit)) if kind in ROWS else KNOWN[Quantity]
+    shared = st.builds(Quantity, NUMBERS, st.just(unit)) if kind is Measure else KNOWN[Quantity]
     hints = get_type_hints(kind, include_extras=True)
     strategies = {Quantity: shared, Quantity | None: st.none() | shared}
     return kind(
@@ -248,7 +247,7 @@ def records(draw: st.DrawFn, kind: Any) -> Any:
 ANY_OF: Mapping[Any, st.SearchStrategy[Any]] = {
     Cell: TEXTS | KNOWN[Quantity] | records(Location),
     Evidence: st.deferred(lambda: records(Measure) | records(Table)),
-    **{form: records(kind) for form, kind in ((MeasureForm, Measure), (SeenForm, Seen), (BudgetForm, BudgetCheck))},
+    MeasureForm: records(Measure),
 }
 
 

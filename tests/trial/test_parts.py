@@ -6,11 +6,10 @@ import pytest
 
 from tests.report.diagnoses import full
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.results import Edit, Result
 from tfdoctor.diagnosis.rule import Topic
 from tfdoctor.facts.run_work.run_parts import RunPart
 from tfdoctor.terms.kinds import Part
-from tfdoctor.terms.verdict import Finding, Location
+from tfdoctor.terms.verdict import Edit, Finding, Location, Remedy
 from tfdoctor.trial import parts
 from tfdoctor.trial.of_recording import Request
 from tfdoctor.trial.variants import Variant
@@ -29,14 +28,8 @@ def with_edit(topic: Topic, at: Location) -> Diagnosis:
     first = next(r for r in diagnosis.results if isinstance(r.outcome, Finding))
     assert isinstance(first.outcome, Finding)
     rule = replace(first.rule, topic=topic)
-    edited: Result = replace(
-        first,
-        rule=rule,
-        outcome=replace(first.outcome, remedies=(), evidence=()),
-        edits=(Edit(at, before="a", after="b"),),
-        fallbacks=(),
-    )
-    return replace(diagnosis, results=(edited,))
+    outcome = replace(first.outcome, remedies=(Remedy("x", edit=Edit(at, before="a", after="b")),), evidence=())
+    return replace(diagnosis, results=(replace(first, rule=rule, outcome=outcome, fallbacks=()),))
 
 
 def test_a_large_part_that_no_finding_mends_is_tried() -> None:

@@ -17,7 +17,6 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.program import RecordedDataset, RecordedFunction
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import of_recording, proposals
 from tfdoctor.trial.merging import merged
@@ -247,7 +246,7 @@ def test_a_patch_without_a_rule_or_a_path_is_refused(tmp_path: Path, diagnosis: 
 
 
 def test_promises_that_were_not_measured_are_not_known_to_hold() -> None:
-    promised = Saving(per_step=ms(5.0), share=0.5, bound=Bound.EXPECTED, how="half of the step")
+    promised = Saving(ms_per_step=5.0, share=0.5, bound=Bound.EXPECTED, how="half of the step")
     told = Trials(rows=(Trial(name="a", promised=promised, missing="no time"),))
     empty = replace(tried(), trials=told)
     assert of_recording.exit_code(empty, 0.1) == 3
@@ -301,7 +300,7 @@ def test_what_saves_most_of_the_run_is_tried_first_and_what_saves_nothing_only_w
     results = tuple(
         replace(
             finding(name, remedy("parallel-map", line=2)),
-            saving=None if share is None else Saving(per_step=ms(share), share=share, bound=Bound.EXPECTED, how=""),
+            saving=None if share is None else Saving(ms_per_step=share, share=share, bound=Bound.EXPECTED, how=""),
         )
         for name, share in shares.items()
     )

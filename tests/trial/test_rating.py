@@ -18,13 +18,12 @@ from tfdoctor.report.findings import BY_TRIAL
 from tfdoctor.report.formats import render
 from tfdoctor.rulebook.config import FailOn
 from tfdoctor.stored import report as stored
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Recurrence, Severity
 from tfdoctor.trial.trial import with_measured
 
-PROMISED = Saving(per_step=ms(13.0), share=0.25, bound=Bound.EXPECTED, how="By the step model.")
+PROMISED = Saving(ms_per_step=13.0, share=0.25, bound=Bound.EXPECTED, how="By the step model.")
 OF_RUN = RunSaving(
-    total=ms(9.0), share=0.05, rated=0.20, recurs=Recurrence.PER_CALL, each=ms(1.0), times=9,
+    ms=9.0, share=0.05, rated_share=0.20, recurs=Recurrence.PER_CALL, each_ms=1.0, times=9,
     bound=Bound.EXPECTED,
 )  # fmt: skip
 LITTLE = replace(HELPS, share=0.1, low=0.06, high=0.14)

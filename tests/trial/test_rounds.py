@@ -16,7 +16,6 @@ from tests.trial.made import Machine, join, stage_of
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Saving
 from tfdoctor.diagnosis.trials import Difference, TrainingState, Trial, Trials
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound
 from tfdoctor.trial import clock as clocks
 from tfdoctor.trial import trial
@@ -74,7 +73,7 @@ def of_variants(
 
 
 def promising(name: str, share: float | None) -> Variant:
-    saving = None if share is None else Saving(per_step=ms(10 * share), share=share, bound=Bound.EXPECTED, how="")
+    saving = None if share is None else Saving(ms_per_step=10 * share, share=share, bound=Bound.EXPECTED, how="")
     return Variant(name, rules=(name,), promised=saving)
 
 

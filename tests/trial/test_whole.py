@@ -12,7 +12,6 @@ from tfdoctor.diagnosis.savings import RunSaving
 from tfdoctor.diagnosis.trials import Difference, Trial, Trials
 from tfdoctor.terms.errors import CaptureError
 from tfdoctor.terms.pages import RuleDoc
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Finding, Healthy, Recurrence, Verdict
 from tfdoctor.trial import proposals, whole
 from tfdoctor.trial.run_length import NEVER, Enough
@@ -51,13 +50,7 @@ def fine() -> Verdict:
 
 def variant(name: str, share: float = 0.3, recurs: Recurrence = Recurrence.PER_EPOCH) -> Variant:
     promised = RunSaving(
-        total=ms(18_000.0),
-        share=share,
-        rated=share,
-        recurs=recurs,
-        each=ms(1_800.0),
-        times=10,
-        bound=Bound.EXPECTED,
+        ms=18_000.0, share=share, rated_share=share, recurs=recurs, each_ms=1_800.0, times=10, bound=Bound.EXPECTED
     )
     return Variant(name, promised_run=promised, rules=(name,))
 
@@ -156,7 +149,7 @@ def test_the_promise_is_of_the_run_that_the_trial_makes() -> None:
     assert told
     rule = Rule("a", Topic.EXECUTION, "0.1.0", RuleDoc("A"), (), fine)
     outcome = Finding(summary="a", evidence=(), remedies=())
-    result = Result(rule=rule, outcome=outcome, run=replace(told, extrapolated=0.02))
+    result = Result(rule=rule, outcome=outcome, run=replace(told, extrapolated_share=0.02))
     promised = proposals.of_whole_run(result)
     assert promised
     assert promised.share == 0.02

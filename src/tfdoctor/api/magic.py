@@ -66,17 +66,15 @@ class MagicOptions(MagicArgumentParser):
         self._number("warmup")
         seconds = "Trace for this long instead, for training without visible steps."
         add("--seconds", type=float, metavar="S", help=seconds)
-        add("--no-trace", action="store_true", help="Record only where the time of the cell goes.")
+        add("--no-trace", dest="trace", action="store_false", help="Record only where the time of the cell goes.")
         epochs = "Also say what the findings save of a run of so many epochs."
         add("--for-epochs", type=int, metavar="N", help=epochs)
-        self._number("sample_every")
+        self._number("sample_every_ms")
 
     def _number(self, name: str) -> None:
         one = NUMBERS[name]
         says = f"{one.says.rstrip('.')} ({one.default})."
-        self.add_argument(
-            f"--{name.replace('_', '-')}", type=int, default=one.default, metavar=one.metavar, help=says
-        )
+        self.add_argument(one.flag, dest=name, type=int, default=one.default, metavar=one.metavar, help=says)
 
     def error(self, message: str) -> NoReturn:
         """Raise what IPython shows as one line."""
@@ -89,18 +87,11 @@ class MagicOptions(MagicArgumentParser):
             UsageError: an option is invalid.
         """
         try:
-            asked = self.parse_args(shlex.split(line))
-            if asked.name is not None and not asked.name.isidentifier():
-                self.error(f"{asked.name!r} is not a name for a variable")
-            return asked.name, record(
-                asked.out,
-                steps=asked.steps,
-                warmup=asked.warmup,
-                seconds=asked.seconds,
-                sample_every_ms=asked.sample_every,
-                trace=not asked.no_trace,
-                for_epochs=asked.for_epochs,
-            )
+            asked = vars(self.parse_args(shlex.split(line)))
+            name, out = asked.pop("name"), asked.pop("out")
+            if name is not None and not name.isidentifier():
+                self.error(f"{name!r} is not a name for a variable")
+            return name, record(out, **asked)
         except ValueError as error:  # a quotation mark without its pair
             self.error(str(error))
         except TfdoctorError as error:

@@ -46,8 +46,8 @@ class Recorder(Results):
         for_epochs: int | None = None,
     ) -> None:
         super().__init__()
-        numbers = {"steps": steps, "warmup": warmup, "sample_every_ms": sample_every_ms}
-        self._plan, self._for_epochs, self._recorded = planned(path, numbers, for_epochs), for_epochs, 0
+        self._plan = planned(path, for_epochs, steps=steps, warmup=warmup, sample_every_ms=sample_every_ms)
+        self._for_epochs, self._recorded = for_epochs, 0
         out = self._plan.out
         if out is not None and out.is_dir() and any(out.iterdir()):
             raise NotEmptyError(f"{out} is not empty: choose another folder, or remove it first.")

@@ -1,7 +1,7 @@
 """`with tfdoctor.record(…):` records whatever trains inside the block; its results, reports and their display."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -54,15 +54,15 @@ class Results:
 
     @cached_property
     def _diagnosis(self) -> Diagnosis:
-        from tfdoctor.examination import Question, examined  # noqa: PLC0415 - same
+        from tfdoctor.examination import examined  # noqa: PLC0415 - same
         from tfdoctor.rulebook.book import rulebook  # noqa: PLC0415 - same
         from tfdoctor.rulebook.config import find  # noqa: PLC0415 - only when asked for
         from tfdoctor.stored.report import finished  # noqa: PLC0415 - same
 
         assert self.recording is not None  # noqa: S101 - seen to by `diagnosis`
         config = find(Path())
-        question = Question(budget=config.budget, for_epochs=self._for_epochs)
-        return finished(examined(self.recording, str(self.path), rulebook(config), question))
+        title, rules = str(self.path), rulebook(config)
+        return finished(examined(self.recording, title, rules, config.budget, for_epochs=self._for_epochs))
 
     def report(self, formats: Iterable[str] = ("html", "json"), out: str | Path | None = None) -> tuple[Path, ...]:
         """Write `report.<format>` for each format to the recording, or to the folder `out`; return the paths.
@@ -183,16 +183,16 @@ def record(  # noqa: PLR0913 - its arguments are the options
         OutputError: the folder is not empty or cannot be written when the block starts.
     """
     numbers = {"steps": steps, "warmup": warmup, "sample_every_ms": sample_every_ms}
-    return Run(planned(path, numbers, for_epochs, seconds, trace=trace), for_epochs)
+    return Run(planned(path, for_epochs, seconds, trace=trace, **numbers), for_epochs)
 
 
 def planned(
     path: str | Path | None,
-    numbers: Mapping[str, Any],
     for_epochs: object,
     seconds: float | None = None,
     *,
     trace: bool = True,
+    **numbers: Any,  # noqa: ANN401 - as the user gave them
 ) -> Plan:
     """Return a plan without a script; arguments of a wrong type are refused.
 
@@ -204,8 +204,7 @@ def planned(
             raise CaptureError(f"{name} must be a whole number, not {value!r}.")
     if seconds is not None and not isinstance(seconds, int | float):
         raise CaptureError(f"seconds must be a number, not {seconds!r}.")
-    out = Path(path) if path is not None else None
-    plan = Plan(script="", out=out, seconds=seconds, trace=trace, **numbers)
+    plan = Plan(script="", out=None if path is None else Path(path), seconds=seconds, trace=trace, **numbers)
     if for_epochs is not None and not (isinstance(for_epochs, int) and for_epochs >= 1):
         raise CaptureError(f"for_epochs must be a whole number of at least 1, not {for_epochs!r}.")
     return plan

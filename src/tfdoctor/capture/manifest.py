@@ -4,8 +4,10 @@ import json
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+
+from msgspec import convert
 
 import tfdoctor
 from tfdoctor import own_python
@@ -15,7 +17,8 @@ from tfdoctor.capture.plan import Kind, Plan
 from tfdoctor.capture.revision import revision
 from tfdoctor.recording import MANIFEST
 from tfdoctor.recording.agent import AgentState, WorkerRank
-from tfdoctor.recording.manifest import CapturePlan, Clock, EndedProcess, Ending, Manifest, Revision, Sampling, fold
+from tfdoctor.recording.files import fold
+from tfdoctor.recording.manifest import CapturePlan, Clock, EndedProcess, Ending, Manifest, Revision, Sampling
 from tfdoctor.recording.processes import Process
 from tfdoctor.terms.replacement import replace_file
 
@@ -70,7 +73,7 @@ def begin(plan: Plan, command: Iterable[str], worker: WorkerRank | None = None) 
         python="" if plan.kind is Kind.COMMAND else command[0],
         environment=dict(zip(environment, masked(environment.values()), strict=True)),
         host=machine.host(),
-        plan=_plan(plan),
+        plan=replace(convert(plan, CapturePlan, from_attributes=True), script=clean(plan.script)),
         clock=(clock(),),
         worker=worker,
         revision=_revision(plan),
@@ -84,20 +87,6 @@ def _revision(plan: Plan) -> Revision | None:
     return revision(known.parent if known else Path.cwd(), known, os.environ)
 
 
-def _plan(plan: Plan) -> CapturePlan:
-    return CapturePlan(
-        kind=plan.kind.value,
-        script=clean(plan.script),
-        steps=plan.steps,
-        warmup=plan.warmup,
-        seconds=plan.seconds,
-        stop_after=plan.stop_after,
-        trace=plan.trace,
-        sample_every_ms=plan.sample_every_ms,
-        watch_s=plan.watch_s,
-    )
-
-
 def clock() -> Clock:
     """Return the present time on both clocks."""
     return Clock(unix_ns=time.time_ns(), monotonic_ns=time.monotonic_ns())
@@ -109,7 +98,7 @@ def write(out: Path, manifest: Manifest) -> None:
     Raises:
         OSError: it cannot be written; the one before is still there.
     """
-    replace_file(out / MANIFEST, json.dumps(manifest.to_json(), indent=1) + "\n")
+    replace_file(out / MANIFEST, json.dumps(asdict(manifest), indent=1) + "\n")
 
 
 def end(

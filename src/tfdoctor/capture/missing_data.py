@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tfdoctor.capture.plan import Kind
 from tfdoctor.recording.agent import Missing
+from tfdoctor.recording.files import PROGRAM
 from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
 from tfdoctor.recording.processes import Process
 
@@ -44,7 +45,7 @@ def missing(done: Manifest, process: Process | None) -> list[Missing]:
     reasons = {}
     if _plan(done).trace and MissingPart.TRACE not in known and not process.traces:
         reasons[MissingPart.TRACE] = _no_trace(done, process)
-    if "tensorflow" in done.versions and not process.program.is_file():
+    if "tensorflow" in done.versions and not (process.folder / PROGRAM).is_file():
         reasons[MissingPart.PROGRAM] = "operations and layers were not recorded: the script ended abruptly"
     if _plan(done).sample_every_ms == 0:
         reasons[MissingPart.SAMPLES] = "sampling is switched off: remove --sample-every 0"

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print; no logic. One module per command.
+"""The command line: parse, call, print; no logic.
 
 `commands` declares them; what does the work is imported when it is called, so that ``--help`` answers at once.
 """

@@ -33,7 +33,7 @@ class RecordingOptions(Group):
         "that never train.",
         "--no-trace",
     )
-    sample_every: int = number("sample_every")
+    sample_every_ms: int = number("sample_every_ms")
 
 
 @command("profile", "Run a script, and report what slows it.", "profile.profile", cls=ProfileCommand)
@@ -61,9 +61,24 @@ class ProfileOptions(Group):
     scrub: bool = SCRUB
 
 
-class TrialOptions(Group):
-    """What to try, for how long, and what to keep of it."""
+@command("try", "Measure what the advised changes save, by running them.", "trying.try_", cls=TryCommand)
+class TryOptions(Group):
+    """Run the program with the advised changes and without, by turns, and report what each saves.
 
+    The files of the program are never written: its runs see changed copies.
+    """
+
+    ctx: typer.Context
+    command: list[str] | None = argument(
+        "RECORDING | SCRIPT [ARGS]...",
+        "A recording made by `tfdoctor profile`, or a training script and its arguments, which is then profiled "
+        "first.",
+        default=None,
+    )
+    module: str | None = MODULE
+    out: Path | None = option(
+        "Folder for a new recording [default: runs/SCRIPT-TIME].", metavar="PATH", parser=parse_own
+    )
     only: str | None = option("Try only the edits of these rules, comma-separated.", **list_of(rule_names))
     patch: list[Path] | None = option(
         "Also try this patch, as `git apply` would; can be repeated. With the name of a rule, the patch makes the "
@@ -94,30 +109,9 @@ class TrialOptions(Group):
     yes: bool = switch(
         "Do not ask before running the program where the files that it writes cannot be discarded.", "--yes", "-y"
     )
-    fail_on_promise: str | None = option(
-        "Exit with 3 if a promised saving is off by more than this share of the step.", metavar="PERCENT"
+    fail_on_promise: float | None = option(
+        "Exit with 3 if a promised saving is off by more than this share of the step.", **share("--fail-on-promise")
     )
-
-
-@command("try", "Measure what the advised changes save, by running them.", "trying.try_", cls=TryCommand)
-class TryOptions(Group):
-    """Run the program with the advised changes and without, by turns, and report what each saves.
-
-    The files of the program are never written: its runs see changed copies.
-    """
-
-    ctx: typer.Context
-    command: list[str] | None = argument(
-        "RECORDING | SCRIPT [ARGS]...",
-        "A recording made by `tfdoctor profile`, or a training script and its arguments, which is then profiled "
-        "first.",
-        default=None,
-    )
-    module: str | None = MODULE
-    out: Path | None = option(
-        "Folder for a new recording [default: runs/SCRIPT-TIME].", metavar="PATH", parser=parse_own
-    )
-    trial: TrialOptions
     formats: str = REPORTS
     show: bool = SHOW
     scrub: bool = SCRUB
@@ -179,7 +173,7 @@ class ReportOptions(Group):
     scrub: bool = SCRUB
 
 
-@command("diff", "Compare two runs of a program.", "diffing.diff")
+@command("diff", "Compare two runs of a program.", "comparing.diff")
 class DiffOptions(Group):
     """Compare two runs of a program: the step, its parts, its operations and its findings."""
 
@@ -189,10 +183,10 @@ class DiffOptions(Group):
     after: Path = argument("AFTER", "The run after the change.", parser=parse_path)
     also_before: list[Path] | None = option("A further run before the change; can be repeated.", "--before", **PATH)
     also_after: list[Path] | None = option("A further run after the change; can be repeated.", "--after", **PATH)
-    max_regression: str | None = option(
+    max_regression: float | None = option(
         "Exit with 3 if the step is slower by more than this, such as 5%, at the lower end of the interval, and "
         "with 4 if the interval contains it.",
-        metavar="PERCENT",
+        **share("--max-regression"),
     )
     anyway: bool = switch("Compare the times of runs that are not alike in machine or program.", "--anyway")
     shares: bool = switch("Compare shares of the step only, as for unlike machines.", "--shares")
@@ -202,23 +196,23 @@ class DiffOptions(Group):
     show: bool = SHOW
 
 
-class HistoryGates(Group):
-    """What the newest run must keep to."""
+@command("history", "Follow the runs of a program over its commits.", "comparing.history")
+class HistoryOptions(Group):
+    """Follow the step, the run, the peak memory and the findings of programs over their commits."""
 
-    max_regression: str | None = option(
+    where: list[str] = argument(
+        "RUN...", "Recordings, report.json files, folders or URLs above them, or patterns of these in quotes."
+    )
+    program: str = option("Show the runs of this program only, such as train.py.", default="", metavar="NAME")
+    max_regression: float | None = option(
         "Exit with 3 if the step, the run or the peak memory of the newest commit is above the median of the last "
         "runs by more than this, such as 5%, at the lower end of the interval.",
-        metavar="PERCENT",
+        **share("--max-regression"),
     )
     fail_on: FailOn | None = option(
         "Exit with 3 on a finding of this severity or above that the newest run has and none of the last runs had."
     )
     last: int = option("Runs that the newest commit is compared with.", default=LAST, **count(1))
-
-
-class KeptOptions(Group):
-    """The file with names of baselines and accepted changes, and what to add to it."""
-
     history: Path | None = option(
         "File of named baselines and accepted changes, to be committed [default: `history` of the settings, else "
         "tfdoctor-history.json].",
@@ -235,39 +229,10 @@ class KeptOptions(Group):
     )
     why: str = option("Why the change is accepted.", default="", metavar="TEXT")
     by: str = option("Who accepts it [default: git's user.name].", default="", metavar="NAME")
-
-
-@command("history", "Follow the runs of a program over its commits.", "history.history")
-class HistoryOptions(Group):
-    """Follow the step, the run, the peak memory and the findings of programs over their commits."""
-
-    where: list[str] = argument(
-        "RUN...", "Recordings, report.json files, folders or URLs above them, or patterns of these in quotes."
-    )
-    program: str = option("Show the runs of this program only, such as train.py.", default="", metavar="NAME")
-    gates: HistoryGates
-    kept: KeptOptions
     formats: str = FILES
     out: Path | None = FILES_FOLDER
     rules: RuleOptions
     show: bool = SHOW
-
-
-class WorkOptions(Group):
-    """Where recordings are examined, and what one may take."""
-
-    on: str = option(
-        "Dask scheduler of a cluster, such as tcp://scheduler:8786 [default: this machine].",
-        default="",
-        metavar="ADDRESS",
-    )
-    workers: int | None = option("Recordings examined at once on this machine [default: its CPUs].", **count(1))
-    timeout: float | None = option("Longest time for one recording [default: 10m].", **TIME)
-    memory: int | None = option(
-        "Most memory for one recording, such as 4GB [default: the machine's, shared by its workers].",
-        metavar="SIZE",
-        parser=parse_bytes,
-    )
 
 
 @command("fleet", "Rank many runs by the time that they waste.", "fleet.fleet")
@@ -284,7 +249,18 @@ class FleetOptions(Group):
         "fleet].",
         **OUT,
     )
-    work: WorkOptions
+    on: str = option(
+        "Dask scheduler of a cluster, such as tcp://scheduler:8786 [default: this machine].",
+        default="",
+        metavar="ADDRESS",
+    )
+    workers: int | None = option("Recordings examined at once on this machine [default: its CPUs].", **count(1))
+    timeout: float | None = option("Longest time for one recording [default: 10m].", **TIME)
+    memory: int | None = option(
+        "Most memory for one recording, such as 4GB [default: the machine's, shared by its workers].",
+        metavar="SIZE",
+        parser=parse_bytes,
+    )
     reports: bool = option("Write the HTML report of each recording too (about 1 MB each).", default=True)
     usd_per_device_hour: list[str] | None = option(
         "Price of one device for one hour in US dollars: 3.20, or H100=3.20 for devices with H100 in their name; "
@@ -296,7 +272,7 @@ class FleetOptions(Group):
     show: bool = SHOW
 
 
-@command("check", "Say what a recording on this machine would contain.", "checking.check")
+@command("check", "Say what a recording on this machine would contain.", "telling.check")
 class CheckOptions(Group):
     """Say what a recording on this machine would contain, and what would be missing.
 
@@ -313,7 +289,7 @@ class Listing(StrEnum):
     JSON = "json"
 
 
-@command("rules", "List the rules, with the facts that they need.", "rules.rules")
+@command("rules", "List the rules, with the facts that they need.", "telling.rules")
 class RulesOptions(Group):
     """List the rules by topic, with their titles and the facts they use."""
 
@@ -321,7 +297,7 @@ class RulesOptions(Group):
     rules: RuleOptions
 
 
-@command("explain", "Show the page of a rule.", "rules.explain")
+@command("explain", "Show the page of a rule.", "telling.explain")
 class ExplainOptions(Group):
     """Show the page of a rule: what it checks, why it matters, how to fix it, its limits and an example."""
 
@@ -330,7 +306,7 @@ class ExplainOptions(Group):
     rules: list[Path] | None = OWN_RULES
 
 
-@command("mcp", "Serve recordings to an assistant (MCP).", "checking.mcp")
+@command("mcp", "Serve recordings to an assistant (MCP).", "telling.mcp")
 class McpOptions(Group):
     """Serve recordings to an assistant by the Model Context Protocol, on the standard input and output."""
 

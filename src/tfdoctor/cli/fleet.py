@@ -2,9 +2,9 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self, TextIO
+from typing import TextIO
 
 import typer
 
@@ -12,6 +12,7 @@ from tfdoctor.cli.commands import FleetOptions
 from tfdoctor.cli.options import INTERRUPTED, book
 from tfdoctor.cli.outcome import open_pages, tell_files
 from tfdoctor.cli.streams import draw, say
+from tfdoctor.diagnosis.fleet_report import FleetRun
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import InputError, TfdoctorError
 from tfdoctor.terms.humanize import counted
@@ -27,12 +28,10 @@ except ImportError as error:
     ) from error
 
 from tfdoctor.fleet.cluster import THIS_MACHINE
-from tfdoctor.fleet.job import FleetPlan, RecordingJob
-from tfdoctor.fleet.places import found
+from tfdoctor.fleet.places import FleetPlan, RecordingJob, found
 from tfdoctor.fleet.table import PAGES, PARQUET, ROWS, FleetTable, examine, rows_of, settings_of, to_examine
-from tfdoctor.fleet.totals import DevicePrices, report
+from tfdoctor.fleet.totals import device_prices, report
 from tfdoctor.report import fleet as rendering
-from tfdoctor.report.fleet import terminal
 
 SAVE_S = 60.0  # Rows and reports that belong at a URL are uploaded so often: a command that is killed loses no more
 TIMEOUT_S = 600.0  # For one recording: a gigabyte takes about a minute to read
@@ -42,28 +41,28 @@ SETTLED = 10  # Recordings that must be done before the time that is left can be
 
 def fleet(given: FleetOptions) -> int:
     """Examine recordings, write the table and the page, and return the exit code."""
-    work, out = given.work, given.out or Path("fleet")
-    if work.on and work.workers:
+    out = given.out or Path("fleet")
+    if given.on and given.workers:
         raise typer.BadParameter("--on uses the workers of its cluster: leave --workers out")
-    prices = DevicePrices.parse(given.usd_per_device_hour or ())
+    prices = device_prices(given.usd_per_device_hour or ())
     chosen = given.rules.settings(*given.where)
     applied = book(chosen)
     plan = FleetPlan(
         config=chosen,
         settings=settings_of(chosen, applied, scrubbed=given.scrub),
-        timeout_s=work.timeout or TIMEOUT_S,
-        memory_bytes=work.memory,
+        timeout_s=given.timeout or TIMEOUT_S,
+        memory_bytes=given.memory,
         scrubbed=given.scrub,
         pages=given.reports,
-        scheduler=work.on,
-        workers=work.workers or THIS_MACHINE,
+        scheduler=given.on,
+        workers=given.workers or THIS_MACHINE,
         local=not UPLOADS.has(out),
     )
     with line("looking for recordings …", sys.stderr):
         recordings, empty = found(given.where)
     for place in empty:
         say(f"note: no recording at {place}")
-    with FleetTable(UPLOADS.with_former(out, [ROWS])) as table:
+    with FleetTable(UPLOADS.with_former(out, ROWS)) as table:
         jobs = to_examine(recordings, table, plan)
         UPLOADS.save(out)  # what cannot be written there is known before the work
         if known := len(recordings) - len(jobs):
@@ -74,7 +73,7 @@ def fleet(given: FleetOptions) -> int:
         table.finish([*made.runs, *made.failed])
         UPLOADS.remove_later(out, PAGES, table.is_old)
         page = rendering.write(made, out)
-        draw(terminal.render(made).rstrip("\n"))
+        draw(rendering.terminal(made).rstrip("\n"))
         typer.echo("")
         tell_files((page, out / PARQUET, out / ROWS), show=False)
         if pages := sum(bool(run.report) for run in made.runs):
@@ -89,14 +88,12 @@ def _examined(
     jobs: Sequence[RecordingJob], table: FleetTable, plan: FleetPlan
 ) -> TfdoctorError | typer.Exit | None:
     """Examine recordings, and return what ended that early: Ctrl-C, or a lost scheduler."""
+    saved = time.monotonic()
     try:
-        saved = time.monotonic()
-        with Counter(len(jobs), sys.stderr) as counter:
-            for run in examine(jobs, table, plan, say):
-                counter.add(failed=bool(run.failure))
-                if time.monotonic() - saved >= SAVE_S:
-                    UPLOADS.save(table.folder)
-                    saved = time.monotonic()
+        for _ in _counted(examine(jobs, table, plan, say), len(jobs), sys.stderr):
+            if time.monotonic() - saved >= SAVE_S:
+                UPLOADS.save(table.folder)
+                saved = time.monotonic()
     except KeyboardInterrupt:
         return typer.Exit(INTERRUPTED)
     except InputError as error:
@@ -106,52 +103,32 @@ def _examined(
     return None
 
 
-class Counter:
-    """A line that counts, removed at the end of the `with` block."""
+def _counted(runs: Iterable[FleetRun], total: int, stream: TextIO) -> Iterator[FleetRun]:
+    """Yield runs, and say on a line how far it is, such as ``312 of 1,000 recordings, about four minutes left``."""
+    failed, begun = 0, time.monotonic()
+    updated = begun
 
-    def __init__(self, total: int, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self.total, self.stream, self.clock = total, stream, clock
-        self.done = self.failed = 0
-        self.shown = total > 0 and stream.isatty()
-        self.began = clock()
-        self.updated = -UPDATE_S
+    def write(text: str) -> None:
+        if total and stream.isatty():
+            stream.write(Drawn(f"\r\x1b[K{text}"))
+            stream.flush()
 
-    def __enter__(self) -> Self:
-        self._show()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._write("\r\x1b[K")
-
-    def add(self, *, failed: bool) -> None:
-        """Count one more."""
-        self.done += 1
-        self.failed += failed
-        if self.clock() - self.updated >= UPDATE_S:
-            self._show()
-
-    @property
-    def text(self) -> str:
-        """How far it is: ``312 of 1,000 recordings, three failed, about four minutes left``."""
-        parts = [f"{self.done:,} of {self.total:,} recordings"]
-        parts += [f"{self.failed:,} failed"] if self.failed else []
-        if self.done >= SETTLED:
-            left_s = (self.clock() - self.began) / self.done * (self.total - self.done)
-            parts.append(f"about {_time(left_s)} left")
-        return ", ".join(parts)
-
-    def _show(self) -> None:
-        self.updated = self.clock()
-        self._write(f"\r\x1b[Ktfdoctor: {self.text}")
-
-    def _write(self, text: str) -> None:
-        if self.shown:
-            self.stream.write(Drawn(text))
-            self.stream.flush()
+    try:
+        write(f"tfdoctor: 0 of {total:,} recordings")
+        for done, run in enumerate(runs, start=1):
+            now, failed = time.monotonic(), failed + bool(run.failure)
+            if now - updated >= UPDATE_S:
+                left = f", about {_time((now - begun) / done * (total - done))} left" if done >= SETTLED else ""
+                failures = f", {failed:,} failed" if failed else ""
+                write(f"tfdoctor: {done:,} of {total:,} recordings{failures}{left}")
+                updated = now
+            yield run
+    finally:
+        write("")
 
 
 def _time(seconds: float) -> str:
+    minutes = round(seconds / 60)
     if seconds < 90:  # noqa: PLR2004 - a minute and a half
         return counted(round(seconds), "second")
-    minutes = round(seconds / 60)
     return counted(minutes, "minute") if minutes < 90 else f"{seconds / 3600:.1f} hours"  # noqa: PLR2004 - same

@@ -140,6 +140,11 @@ def count(least: int) -> dict[str, Any]:
     return {"metavar": "N", "parser": values.at_least(least)}
 
 
+def share(name: str) -> dict[str, Any]:
+    """Return what the option of this name takes: a percentage."""
+    return {"metavar": "PERCENT", "parser": values.share_for(name)}
+
+
 # What options take.
 RULES = list_of(rules_and_topics)
 TIME: dict[str, Any] = {"metavar": "TIME", "parser": values.parse_seconds}
@@ -152,7 +157,7 @@ PATH: dict[str, Any] = {"metavar": "PATH", "parser": values.parse_path}
 def number(name: str) -> Any:  # noqa: ANN401 - same
     """Declare an option that Python and notebooks have as well."""
     one = NUMBERS[name]
-    return option(one.says, default=one.default, metavar=one.metavar, parser=values.at_least(one.least))
+    return option(one.says, one.flag, default=one.default, metavar=one.metavar, parser=values.at_least(one.least))
 
 
 # Options of several commands.
@@ -227,10 +232,10 @@ class GateOptions(Group):
     """What makes a command fail."""
 
     fail_on: FailOn | None = FAIL_ON
-    fail_on_roofline: str | None = option(
+    fail_on_roofline: float | None = option(
         "Exit with 3 if the operations of the step would need less than this share of it, such as 40%, at the peak "
         "rates of the hardware.",
-        metavar="PERCENT",
+        **share("--fail-on-roofline"),
     )
     baseline: Path | None = BASELINE
     write_baseline: Path | None = option(

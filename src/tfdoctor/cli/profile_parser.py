@@ -18,6 +18,7 @@ class ProfileCommand(TyperCommand):
     """Ends the options where Python would; a program is marked by the separator before it."""
 
     allow_interspersed_args = False  # what follows a script belongs to it
+    named = "(SCRIPT | -m MODULE | -- PROGRAM)"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401  # typer has its own Context, or click's
         """Parse our options; the parser does not see what follows `-m module`."""
@@ -30,8 +31,8 @@ class ProfileCommand(TyperCommand):
         return super().parse_args(ctx, [*args[:own], *rest])
 
     def collect_usage_pieces(self, _ctx: Any) -> list[str]:  # noqa: ANN401  # same
-        """Return the usage line: three ways to name the command to run."""
-        return ["[OPTIONS]", "(SCRIPT | -m MODULE | -- PROGRAM)", "[ARGS]..."]
+        """Return the usage line."""
+        return ["[OPTIONS]", self.named, "[ARGS]..."]
 
     def _own(self, args: list[str]) -> tuple[int, bool]:
         """Return how many of the arguments are ours, and whether they end in a module name."""
@@ -49,6 +50,8 @@ class ProfileCommand(TyperCommand):
 class TryCommand(ProfileCommand):
     """Takes options after a recording too: what follows a script belongs to the script."""
 
+    named = "(RECORDING | SCRIPT | -m MODULE | -- PROGRAM)"
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - same
         """Parse our options, wherever they stand."""
         own, module = self._own(args)
@@ -56,7 +59,3 @@ class TryCommand(ProfileCommand):
             ctx.meta[RECORDING] = ctx.allow_interspersed_args = True
             return super(ProfileCommand, self).parse_args(ctx, args)
         return super().parse_args(ctx, args)
-
-    def collect_usage_pieces(self, _ctx: Any) -> list[str]:  # noqa: ANN401 - same
-        """Return the usage line: a recording, or three ways to name the command to run."""
-        return ["[OPTIONS]", "(RECORDING | SCRIPT | -m MODULE | -- PROGRAM)", "[ARGS]..."]

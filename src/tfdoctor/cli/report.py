@@ -1,14 +1,18 @@
-"""``tfdoctor report``: report on a recording or a trace, or write a stored report in other formats."""
+"""``tfdoctor report``: report on a recording or a trace, or write a stored report in other formats.
 
+With ``--patch``, the changes that tfdoctor can apply by itself are written too, as one diff.
+"""
+
+import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from tfdoctor.cli.commands import ReportOptions
-from tfdoctor.cli.gates import exit_code, gates
+from tfdoctor.cli.gates import Gates, gates
 from tfdoctor.cli.options import book
-from tfdoctor.cli.patching import check_target, write_patch
 from tfdoctor.cli.streams import say
 from tfdoctor.cli.values import must_be_files, parse_formats, parse_link
 from tfdoctor.compare.baseline import program_of, program_of_report
@@ -16,68 +20,50 @@ from tfdoctor.recording import Recording
 from tfdoctor.remote.fetching import is_copy
 from tfdoctor.rulebook.config import Config
 from tfdoctor.stored.files import NAMES, open_report, report_at
+from tfdoctor.terms import text
+from tfdoctor.terms.errors import OutputError
+from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
+from tfdoctor.terms.verdict import Finding
 from tfdoctor.trace.xprof import Asked
+
+if TYPE_CHECKING:
+    from tfdoctor.diagnosis import Diagnosis
+
+PATCHES = (b"--- ", b"diff --git ")  # Start of a file that may be overwritten
+ANOTHER = "choose another file for the patch"
 
 
 def report(given: ReportOptions) -> int:
     """Write the reports of a recording or a stored report, and return the exit code."""
-    wanted, chosen = parse_formats(given.formats, show=given.show), given.rules.settings(given.path)
-    must_be_files(wanted, given.out)
-    link = parse_link(given.link, wanted)
+    formats, chosen = parse_formats(given.formats, show=given.show), given.rules.settings(given.path)
+    must_be_files(formats, given.out)
+    link = parse_link(given.link, formats)
     if stored := report_at(given.path):
-        return _again(stored, given, chosen, wanted, link)
+        return _again(stored, given, chosen, formats, link)
     recording = Recording.open(given.path)
     # xprof is asked about the trace of one host; of several, later about one that is not known yet.
     alone = len(recording.traces) == 1 and len(recording.workers) <= 1
     with Asked(recording.traces[0]) if alone else nullcontext() as asked:
         from tfdoctor.cli import outcome  # noqa: PLC0415 - takes as long as xprof does
 
-        applied, demands = book(chosen), gates(given.demands, chosen)
-        demands.check(program_of(recording))
-        if given.patch and given.patch != "-":
-            check_target(Path(given.patch))
+        applied, demands = book(chosen), _demands(given, chosen, program_of(recording))
         read, title = outcome.noted(recording, quiet=given.scrub), recording.title(given.path)
         diagnosis = outcome.diagnose(
-            read, title, applied, demands, given.savings, formats=wanted, asked=asked, says=True
+            read, title, applied, demands, given.savings, formats=formats, asked=asked, says=True
         )
-    patch = diagnosis.patch  # of the user's own lines, also where the reports have none of them
-    diagnosis = outcome.without_names(diagnosis, recording) if given.scrub else diagnosis
     folder = given.out or (None if recording.root is None or is_copy(recording.root) else recording.root)
-    prefix = "" if folder else "tfdoctor-"  # there a report is one file among others
-    output = outcome.Output(wanted, link, scrubbed=given.scrub, show=given.show, err=given.patch == "-")
-    outcome.write(diagnosis, folder or Path(), output, prefix)
-    if given.patch is not None:
-        write_patch(diagnosis, patch, given.patch)
-    demands.write(diagnosis, program_of(recording))
-    return exit_code(diagnosis, demands.fail_on)
+    output = outcome.Output(formats, link, scrubbed=given.scrub, show=given.show, err=given.patch == "-")
+    shown = output.safe(diagnosis, recording)
+    output.write(shown, folder or Path(), "" if folder else "tfdoctor-")  # there a report is one file among others
+    if given.patch is not None:  # of the user's own lines, also where the reports have none of them
+        write_patch(shown, diagnosis.patch, given.patch)
+    return demands.end(shown)
 
 
-def _again(path: Path, given: ReportOptions, chosen: Config, wanted: list[str], link: str) -> int:
+def _again(path: Path, given: ReportOptions, chosen: Config, formats: list[str], link: str) -> int:
     """Write a stored report in these formats; budgets are those of the settings, if any."""
     from tfdoctor.cli import outcome  # noqa: PLC0415 - as above
 
-    _must_need_no_recording(given)
-    diagnosis = open_report(path, book(chosen).known)
-    program, demands = program_of_report(diagnosis), gates(given.demands, chosen)
-    demands.check(program)
-    if given.patch and given.patch != "-":
-        check_target(Path(given.patch))
-    diagnosis = demands.applied(diagnosis)
-    prefix = "" if given.out or path.name in NAMES else f"{path.name.partition('.')[0]}-"
-    folder = given.out or path.parent
-    kept = [name for name in wanted if folder / f"{prefix}report.{name}" != path]
-    if len(kept) < len(wanted):
-        say(f"{path} is the report that is read, and stays as it is: --out names another folder")
-    output = outcome.Output(kept, link, show=given.show, err=given.patch == "-")
-    outcome.write(diagnosis, folder, output, prefix)
-    if given.patch is not None:
-        write_patch(diagnosis, diagnosis.patch, given.patch)
-    demands.write(diagnosis, program)
-    return exit_code(diagnosis, demands.fail_on)
-
-
-def _must_need_no_recording(given: ReportOptions) -> None:
-    """Refuse options that only a recording can be examined by."""
     rules, savings, why = given.rules, given.savings, "a stored report is not examined again"
     for name, value in {
         "--select": rules.select,
@@ -91,3 +77,93 @@ def _must_need_no_recording(given: ReportOptions) -> None:
         if value or isinstance(value, float):  # a price of 0 is one
             why = "a stored report does not say which of its words are names" if name == "--scrub" else why
             raise typer.BadParameter(f"{name} needs the recording: {why}; run `tfdoctor report RECORDING {name}`")
+    diagnosis = open_report(path, book(chosen).known)
+    demands = _demands(given, chosen, program_of_report(diagnosis))
+    diagnosis = demands.applied(diagnosis)
+    prefix = "" if given.out or path.name in NAMES else f"{path.name.partition('.')[0]}-"
+    folder = given.out or path.parent
+    kept = [name for name in formats if folder / f"{prefix}report.{name}" != path]
+    if len(kept) < len(formats):
+        say(f"{path} is the report that is read, and stays as it is: --out names another folder")
+    outcome.Output(kept, link, show=given.show, err=given.patch == "-").write(diagnosis, folder, prefix)
+    if given.patch is not None:
+        write_patch(diagnosis, diagnosis.patch, given.patch)
+    return demands.end(diagnosis)
+
+
+def _demands(given: ReportOptions, chosen: Config, program: str) -> Gates:
+    """Return what is demanded of a program; what could not be written in the end is refused here."""
+    demands = gates(given.demands, chosen).of(program)
+    if given.patch and given.patch != "-":
+        check_target(Path(given.patch))
+    return demands
+
+
+def write_patch(diagnosis: "Diagnosis", patch: bytes, target: str) -> None:
+    """Write the patch of a diagnosis to a file, or to stdout for "-"; list the changes that it lacks, with reasons.
+
+    A patch without changes is not written: a file that exists stays as it is, and a message says so.
+
+    Raises:
+        OutputError: the file cannot be written, or has content other than a patch; a patch on stdout would command
+            the terminal or the CI runner that shows it.
+    """
+    if not target:
+        raise OutputError("--patch needs a file name, or - for standard output.")
+    for result in diagnosis.results:
+        remedies = result.outcome.remedies if isinstance(result.outcome, Finding) else ()
+        for remedy, edit in zip(remedies, result.edits, strict=False):
+            if edit.missing:
+                say(f"not in the patch: {text.prose(f'{result.rule.name}, {remedy.action!r}: {edit.missing}')}")
+    if not patch:
+        not_written("no change can be applied automatically", target)
+    elif target == "-":
+        shown = patch.decode(errors="replace")
+        if text.harmless(shown) != shown:  # a stored report brings the patch of whoever wrote it
+            raise OutputError(
+                "The patch has characters that command a terminal or a CI runner: write it to a file with --patch "
+                "FILE."
+            )
+        sys.stdout.flush()
+        sys.stdout.buffer.write(patch)
+        sys.stdout.buffer.flush()
+    else:
+        write_file(Path(target), patch)
+
+
+def not_written(why: str, target: str) -> None:
+    """Say why there is no patch to write, and that a file of its name stays as it is."""
+    kept = target != "-" and Path(target).exists()
+    say(f"no patch was written: {why}{f'; {target} stays as it is' if kept else ''}")
+
+
+def check_target(path: Path) -> None:
+    """Check that a file may be written as a patch.
+
+    Raises:
+        OutputError: it has content other than a patch, or cannot be read.
+    """
+    try:
+        content = path.read_bytes() if path.exists() else b""
+    except OSError as error:
+        raise OutputError(unwritten(path, error, ANOTHER)) from error
+    if not path.parent.is_dir():
+        raise OutputError(f"{path.parent} is no folder: {ANOTHER}.")
+    if why := why_unwritable(path if path.exists() else path.parent):
+        raise OutputError(f"{path} cannot be written ({why}): {ANOTHER}.")
+    if content and not content.startswith(PATCHES):
+        raise OutputError(f"{path} exists and is not a patch: {ANOTHER}.")
+
+
+def write_file(path: Path, patch: bytes, folder: str = "") -> None:
+    """Write a patch to a file that is absent, or a patch; say the folder to apply it in, the run's by default.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    check_target(path)
+    try:
+        replace_file(path, patch, named=True)
+    except OSError as error:
+        raise OutputError(unwritten(path, error, ANOTHER)) from error
+    typer.echo(f"wrote {path}: apply it with `git apply` in {folder or 'the folder of the run'}", err=True)

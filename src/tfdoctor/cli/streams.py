@@ -8,6 +8,7 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO
 
 import typer
@@ -44,31 +45,24 @@ class Unread:
         Raises:
             OSError: it cannot be written, as to a full disk; the rest is dropped.
         """
-        try:
-            self._stream.write(text if isinstance(text, bytes | Drawn) else harmless(text))
-        except OSError as error:
-            self._drop(error)
+        self._attempt(self._stream.write, text if isinstance(text, bytes | Drawn) else harmless(text))
         return len(text)
 
     def flush(self) -> None:
-        """Write what is buffered.
+        """Write what is buffered, as above."""
+        self._attempt(self._stream.flush)
 
-        Raises:
-            OSError: as above.
-        """
+    def _attempt(self, act: Callable[..., object], *given: str | bytes) -> None:
+        """Do something; where it fails, send the rest nowhere, for programs that this one starts too."""
         try:
-            self._stream.flush()
+            act(*given)
         except OSError as error:
-            self._drop(error)
-
-    def _drop(self, error: OSError) -> None:
-        """Send the rest nowhere, for programs that this one starts too."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self._stream.fileno())
-        os.close(nowhere)
-        self._stream.flush()
-        if error.errno not in GONE and not self._lost:
-            raise error
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+            self._stream.flush()
+            if error.errno not in GONE and not self._lost:
+                raise
 
 
 def prepare() -> None:

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -13,15 +13,12 @@ from tfdoctor.remote.filesystem import is_url
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.report.formats import FORMATS, is_streamed
 
-UNITS_S = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
-
-UNITS = {
-    "": 1,
-    "b": 1,
-    **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", start=1)},
-    **{f"{prefix}{end}": 1024**power for power, prefix in enumerate("kmgt", start=1) for end in ("", "ib")},
+SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
+BYTES = {"": 1, "b": 1} | {
+    f"{prefix}{end}": base**power
+    for power, prefix in enumerate("kmgt", start=1)
+    for end, base in (("b", 1000), ("", 1024), ("ib", 1024))
 }
-
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)", re.IGNORECASE)
 
 LEAST = 256 * 1024**2  # Bytes: Python and its libraries need as much before they read anything
@@ -38,22 +35,25 @@ BESIDE = ("html", "json", "md")  # Formats of what is written beside the output 
 
 def parse_seconds(text: str) -> float:
     """Return the seconds of `2`, `2s`, `500ms`, `1m` or `1h`."""
-    time = AMOUNT.fullmatch(text.strip())
-    unit = UNITS_S.get(time[2].lower()) if time else None
-    if time is None or unit is None or not float(time[1]):
-        raise typer.BadParameter(f"{text!r} is not a time: write 2s, 500ms or 1m")
-    return float(time[1]) * unit
+    if seconds := _amount(text, SECONDS):
+        return seconds
+    raise typer.BadParameter(f"{text!r} is not a time: write 2s, 500ms or 1m")
 
 
 def parse_bytes(text: str) -> int:
     """Return the bytes of `4GB`, `4GiB` or `4G`, at least 256 MiB."""
-    size = AMOUNT.fullmatch(text.strip())
-    unit = UNITS.get(size[2].lower()) if size else None
-    if size is None or unit is None:
+    size = _amount(text, BYTES)
+    if size is None:
         raise typer.BadParameter(f"{text!r} is not a size: write 4GB")
-    if float(size[1]) * unit < LEAST:
+    if size < LEAST:
         raise typer.BadParameter(f"{text!r} is too little for any recording: write 1GB or more")
-    return int(float(size[1]) * unit)
+    return int(size)
+
+
+def _amount(text: str, units: Mapping[str, float]) -> float | None:
+    found = AMOUNT.fullmatch(text.strip())
+    unit = units.get(found[2].lower()) if found else None
+    return float(found[1]) * unit if found and unit else None
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -94,31 +94,27 @@ def finite(minutes: float) -> float:
     return minutes
 
 
-def parse_percent(text: str | None, option: str) -> float | None:
-    """Return the share of a percentage; 0.1 is none, as it may mean 10%."""
-    if text is None:
-        return None
-    try:
-        share = float(text.rstrip("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise typer.BadParameter(
-            f"{text!r} is not a percentage above 0% and below 100%: write 10%", param_hint=option
-        )
-    if share < ONE_PERCENT and not text.endswith("%"):
-        raise typer.BadParameter(
-            f"{text!r} may mean {text}% or {1e4 * share:g}%: write it with %", param_hint=option
-        )
-    return share
+def share_for(option: str) -> Callable[[str], float]:
+    """Return a parser of the percentages of an option, as shares; 0.1 is none, as it may mean 10%."""
+
+    def parse(text: str) -> float:
+        try:
+            share = float(text.rstrip("%")) / 100
+        except ValueError:
+            share = -1.0
+        if not 0 < share < 1:
+            why = f"{text!r} is not a percentage above 0% and below 100%: write 10%"
+        elif share < ONE_PERCENT and not text.endswith("%"):
+            why = f"{text!r} may mean {text}% or {1e4 * share:g}%: write it with %"
+        else:
+            return share
+        raise typer.BadParameter(why, param_hint=option)
+
+    return parse
 
 
 def parse_path(text: str) -> Path:
-    """Return a path to read; of a URL, that of a copy of all that is there.
-
-    Raises:
-        InputError: what is at the URL cannot be read.
-    """
+    """Return a path to read; of a URL, that of a copy of all that is there."""
     if not _is_url(text):
         return Path(text)
     from tfdoctor.remote.fetching import fetched  # noqa: PLC0415 - keeps --help fast
@@ -129,11 +125,7 @@ def parse_path(text: str) -> Path:
 
 
 def parse_file(text: str) -> Path:
-    """Return the path of a file to read; of a URL, that of a copy.
-
-    Raises:
-        InputError: what is at the URL cannot be read.
-    """
+    """Return the path of a file to read; of a URL, that of a copy."""
     if not _is_url(text):
         return Path(text)
     from tfdoctor.remote.fetching import fetched_file  # noqa: PLC0415 - keeps --help fast
@@ -142,11 +134,7 @@ def parse_file(text: str) -> Path:
 
 
 def parse_out(text: str) -> Path:
-    """Return a folder to write to; of a URL, one whose files are uploaded in the end.
-
-    Raises:
-        InputError: the scheme of the URL is unknown, or needs a package that is not installed.
-    """
+    """Return a folder to write to; of a URL, one whose files are uploaded in the end."""
     return UPLOADS.folder(text) if _is_url(text) else Path(text)
 
 

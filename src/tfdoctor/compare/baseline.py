@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TypeVar
 
 from tfdoctor import __version__
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BaselineUse, KnownFinding
-from tfdoctor.diagnosis.hosts import HostFinding
-from tfdoctor.diagnosis.results import Result
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.recording.typed import Misfit
@@ -20,13 +19,12 @@ from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
-from tfdoctor.terms.verdict import Errored, Finding, NotApplicable
+from tfdoctor.terms.verdict import Errored, Finding, Location, NotApplicable
 
 BASELINE_SCHEMA = 1
 BASELINE = {"schema", "program", "findings"}  # Fields that every baseline has
 REPORT = {"tfdoctor", "steps", "results"}  # Fields that a report has, and no baseline
-
-AGAIN = "write it again with --write-baseline"
+T = TypeVar("T")
 
 
 class Baseline(Record):
@@ -47,9 +45,9 @@ def program_of(recording: Recording) -> str:
 def program_of_report(diagnosis: Diagnosis) -> str:
     """Return the same of a stored report, as far as its command says it."""
     command = diagnosis.subject.command
-    script = next((word for word in command if word.endswith(SCRIPT)), "")
-    module = command[command.index("-m") + 1 :][:1] if "-m" in command else ()
-    return Path(next(iter(module), script)).name
+    module = command[command.index("-m") + 1 :] if "-m" in command else ()
+    scripts = (word for word in command if word.endswith(SCRIPT))
+    return Path(next(iter((*module[:1], *scripts)), "")).name
 
 
 def read(path: Path) -> Baseline:
@@ -75,37 +73,55 @@ def read(path: Path) -> Baseline:
 
 
 def _of_report(report: Diagnosis) -> Baseline:
-    """Return the baseline that all findings of a report are known by."""
-    found = {_names(report, one)[0] for one in _findings(report)}
-    return Baseline(BASELINE_SCHEMA, report.version, program_of_report(report), tuple(sorted(found)))
+    found = sorted({name for name, _ in _found(report)})
+    return Baseline(BASELINE_SCHEMA, report.version, program_of_report(report), tuple(found))
 
 
 def _json(written: str, path: Path) -> object:
     if written.lstrip()[:1] == "<":
         raise InputError(f"{path} is HTML: name a file that --write-baseline wrote.")
     try:
-        content: object = json.loads(written)
+        return json.loads(written)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: name a file that --write-baseline wrote.") from error
-    return content
 
 
 def _typed(content: object, path: Path) -> Baseline:
     if not isinstance(content, dict) or not set(content) >= BASELINE:
         raise InputError(f"{path} is no baseline: name a file that --write-baseline wrote.")
+    again = "write it again with --write-baseline"
     if (schema := content["schema"]) != BASELINE_SCHEMA:
-        raise InputError(
-            f"{path} has schema {text.shorten(str(schema), 20)}, and this tfdoctor reads schema {BASELINE_SCHEMA}: "
-            f"{AGAIN}."
-        )
+        which = text.shorten(str(schema), 20)
+        raise InputError(f"{path} has schema {which}, and this tfdoctor reads schema {BASELINE_SCHEMA}: {again}.")
+    return fitting(Baseline, content, path, again)
+
+
+def fitting(kind: type[T], content: object, path: Path, repair: str) -> T:
+    """Return the record that the JSON of a kept file describes; ``repair`` is what to do about one that does not.
+
+    Raises:
+        InputError: a part of it does not fit.
+    """
     faults: list[str] = []
     try:
-        found = read_typed(Baseline, content, faults)
+        found = read_typed(kind, content, faults)
     except Misfit:
-        raise InputError(f"{path} is damaged: {AGAIN}.") from None
+        raise InputError(f"{path} is damaged: {repair}.") from None
     if faults:
-        raise InputError(f"{path} is damaged ({faults[0].lstrip('.')}): {AGAIN}.")
+        raise InputError(f"{path} is damaged ({faults[0].lstrip('.')}): {repair}.")
     return found
+
+
+def keep(record: Record, path: Path, instead: str) -> None:
+    """Write a record as the JSON of a kept file; ``instead`` is what to do where that cannot be done.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    try:
+        replace_file(path, json.dumps(asdict(record), indent=2) + "\n", named=True)
+    except OSError as error:
+        raise OutputError(unwritten(path, error, instead)) from error
 
 
 def must_be_of(baseline: Baseline, program: str, path: Path) -> None:
@@ -128,10 +144,10 @@ def must_be_writable(path: Path, program: str) -> None:
         InputError: it is the baseline of another program.
         OutputError: it has other content, or cannot be written.
     """
-    if path.is_dir() or not path.parent.is_dir():
-        place = path if path.is_dir() else path.parent
-        what = "is a folder" if path.is_dir() else "is no folder"
-        raise OutputError(f"{place} {what}: choose another file for the baseline.")
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder: choose another file for the baseline.")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path.parent} is no folder: choose another file for the baseline.")
     if why := why_unwritable(path if path.exists() else path.parent):
         raise OutputError(f"{path} cannot be written ({why}): choose another file for the baseline.")
     if not path.exists() or not path.stat().st_size:
@@ -156,13 +172,9 @@ def write(diagnosis: Diagnosis, program: str, path: Path) -> None:
     with suppress(InputError):  # the file is new, or of another schema
         earlier = read(path).findings
     unsaid = _unsaid(diagnosis)
-    found = {known for known in earlier if known.rule in unsaid}
-    found |= {_names(diagnosis, one)[0] for one in _findings(diagnosis)}
+    found = {known for known in earlier if known.rule in unsaid} | {name for name, _ in _found(diagnosis)}
     baseline = Baseline(BASELINE_SCHEMA, __version__, program, tuple(sorted(found)))
-    try:
-        replace_file(path, json.dumps(asdict(baseline), indent=2) + "\n", named=True)
-    except OSError as error:
-        raise OutputError(unwritten(path, error, "choose another file for the baseline")) from error
+    keep(baseline, path, "choose another file for the baseline")
 
 
 def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
@@ -171,19 +183,20 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
     A rule that was not checked says nothing of its own findings: they are not gone.
     """
     known, unsaid = set(baseline.findings), _unsaid(diagnosis)
-    found = {name for one in _findings(diagnosis) for name in _names(diagnosis, one)}
+    found = {name for names in _found(diagnosis) for name in names}
     gone = tuple(sorted(one for one in known - found if one.rule not in unsaid))
 
-    def marked(one: Result | HostFinding) -> bool:
-        return not known.isdisjoint(_names(diagnosis, one))
+    def is_known(rule: str, at: Location | None) -> bool:
+        return not known.isdisjoint(_names(diagnosis, rule, at))
 
-    results = tuple(
-        replace(one, known=marked(one)) if isinstance(one.outcome, Finding) else one for one in diagnosis.results
-    )
-    hosts = diagnosis.hosts
+    results, hosts = list(diagnosis.results), diagnosis.hosts
+    for place, one in enumerate(results):
+        if isinstance(one.outcome, Finding):
+            results[place] = replace(one, known=is_known(one.rule.name, one.outcome.at))
     if hosts is not None:
-        hosts = replace(hosts, findings=tuple(replace(one, known=marked(one)) for one in hosts.findings))
-    return replace(diagnosis, results=results, hosts=hosts, baseline=BaselineUse(file=file, gone=gone))
+        marked = (replace(one, known=is_known(one.rule, one.at)) for one in hosts.findings)
+        hosts = replace(hosts, findings=tuple(marked))
+    return replace(diagnosis, results=tuple(results), hosts=hosts, baseline=BaselineUse(file=file, gone=gone))
 
 
 def _unsaid(diagnosis: Diagnosis) -> set[str]:
@@ -192,17 +205,17 @@ def _unsaid(diagnosis: Diagnosis) -> set[str]:
     return {one.rule.name for one in unchecked} | {off.rule for off in diagnosis.settings.off}
 
 
-def _findings(diagnosis: Diagnosis) -> Iterator[Result | HostFinding]:
-    """Yield the findings on any host."""
-    yield from (one for one in diagnosis.results if isinstance(one.outcome, Finding))
-    yield from (one for one in (diagnosis.hosts.findings if diagnosis.hosts else ()) if not one.shown)
+def _found(diagnosis: Diagnosis) -> Iterator[tuple[KnownFinding, KnownFinding]]:
+    """Yield how a baseline may have each finding on any host."""
+    for one in diagnosis.results:
+        if isinstance(one.outcome, Finding):
+            yield _names(diagnosis, one.rule.name, one.outcome.at)
+    for other in diagnosis.hosts.findings if diagnosis.hosts else ():
+        if not other.shown:
+            yield _names(diagnosis, other.rule, other.at)
 
 
-def _names(diagnosis: Diagnosis, finding: Result | HostFinding) -> tuple[KnownFinding, KnownFinding]:
+def _names(diagnosis: Diagnosis, rule: str, at: Location | None) -> tuple[KnownFinding, KnownFinding]:
     """Return how a baseline may have a finding: by its path in the repository, as far as known, and as recorded."""
-    if isinstance(finding, HostFinding):
-        rule, at = finding.rule, finding.at
-    else:
-        rule, at = finding.rule.name, finding.outcome.at if isinstance(finding.outcome, Finding) else None
     path = at.path if at else ""
     return KnownFinding(rule, diagnosis.repository.get(path) or path), KnownFinding(rule, path)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
-from tfdoctor.diagnosis import Conditions, Diagnosis
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.gates import BudgetCheck, BudgetState
 from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import RunAccount
@@ -23,7 +23,6 @@ from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.student_t import student
-from tfdoctor.terms.units import Quantity, examples_rate, ms, nbytes, ratio
 from tfdoctor.terms.verdict import Location
 
 MS_PER_S = 1000.0
@@ -47,10 +46,9 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
     """Return the diagnosis with the budgets of its device checked."""
     path = f"{within_repository(budget.file.parent)}{budget.file.name}" if budget.file is not None else ""
     lines = budget.lines if path else {}  # other budgets are of the command line
-    checks: list[BudgetCheck] = []
+    checks = []
     for limit in budget.of(diagnosis.subject.device):
-        figure, unit = FIGURES[limit.key]
-        measured = figure(diagnosis)
+        measured = FIGURES[limit.key](diagnosis)
         if limit.device is not None and diagnosis.subject.device is None:
             measured = Measured95(why="the device of the run is unknown, and this budget depends on it")
         value, low, high = measured.value, measured.low, measured.high
@@ -58,14 +56,14 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
         found = BudgetState.UNKNOWN
         if first is not None and last is not None:
             found = state(limit.limit.value, first, last, at_least=limit.at_least)
+        told = {"value": value, "low": low, "high": high}
         check = BudgetCheck(
             key=limit.key,
-            limit=limit.limit,
+            limit=limit.limit.value,
+            unit=limit.limit.unit,
             at_least=limit.at_least,
             state=found,
-            value=None if value is None else unit(value),
-            low=None if low is None else unit(low),
-            high=None if high is None else unit(high),
+            **{name: None if one is None else float(one) for name, one in told.items()},
             why=measured.why,
             at=Location(path, lines[limit]) if limit in lines else None,
         )
@@ -89,7 +87,7 @@ def _step(diagnosis: Diagnosis) -> Measured95:
     be without the load of other programs.
     """
     steps = diagnosis.steps
-    if why := _why_no_step(diagnosis, _rows(diagnosis, steady=bool(steps.stalled))):
+    if why := _why_no_step(diagnosis, [row for row in steps.rows if row.steady or not steps.stalled]):
         return Measured95(why=why)
     times = ComparedSteps.of(diagnosis)
     if steps.slow and not steps.stalled:  # slow steps are most of the time: the budget is for all steps
@@ -98,10 +96,6 @@ def _step(diagnosis: Diagnosis) -> Measured95:
     low *= 1 - taken(diagnosis.conditions)
     outside = diagnosis.conditions.untraced_ms or times.step_ms
     return Measured95(times.step_ms, min(low, outside), max(high, outside))
-
-
-def _rows(diagnosis: Diagnosis, *, steady: bool) -> list[StepRow]:
-    return [row for row in diagnosis.steps.rows if row.steady or not steady]
 
 
 def _why_no_step(diagnosis: Diagnosis, rows: Sequence[StepRow]) -> str:
@@ -121,7 +115,7 @@ def _input_wait(diagnosis: Diagnosis) -> Measured95:
 
     Where the step is shown without the profiler's cost, an estimate, the interval holds the traced share too.
     """
-    rows = _rows(diagnosis, steady=True)
+    rows = [row for row in diagnosis.steps.rows if row.steady]
     parts = diagnosis.steps.shown_breakdown_ms
     why = _why_no_step(diagnosis, rows) or diagnosis.conditions.missing.get("input", "")
     whole = sum(parts.values())
@@ -135,22 +129,19 @@ def _input_wait(diagnosis: Diagnosis) -> Measured95:
     load = taken(diagnosis.conditions)
     ends = (share - half, share + half, float(waits[:, 0].sum() / waits[:, 1].sum()))
     low, high = max(0.0, min(ends)), min(1.0, max(ends))
-    # The load may have slowed the input alone, or all but the input.
-    return Measured95(share, _less(low, load), 1 - _less(1 - high, load))
 
+    def less(share: float) -> float:  # if other programs slowed this part of the step alone
+        return share * (1 - load) / (1 - share * load)
 
-def _less(share: float, load: float) -> float:
-    """Return the share if other programs slowed the input alone, by this share of the cores."""
-    return share * (1 - load) / (1 - share * load)
+    return Measured95(share, less(low), 1 - less(1 - high))  # they slowed the input alone, or all but the input
 
 
 def _examples(diagnosis: Diagnosis) -> Measured95:
-    """Return the examples per second, by the interval of the step."""
     step, size = _step(diagnosis), diagnosis.conditions.batch_size
     if step.value is None or step.low is None or step.high is None:
         return step
     if not size:
-        return Measured95(why=_missing(diagnosis.conditions, "batch_size"))
+        return _recorded(diagnosis, "batch_size")
     per_ms = size * MS_PER_S
     return Measured95(per_ms / step.value, per_ms / step.high, per_ms / step.low)
 
@@ -164,7 +155,7 @@ def _roofline(diagnosis: Diagnosis) -> Measured95:
     if step.value is None or step.low is None or step.high is None:
         return step
     if found.least_ms is None:
-        return Measured95(why=_missing(found, "least_ms"))
+        return _recorded(diagnosis, "least_ms")
     least, most = found.least_ms, found.least_ms + found.open_ms
     ends = least / step.high, min(1.0, most / step.low)
     if found.open_ms <= SMALL_REST * most:
@@ -174,19 +165,10 @@ def _roofline(diagnosis: Diagnosis) -> Measured95:
     return Measured95(None, *ends, f"{unknown} ({why})" if why else unknown)
 
 
-def _memory(diagnosis: Diagnosis) -> Measured95:
-    """Return the memory of the accelerator that uses most, or of the host where it computes; bytes."""
-    on_host = diagnosis.subject.device is DeviceKind.CPU
-    return _recorded(diagnosis, "host_bytes" if on_host else "device_bytes")
-
-
 def _recorded(diagnosis: Diagnosis, name: str) -> Measured95:
     value = getattr(diagnosis.conditions, name)
-    return Measured95(value, why="" if value is not None else _missing(diagnosis.conditions, name))
-
-
-def _missing(conditions: Conditions, name: str) -> str:
-    return conditions.missing.get(name) or "the recording does not contain it"
+    why = diagnosis.conditions.missing.get(name) or "the recording does not contain it"
+    return Measured95(value, why="" if value is not None else why)
 
 
 def _of_run(
@@ -205,28 +187,29 @@ def _of_run(
     return measure
 
 
-_whole_run = _of_run(
-    lambda run: run.total_ms - run.of(Phase.PROFILER) if run.finished else None,
-    "the end of the run was not recorded",
-)
-_boundary = _of_run(
-    lambda run: run.of(Phase.BOUNDARIES) / run.epochs if run.epochs else None, "the run has no epochs"
-)
-_peak = _of_run(lambda run: run.peak_bytes, "the memory of the run was not recorded", whole=False)
-
-# What each budget is about, and its unit.
-FIGURES: Mapping[str, tuple[Callable[[Diagnosis], Measured95], Callable[[float], Quantity]]] = MappingProxyType(
+# What each budget is about, in the unit of its limit.
+FIGURES: Mapping[str, Callable[[Diagnosis], Measured95]] = MappingProxyType(
     {
-        "step-ms": (_step, ms),
-        "input-wait": (_input_wait, ratio),
-        "examples-per-second": (_examples, examples_rate),
-        "matrix-unit": (lambda diagnosis: _recorded(diagnosis, "matrix_unit"), ratio),
-        "roofline": (_roofline, ratio),
-        "memory-gb": (_memory, nbytes),
-        "run-s": (_whole_run, ms),
-        "run-start-s": (_of_run(lambda run: run.of(Phase.START, Phase.IMPORTS)), ms),
-        "run-preparation-s": (_of_run(lambda run: run.of(Phase.PREPARING)), ms),
-        "epoch-boundary-s": (_boundary, ms),
-        "memory-peak-gb": (_peak, nbytes),
+        "step-ms": _step,
+        "input-wait": _input_wait,
+        "examples-per-second": _examples,
+        "matrix-unit": lambda diagnosis: _recorded(diagnosis, "matrix_unit"),
+        "roofline": _roofline,
+        # Of the accelerator that uses most, or of the host where it computes.
+        "memory-gb": lambda diagnosis: _recorded(
+            diagnosis, "host_bytes" if diagnosis.subject.device is DeviceKind.CPU else "device_bytes"
+        ),
+        "run-s": _of_run(
+            lambda run: run.total_ms - run.of(Phase.PROFILER) if run.finished else None,
+            "the end of the run was not recorded",
+        ),
+        "run-start-s": _of_run(lambda run: run.of(Phase.START, Phase.IMPORTS)),
+        "run-preparation-s": _of_run(lambda run: run.of(Phase.PREPARING)),
+        "epoch-boundary-s": _of_run(
+            lambda run: run.of(Phase.BOUNDARIES) / run.epochs if run.epochs else None, "the run has no epochs"
+        ),
+        "memory-peak-gb": _of_run(
+            lambda run: run.peak_bytes, "the memory of the run was not recorded", whole=False
+        ),
     }
 )

@@ -1,12 +1,17 @@
-"""What differs in two runs besides the whole step: its parts, operations and input stages, and the run's phases."""
+"""What differs in two runs besides the whole step: parts, operations and input stages, phases, and the findings.
+
+Findings are matched by rule and file, because lines and sentences change with the program. The script that ran is
+one place in both runs, whatever its name is, and so is a line with the same text in a file that was renamed.
+"""
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 import numpy as np
 
-from tfdoctor.compare.reports import Widening, step_of
+from tfdoctor.compare.reports import Widening, findings, step_of
 from tfdoctor.compare.step_times import (
     Floats,
     Interval,
@@ -16,14 +21,29 @@ from tfdoctor.compare.step_times import (
     stretches,
 )
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.comparison import ChangeOfRun, Mover, MoverKind, PartChange, PhaseChange
-from tfdoctor.diagnosis.step import PARTS
-from tfdoctor.terms.kinds import Phase
-from tfdoctor.terms.student_t import student
-
-SMALLEST = (
-    0.01  # Share of the step by which a part, an operation or a stage must change, however even the steps are
+from tfdoctor.diagnosis.comparison import (
+    AmountKind,
+    ChangeOfRun,
+    FindingChange,
+    FindingState,
+    Mover,
+    MoverKind,
+    PartChange,
+    PhaseChange,
 )
+from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.step import PARTS
+from tfdoctor.terms.humanize import location
+from tfdoctor.terms.kinds import Phase
+from tfdoctor.terms.record import Record
+from tfdoctor.terms.student_t import student
+from tfdoctor.terms.verdict import Finding, Healthy
+
+# Share of the step by which a part, an operation or a stage must change, however even the steps are.
+SMALLEST = 0.01
+# Likewise a saving, to be called worse or better; and of the run, where a finding saves nothing of each step: a run
+# is measured once.
+SMALLEST_SAVING = 0.02
 FEWEST_STEADY = 4  # Steady steps below which no part is called changed
 # Share of the parts' change that is left of the whole step's, below which other parts make up for it.
 COMPENSATED = 0.5
@@ -31,10 +51,26 @@ MOST = 20  # Movers that are kept: a comparison is read, and the reports of the 
 
 
 def part_changes(before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms: bool) -> tuple[PartChange, ...]:
-    """Return the parts that either run has, in display order; in ms, or in shares of the step."""
-    known = before.steps.shown_breakdown_ms and after.steps.shown_breakdown_ms
-    parts = _parts(before, after) if known else ()
-    return tuple(_part_change(part, before, after, widen, in_ms=in_ms) for part in parts)
+    """Return the parts that either run has, in display order; in ms, or in shares of its own run's step."""
+    if not (before.steps.shown_breakdown_ms and after.steps.shown_breakdown_ms):
+        return ()
+    steps = [step_of(report) or 1.0 for report in (before, after)]
+    units = (1.0, 1.0) if in_ms else steps
+    least = SMALLEST * (max(steps) if in_ms else 1.0)
+    found = []
+    for part in _parts(before, after):
+        (first, lower, upper), (last, lower_after, upper_after) = (
+            _taken(report, part, unit) for report, unit in zip((before, after), units, strict=True)
+        )
+        below, above = _slack(first, last, widen) if in_ms else (0.0, 0.0)
+        by = last - first - math.hypot(upper, lower_after) - below
+        if last < first:
+            by = first - last - math.hypot(lower, upper_after) - above
+        changed = by > 0 and abs(last - first) > least
+        found.append(
+            PartChange(part=part, before=first, after=last, changed=changed if math.isfinite(by) else None)
+        )
+    return tuple(found)
 
 
 def _parts(*reports: Diagnosis) -> Sequence[str]:
@@ -64,24 +100,7 @@ def _slack(before: float, after: float, widen: Widening) -> tuple[float, float]:
     return after * -math.expm1(-widen.below), before * -math.expm1(-widen.above)
 
 
-def _part_change(part: str, before: Diagnosis, after: Diagnosis, widen: Widening, *, in_ms: bool) -> PartChange:
-    """Compare one part; a share is that of its own run's step."""
-    steps = [step_of(report) or 1.0 for report in (before, after)]
-    units = (1.0, 1.0) if in_ms else steps
-    (first, lower, upper), (last, lower_after, upper_after) = (
-        _taken(report, part, unit) for report, unit in zip((before, after), units, strict=True)
-    )
-    least = SMALLEST * (max(steps) if in_ms else 1.0)
-    below, above = _slack(first, last, widen) if in_ms else (0.0, 0.0)
-    by = last - first - math.hypot(upper, lower_after) - below
-    if last < first:
-        by = first - last - math.hypot(lower, upper_after) - above
-    changed = by > 0 and abs(last - first) > least
-    return PartChange(part=part, before=first, after=last, changed=changed if math.isfinite(by) else None)
-
-
-def _times(report: Diagnosis, part: str) -> Floats:
-    """Return what the part took of each steady step, ms."""
+def _times(report: Diagnosis, part: str) -> Floats:  # of the steady steps, ms
     return np.array([row.parts_ms.get(part, 0.0) for row in report.steps.rows if row.steady])
 
 
@@ -151,15 +170,123 @@ def run_change(before: Diagnosis, after: Diagnosis) -> ChangeOfRun | None:
     times: list[dict[Phase, float]] = [defaultdict(float), defaultdict(float)]
     for run, of_phases in zip((first, last), times, strict=True):
         for row in run.rows:
-            of_phases[row.phase] += row.ms if row.phase is not Phase.PROFILER else 0.0
-    phases = [phase for phase in Phase if phase is not Phase.PROFILER and any(phase in known for known in times)]
+            if row.phase is not Phase.PROFILER:
+                of_phases[row.phase] += row.ms
     return ChangeOfRun(
         before_ms=sum(times[0].values()),
         after_ms=sum(times[1].values()),
         phases=tuple(
-            PhaseChange(phase=phase, before_ms=times[0][phase], after_ms=times[1][phase]) for phase in phases
+            PhaseChange(phase=phase, before_ms=times[0][phase], after_ms=times[1][phase])
+            for phase in Phase
+            if phase in times[0] or phase in times[1]
         ),
         epochs=(first.epochs, last.epochs),
         steps=(first.steps, last.steps),
         ended_early=first.ended_early or last.ended_early,
     )
+
+
+class Found(Record, kw_only=True):
+    """A finding about a run, with what it is matched by."""
+
+    result: Result
+    rule: str
+    summary: str
+    ms: float | None  # what it saves or takes of the compared step, which may have the cost of the profiler
+    kind: AmountKind | None  # what that time is
+    path: str  # of the first line to change; "" where none is known
+    line: str  # the hash of that line
+    in_script: bool  # of the run's command, whose path either may have more of
+
+
+def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[FindingChange, ...]:
+    """Return all findings of two runs, new ones first.
+
+    ``certain`` is the smallest relative difference of the step that the runs can show: a saving that changes by a
+    smaller share of the step is the same. A finding is new or gone only if its rule was checked in the other run.
+    It is shown by another where it belongs to that in each run that has it.
+    """
+    least_ms = max(certain, SMALLEST_SAVING) * (step_of(before) or step_of(after) or 0.0)
+    first, last = list(_found(before)), list(_found(after))
+    pairs: list[tuple[Found | None, Found | None]] = [(_same(now, first), now) for now in last]
+    pairs += [(one, None) for one in first if _same(one, last) is None]
+    leading, checked = [], []  # of each run: the rule that a finding belongs to, and the rules that have a verdict
+    for report in (before, after):
+        led = {
+            one.rule.name: entry.result.rule.name
+            for entry in report.entries
+            for one in (*entry.symptoms, *entry.same)
+        }
+        leading.append({one.rule.name: led.get(one.rule.name, "") for one, _ in findings(report)})
+        checked.append({one.rule.name for one in report.results if isinstance(one.outcome, Finding | Healthy)})
+
+    def change(earlier: Found | None, now: Found | None) -> FindingChange:
+        shown = next(one for one in (now, earlier) if one)
+        if earlier and now:
+            state = _state(earlier, now, least_ms)
+        elif now:
+            state = FindingState.NEW if shown.rule in checked[0] else FindingState.UNCHECKED_BEFORE
+        else:
+            state = FindingState.GONE if shown.rule in checked[1] else FindingState.UNCHECKED_AFTER
+        first_run, last_run = (one.result.run if one else None for one in (earlier, now))
+        of_runs = [of_run[shown.rule] for of_run in leading if shown.rule in of_run]
+        return FindingChange(
+            state=state,
+            rule=shown.rule,
+            summary=shown.summary,
+            severity=shown.result.severity.name.lower() if shown.result.severity else "",
+            at=shown.result.place,
+            before_ms=earlier.ms if earlier else None,
+            before_kind=earlier.kind if earlier else None,
+            after_ms=now.ms if now else None,
+            after_kind=now.kind if now else None,
+            shown_by=of_runs[-1] if all(of_runs) else "",
+            before_run_ms=first_run.ms if first_run else None,
+            after_run_ms=last_run.ms if last_run else None,
+        )
+
+    def rank(one: FindingChange) -> tuple[int, float]:  # by the run, where it saves nothing of each step
+        amount = one.after_ms or one.before_ms or one.after_run_ms or one.before_run_ms or 0.0
+        return [*FindingState].index(one.state), -amount
+
+    return tuple(sorted((change(*pair) for pair in pairs), key=rank))
+
+
+def _found(report: Diagnosis) -> Iterator[Found]:
+    script = next((word for word in report.subject.command if word.endswith(".py")), "")
+    for result, finding in findings(report):
+        amount, kind = result.saving or result.takes, AmountKind.SAVING if result.saving else AmountKind.COST
+        at = next((remedy.at for remedy in finding.remedies if remedy.at), None)
+        path = at.path if at else ""
+        names = [PurePosixPath(one.replace("\\", "/")).parts[::-1] for one in (script, path)]
+        yield Found(
+            result=result,
+            rule=result.rule.name,
+            summary=finding.summary,
+            ms=amount.share * (step_of(report) or 0.0) if amount else None,
+            kind=kind if amount else None,
+            path=path,
+            line=report.lines.get(location(at), "") if at else "",
+            in_script=all(names) and all(one == other for one, other in zip(*names, strict=False)),
+        )
+
+
+def _same(one: Found, others: Sequence[Found]) -> Found | None:
+    """Return the other finding of the same rule in the same file, in the script, or at a line of the same text."""
+    matching = [other for other in others if other.rule == one.rule]
+    in_file = (other for other in matching if other.path == one.path)
+    in_script = (other for other in matching if one.in_script and other.in_script)
+    by_line = (other for other in matching if one.line and one.line == other.line)
+    return next(in_file, None) or next(in_script, None) or next(by_line, None)
+
+
+def _state(earlier: Found, now: Found, least_ms: float) -> FindingState:
+    moved, least = float((now.result.severity or 0) - (earlier.result.severity or 0)), 0.0
+    first, last = earlier.result.run, now.result.run
+    if earlier.ms is not None and now.ms is not None and earlier.kind is now.kind:
+        moved, least = now.ms - earlier.ms, least_ms
+    elif first and last and not (earlier.kind or now.kind):
+        moved, least = last.share - first.share, SMALLEST_SAVING
+    if abs(moved) <= least:
+        return FindingState.SAME
+    return FindingState.WORSE if moved > 0 else FindingState.BETTER

@@ -75,29 +75,34 @@ def findings(report: Diagnosis) -> list[tuple[Result, Finding]]:
     return [(one, one.outcome) for one in report.results if isinstance(one.outcome, Finding)]
 
 
-def mismatches(before: Diagnosis, after: Diagnosis) -> list[Mismatch]:
-    """Return in which respects two runs are not the same program on the same machine.
+def mismatches(first: Diagnosis, others: Sequence[Diagnosis]) -> tuple[Mismatch, ...]:
+    """Return in which respects any of the others is not a run of the same program on the same machine as the first.
 
     Only of the same their milliseconds can be compared. What is unknown of one of them does not count.
     """
-    pairs = zip(_traits(before), _traits(after), strict=True)
-    return [Mismatch(what, one, other) for (what, one), (_, other) in pairs if one and other and one != other]
+    every = [
+        Mismatch(what, one, another)
+        for other in others
+        for (what, one), (_, another) in zip(_traits(first), _traits(other), strict=True)
+        if one and another and one != another
+    ]
+    return tuple({one.what: one for one in reversed(every)}.values())[::-1]
 
 
 def _traits(report: Diagnosis) -> Iterator[tuple[str, str]]:
     subject, conditions = report.subject, report.conditions
+
+    def number(value: float | None) -> str:
+        return "" if value is None else f"{value:g}"
+
     yield "host", ", ".join(sorted(subject.hosts))
     yield "device", subject.device_name or subject.device or ""
-    yield "number of devices", _number(subject.devices_used)
+    yield "number of devices", number(subject.devices_used)
     yield "CPU", conditions.cpu_model
-    yield "usable cores", _number(conditions.cores_usable)
+    yield "usable cores", number(conditions.cores_usable)
     yield "command", " ".join(subject.command)
-    yield "batch size", _number(conditions.batch_size)
+    yield "batch size", number(conditions.batch_size)
     yield "versions", ", ".join(f"{name} {text}" for name, text in sorted(subject.framework.items()))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:g}"
 
 
 class Widening(Record):

@@ -10,7 +10,7 @@ is no slower than its slowest stretch, and no faster than its fastest: this boun
 of the spread, and steps that do not overlap with those of another run show a difference.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
@@ -118,8 +118,7 @@ class ComparedSteps(Record, eq=False, dict=True):
         return replace(self, step_ms=step_ms, figure=StepFigure.STRETCHES, untraced_ms=None)
 
     @cached_property
-    def _resampled(self) -> Floats:
-        """The logarithm of the step in resamples of the times."""
+    def _resampled(self) -> Floats:  # the logarithm of the step
         return resampled(self.times_ms, lambda drawn: np.log(_figure(self.figure, drawn)))
 
 
@@ -220,53 +219,41 @@ def change(before: Runs, after: Runs) -> tuple[StepFigure, Interval]:
 
 
 def step_interval(before: Runs, after: Runs) -> Interval:
-    """Return the logarithm of the step after over that before, by one or several runs of each."""
-    middle = _apart(before, after)
-    if len(before) == len(after) == 1:
-        below, above = _halves_of_one(before[0], after[0])
+    """Return the logarithm of the step after over that before, by one or several runs of each.
+
+    Of one run each, the own steps say how much runs may differ; of several, the runs do, at least by their samples
+    of steps.
+
+    The interval holds other measurements of the difference too. Those outside of the traced windows, without the
+    profiler's cost, are of few steps or of another part of the training: they count where they are known of all
+    runs. So do the steps as they were traced, unless tracing distorts them. Where the step of one of two runs is a
+    mean, since long steps are part of it, the medians count: how many long steps lie in a window is chance.
+    """
+    every, middle, alone = (*before, *after), _apart(before, after), len(before) == len(after) == 1
+    if alone:
+        quantile = student(min(*(run.freedom for run in every), 2 * (STRETCHES - 1)))
+        half = quantile * float(np.sqrt(sum(run.error**2 + run.spread**2 for run in every)))
+        least = quantile * LEAST_SPREAD * float(np.sqrt(2))
+        (fast_before, slow_before), (fast_after, slow_after) = (run.reach(quantile) for run in every)
+        below, above = min(half, fast_after + slow_before + least), min(half, slow_after + fast_before + least)
     else:
-        below = above = _half(before, after)
-    others = (middle - below, middle + above, *_other_figures(before, after))
-    return Interval(middle, min(others), max(others))
+        sides = [np.log([run.step_ms for run in runs]) for runs in (before, after)]
+        freedom = sum(len(side) - 1 for side in sides)
+        variance = sum(float(np.sum((side - side.mean()) ** 2)) for side in sides) / freedom
+        between = variance * sum(1 / len(side) for side in sides)
+        within = sum(run.error**2 / len(runs) ** 2 for runs in (before, after) for run in runs)
+        below = above = student(freedom) * float(np.sqrt(max(between, within)))
+    held = [middle - below, middle + above]
+    if all(run.untraced_ms for run in every):
+        held.append(_apart(before, after, attrgetter("untraced_ms")))
+    if all(run.traced_ms <= DISTORTED * run.step_ms for run in every):
+        held.append(_apart(before, after, attrgetter("traced_ms")))
+    if alone and any(run.figure is StepFigure.MEAN for run in every):
+        held.append(_apart(before, after, lambda run: np.median(run.times_ms)))
+    return Interval(middle, min(held), max(held))
 
 
 def _apart(before: Runs, after: Runs, of: Callable[..., Any] = attrgetter("step_ms")) -> float:
     """Return the logarithm of a figure after over that before, by the means of the runs."""
     first, last = (float(np.mean([np.log(of(run)) for run in runs])) for runs in (before, after))
     return last - first
-
-
-def _other_figures(before: Runs, after: Runs) -> Iterator[float]:
-    """Yield differences by other measurements, which the interval of the step holds too.
-
-    The steps outside of the traced windows are a second measurement, without the profiler's cost, but of few steps
-    or of another part of the training: they count where they are known of all runs. So do the steps as they were
-    traced, unless tracing distorts them. Where the step of one of two runs is a mean, since long steps are part of
-    it, the medians count: how many long steps lie in a window is chance.
-    """
-    every = (*before, *after)
-    if all(run.untraced_ms for run in every):
-        yield _apart(before, after, attrgetter("untraced_ms"))
-    if all(run.traced_ms <= DISTORTED * run.step_ms for run in every):
-        yield _apart(before, after, attrgetter("traced_ms"))
-    if len(before) == len(after) == 1 and any(run.figure is StepFigure.MEAN for run in every):
-        yield _apart(before, after, lambda run: np.median(run.times_ms))
-
-
-def _halves_of_one(before: ComparedSteps, after: ComparedSteps) -> tuple[float, float]:
-    """Return both halves of the interval of two runs, whose own steps say how much runs may differ."""
-    variance = sum(run.error**2 + run.spread**2 for run in (before, after))
-    quantile = student(min(before.freedom, after.freedom, 2 * (STRETCHES - 1)))
-    half, least = quantile * float(np.sqrt(variance)), quantile * LEAST_SPREAD * float(np.sqrt(2))
-    (fast_before, slow_before), (fast_after, slow_after) = (before.reach(quantile), after.reach(quantile))
-    return min(half, fast_after + slow_before + least), min(half, slow_after + fast_before + least)
-
-
-def _half(before: Runs, after: Runs) -> float:
-    """Return half of the interval by how much the runs of each side differ, at least by their samples of steps."""
-    sides = [np.log([run.step_ms for run in runs]) for runs in (before, after)]
-    freedom = sum(len(side) - 1 for side in sides)
-    variance = sum(float(np.sum((side - side.mean()) ** 2)) for side in sides) / freedom
-    between = variance * sum(1 / len(side) for side in sides)
-    within = sum(run.error**2 / len(runs) ** 2 for runs in (before, after) for run in runs)
-    return student(freedom) * float(np.sqrt(max(between, within)))

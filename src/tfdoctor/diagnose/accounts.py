@@ -1,16 +1,18 @@
 """What explains the time of each large part of the step: findings, necessary work, or nothing."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnose.summary.profile import seen_in
+from tfdoctor.diagnose.summary.profile import FEW, OF_HOST, WITHIN_CALL, events, sampled
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.step import Account, AccountState, Seen
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline, PipelineSegment
 from tfdoctor.facts.machine.cores import Cores
 from tfdoctor.facts.machine.samples import BUSY_CORES
+from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.savings.unexplained import SHARE, Unexplained
@@ -18,11 +20,12 @@ from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.timeline.activity import Activity
 from tfdoctor.terms.humanize import number
 from tfdoctor.terms.kinds import DeviceKind
-from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import Unit, ms
-from tfdoctor.terms.verdict import Effect, Finding, Healthy, PartTime, Stage
+from tfdoctor.terms.record import Record
+from tfdoctor.terms.units import Unit
+from tfdoctor.terms.verdict import Effect, Finding, Healthy, Location, PartTime, Stage
 
 WITHIN_DATA = "tf.data itself runs the training, so waiting for input cannot be separated from it"
+SEEN = 3  # Lines, operations or stages that were seen: enough to know where to look
 
 
 class StepParts(Record):
@@ -32,22 +35,17 @@ class StepParts(Record):
     """
 
     times_ms: Mapping[str, float]
-    segments: tuple[PipelineSegment, ...] = ()
-    kept: Mapping[str, float] = field(default_factory=dict)
-
-    def of(self, part: str, traced_ms: float) -> float:
-        """Return what remains of time of a traced part without the profiler's cost, in ms."""
-        return traced_ms * self.kept.get(part, 1.0)
+    segments: tuple[PipelineSegment, ...]
+    kept: Mapping[str, float]
 
     @property
     def large(self) -> dict[str, float]:
         """The parts that need an account, in ms per training step."""
-        least = SHARE * sum(self.times_ms.values())
-        return {part: time for part, time in self.times_ms.items() if time and time >= least}
+        return {part: time for part, time in self.times_ms.items() if time and self.is_large(time, 0.0)}
 
-    def is_large(self, time_ms: float) -> bool:
-        """Return whether so much time needs an explanation, leaving out rounding."""
-        return time_ms >= (SHARE - 1e-9) * sum(self.times_ms.values())
+    def is_large(self, time_ms: float, rounding: float = 1e-9) -> bool:
+        """Return whether so much time needs an explanation."""
+        return time_ms >= (SHARE - rounding) * sum(self.times_ms.values())
 
     def named(self, part: str, findings: Iterable[Finding]) -> float:
         """Return how much of a part findings name, in ms; each subject counts once.
@@ -61,7 +59,7 @@ class StepParts(Record):
                 if effect.stage == part and effect.names:
                     time = self._named_by(effect)
                     subjects[effect.subject] = max(subjects.get(effect.subject, 0.0), time)
-        return min(self.times_ms[part], max(sum(subjects.values()), self.of(part, _of_part(part, declared))))
+        return min(self.times_ms[part], max(sum(subjects.values()), self._of(part, declared)))
 
     def _named_by(self, effect: Effect) -> float:
         total = self.times_ms[effect.stage]
@@ -73,28 +71,26 @@ class StepParts(Record):
             limiting = sum(segment.stages.get(effect.subject, 0.0) for segment in waited)
             return total * (limiting / whole if whole else 1.0)
         if effect.of is not None:
-            return self.of(effect.stage, effect.of.value)
+            return effect.of.value * self.kept[effect.stage]
         return total if not effect.subject else 0.0
 
     def necessary(self, part: str, results: Iterable[Result]) -> tuple[float, tuple[str, ...]]:
         """Return the time of a part that healthy rules account for, in ms, and why it is necessary."""
         healthy = (r.outcome for r in results if isinstance(r.outcome, Healthy))
         times = [time for one in healthy for time in one.necessary if time.part == part]
-        return self.of(part, _of_part(part, times)), tuple(dict.fromkeys(time.why for time in times))
+        return self._of(part, times), tuple(dict.fromkeys(time.why for time in times))
 
-
-def _of_part(part: str, times: Iterable[PartTime]) -> float:
-    return sum(time.of.value for time in times if time.part == part)
+    def _of(self, part: str, times: Iterable[PartTime]) -> float:
+        return self.kept[part] * sum(time.of.value for time in times if time.part == part)
 
 
 def step_parts(chart: Chart) -> StepParts | None:
     """Return the parts of the step; None where they are unknown."""
-    breakdown, model = chart.get(Breakdown), chart.get(StepModel)
+    breakdown, model, pipeline = chart.get(Breakdown), chart.get(StepModel), chart.get(InputPipeline)
     if breakdown is None or not breakdown.step_ms:
         return None
-    pipeline = chart.get(InputPipeline)
     times = {str(part): time for part, time in (model.exposed if model else breakdown.median).items()}
-    kept = {part: model.kept(part) for part in times} if model else {}
+    kept = {part: model.kept(part) if model else 1.0 for part in times}
     return StepParts(times, pipeline.segments if pipeline else (), kept)
 
 
@@ -113,10 +109,9 @@ def unexplained(chart: Chart, results: Sequence[Result]) -> Unexplained | None:
         part: time - of_step.named(part, findings) - of_step.necessary(part, results)[0]
         for part, time in of_step.large.items()
     }
-    effects = [effect for finding in findings for effect in finding.effects]
-    subjects = {name for effect in effects for name in (effect.subject, *effect.parts)}
+    subjects = {name for one in findings for effect in one.effects for name in (effect.subject, *effect.parts)}
     return Unexplained(
-        {part: time / of_step.of(part, 1.0) for part, time in left.items() if of_step.is_large(time)},
+        {part: time / of_step.kept[part] for part, time in left.items() if of_step.is_large(time)},
         frozenset(subjects - {""}),
     )
 
@@ -130,53 +125,68 @@ def accounts(chart: Chart, results: Sequence[Result]) -> tuple[Account, ...]:
 def _account(chart: Chart, of_step: StepParts, part: str, results: Sequence[Result]) -> Account:
     total = of_step.times_ms[part]
     findings = {r.rule.name: r.outcome for r in results if isinstance(r.outcome, Finding)}
-    unnamed = left = total - of_step.named(part, findings.values())
+    left = total - of_step.named(part, findings.values())
+    rules = tuple(name for name, finding in findings.items() if of_step.named(part, [finding]))
+    account = Account(part=part, total_ms=total, state=AccountState.NAMED, rules=rules)
+    if not of_step.is_large(left):
+        return account
     necessary, why = of_step.necessary(part, results)
-    state = AccountState.NAMED
-    if of_step.is_large(unnamed):
-        left = max(0.0, unnamed - necessary)
-        state = AccountState.UNEXPLAINED if of_step.is_large(left) else AccountState.NECESSARY
-    is_left = state is AccountState.UNEXPLAINED
+    left = max(0.0, left - necessary)
     activity = chart.get(Activity) if part == UNKNOWN else None  # why the trace assigns time to nothing
-    unassigned = (activity.missing, WITHIN_DATA if activity.within_data else "") if activity else ()
-    return Account(
-        part=part,
-        total_ms=total,
-        state=state,
-        rules=tuple(name for name, f in findings.items() if of_step.named(part, [f])),
-        why=(
-            *((*why, *filter(None, unassigned)) if state is not AccountState.NAMED else ()),
-            *(_disturbed(chart, part) if is_left else ()),
-        ),
-        unexplained_ms=left if is_left else 0.0,
-        seen=_seen(chart, of_step, part, left, findings.values()) if is_left else (),
+    if activity:
+        why = (*why, *filter(None, (activity.missing, WITHIN_DATA if activity.within_data else "")))
+    if not of_step.is_large(left):
+        return replace(account, state=AccountState.NECESSARY, why=why)
+    return replace(
+        account,
+        state=AccountState.UNEXPLAINED,
+        why=(*why, *_disturbed(chart, part)),
+        unexplained_ms=left,
+        seen=tuple(_seen(chart, part, left, of_step.kept[part], findings.values())),
     )
 
 
-def _seen(
-    chart: Chart, of_step: StepParts, part: str, left_ms: float, findings: Iterable[Finding]
-) -> tuple[Seen, ...]:
-    """Return what was seen in the unexplained time of a part, its times without the profiler's cost."""
-    named: dict[str, float] = {}
-    for effect in (e for finding in findings for e in finding.effects):
+def _seen(chart: Chart, part: str, left_ms: float, kept: float, findings: Iterable[Finding]) -> Iterator[Seen]:
+    """Yield what takes most of the unexplained time of a part: lines of Python, operations or stages of the input.
+
+    Rows are shares of the time that is left where all together take longer, as where threads overlap or a finding
+    names time without its operations. The share ``kept`` of their traced times is not the profiler's.
+    """
+    rows, named = list[tuple[str, float, Location | None]](), dict[str, float]()
+    for effect in (e for finding in findings for e in finding.effects):  # what they name of operations and stages
         if effect.stage == part and effect.names and effect.subject:
             time = effect.of.value if effect.of else math.inf
             named[effect.subject] = max(named.get(effect.subject, 0.0), time)
             named |= dict.fromkeys(effect.parts, math.inf)
-    kept = of_step.of(part, 1.0)
-    return tuple(
-        replace(seen, amount=ms(kept * seen.amount.value)) if seen.amount.unit is Unit.MILLISECONDS else seen
-        for seen in seen_in(chart, part, left_ms / kept if kept else 0.0, named)
-    )
+    if part in OF_HOST:
+        lines: Counter[tuple[str, Location | None]] = Counter()  # by samples, all of a line together
+        for line in sampled(chart, part):
+            lines[line.callback or WITHIN_CALL.get(line.work, "Python"), line.at] += line.seen
+        if lines.total() >= FEW:
+            yield from (Seen(what, n / lines.total(), Unit.RATIO, at) for (what, at), n in lines.most_common(SEEN))
+            return
+        rows = [(what, time, None) for what, time in events(chart, part)]
+    elif part == Stage.DEVICE and (operations := chart.get(Operations)):
+        times, places = defaultdict[str, float](float), dict[str, Location | None]()
+        for row in operations.rows:
+            if (left := row.ms - named.get(row.name, 0.0)) > 0:
+                times[row.type] += left
+                places.setdefault(row.type, row.at)  # of the longest operation of the type
+        rows = [(kind, time, places[kind]) for kind, time in times.items()]
+    elif part == Stage.INPUT and (pipeline := chart.get(InputPipeline)):
+        stages = (stage for stage in pipeline.stages if not stage.is_root and stage.path not in named)
+        rows = [(stage.title, stage.work_ms, stage.at) for stage in stages]
+    whole = kept * sum(time for _, time, _ in rows)
+    scale = kept * min(1.0, left_ms / whole) if whole else 0.0
+    for what, time, at in sorted(rows, key=lambda row: -row[1])[:SEEN]:
+        if time:
+            yield Seen(what, time * scale, Unit.MILLISECONDS, at)
 
 
-def _disturbed(chart: Chart, part: str) -> tuple[str, ...]:
+def _disturbed(chart: Chart, part: str) -> Iterator[str]:
     """Say that other programs delayed the CPU's work in a part, where they did."""
     cores, device = chart.get(Cores), chart.get(Device)
-    on_cpu = part in (Stage.HOST, Stage.BETWEEN) or (
-        part == Stage.DEVICE and device is not None and device.kind == DeviceKind.CPU
-    )
-    if not on_cpu or cores is None or not cores.crowded or cores.others <= BUSY_CORES:
-        return ()
-    used = f"{number(round(cores.others, 1))} of {number(cores.usable)} cores"
-    return (f"Other programs used {used} meanwhile, which makes this time longer",)
+    computed = part == Stage.DEVICE and device is not None and device.kind == DeviceKind.CPU
+    if (part in OF_HOST or computed) and cores and cores.crowded and cores.others > BUSY_CORES:
+        used = f"{number(round(cores.others, 1))} of {number(cores.usable)} cores"
+        yield f"Other programs used {used} meanwhile, which makes this time longer"

@@ -16,7 +16,7 @@ from tfdoctor.diagnose.summary import hosts as hosts_summary
 from tfdoctor.diagnose.summary.account import run_account
 from tfdoctor.diagnose.summary.hosts import Examined
 from tfdoctor.diagnose.summary.profile import profile
-from tfdoctor.diagnose.summary.timeline import WorkMarks, timeline
+from tfdoctor.diagnose.summary.timeline import timeline
 from tfdoctor.diagnosis import Diagnosis, Trust
 from tfdoctor.diagnosis.gates import Settings
 from tfdoctor.diagnosis.results import Result
@@ -29,8 +29,8 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Places
 from tfdoctor.facts.savings.price import EnergyPrices, Price
 from tfdoctor.facts.scale.hosts import HostSteps
-from tfdoctor.recording import MANIFEST, Recording, hosts
-from tfdoctor.scrub.paths import PACKAGES
+from tfdoctor.recording import MANIFEST, Recording
+from tfdoctor.scrub.words import PACKAGES
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.kinds import TrustLevel
 from tfdoctor.terms.units import usd
@@ -71,7 +71,7 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what else it take
         chart = chart_of(of, *given)
         return chart, diagnosed(chart, applied, title, for_epochs)
 
-    members = hosts.of(recording)
+    members = recording.hosts()
     if len(members) > 1:
         diagnosis = _several(recording, members, examine, ask_xprof=ask_xprof)
     else:
@@ -100,15 +100,19 @@ def chart_of(recording: Recording, *given: object) -> Chart:
 
 
 def _several(
-    recording: Recording, members: Sequence[hosts.HostRecording], examine: Examine, *, ask_xprof: bool
+    recording: Recording,
+    members: Sequence[tuple[str, Recording | InputError]],
+    examine: Examine,
+    *,
+    ask_xprof: bool,
 ) -> Diagnosis:
     """Compare the hosts and show one in full; only one trace is in memory at a time."""
-    examined = [_examined(member, examine) for member in members]
+    examined = [_examined(name, host, examine) for name, host in members]
     if not any(host.diagnosis for host in examined):
         raise InputError(examined[0].missing)
     compared = hosts_summary.hosts(examined)
     shown = next(host.diagnosis for host in examined if host.diagnosis and host.name == compared.shown)
-    opened = next(member.opened() for member in members if member.name == compared.shown)
+    opened = next(of for name, of in members if name == compared.shown and isinstance(of, Recording))
     with _asked(opened, wanted=ask_xprof) as asked:
         opinion = run.second_opinion(chart_of(opened), asked.opinion()) if asked else None
     unread = [f"{host.name}: {host.missing}" for host in examined if host.diagnosis is None]
@@ -122,13 +126,15 @@ def _several(
     )
 
 
-def _examined(member: hosts.HostRecording, examine: Examine) -> Examined:
+def _examined(name: str, of: Recording | InputError, examine: Examine) -> Examined:
     try:
-        chart, diagnosis = examine(member.opened())
+        if isinstance(of, InputError):
+            raise of
+        chart, diagnosis = examine(of)
     except InputError as fault:
-        return Examined(member.name, None, None, str(fault))
+        return Examined(name, None, None, str(fault))
     missing = chart.why_missing(HostSteps)
-    return Examined(member.name, diagnosis, None if missing else chart.get(HostSteps), missing)
+    return Examined(name, diagnosis, None if missing else chart.get(HostSteps), missing)
 
 
 def diagnosed(chart: Chart, rules: Iterable[Rule], title: str, for_epochs: int | None = None) -> Diagnosis:
@@ -155,7 +161,7 @@ def diagnosed(chart: Chart, rules: Iterable[Rule], title: str, for_epochs: int |
         repository=repository_paths(recording, results),
         lines=line_hashes(recording, results),
         profile=profile(chart),
-        timeline=timeline(chart, WorkMarks.of(results)),
+        timeline=timeline(chart, results),
         accounts=accounts(chart, results),
         trust=run.trust(chart, results),  # last, as it names the facts that failed
     )
@@ -177,10 +183,10 @@ def measured(chart: Chart, title: str, for_epochs: int | None = None) -> Diagnos
         operations_missing="" if operations else chart.why_missing(Operations),
         rates=run.rates(chart),
         conditions=machine.conditions(chart),
-        model=tuple(run.model(chart)),
-        machine=tuple(machine.machine(chart)),
-        samples=tuple(machine.samples(chart)),
-        device_time=tuple(devices.gpu_time(chart)) or tuple(devices.tpu_time(chart)),
+        model=run.model(chart),
+        machine=tuple(row for row in machine.machine(chart) if row[1]),
+        samples=machine.samples(chart),
+        device_time=devices.gpu_time(chart) or devices.tpu_time(chart),
         device_time_missing=devices.missing(chart),
         unrecorded=machine.unrecorded(chart),
     )
@@ -195,7 +201,7 @@ def _priced(results: Iterable[Result], together: Together | None, price: Price |
         said = result.outcome
         if together and price and isinstance(said, Finding | Healthy) and said.concern is Concern.MONEY:
             most = ", at most" if together.bound is Bound.AT_MOST else ""
-            saved = usd(1000 * price.of_ms(together.per_step.value))
+            saved = usd(1000 * price.of_ms(together.ms_per_step))
             measure = Measure(f"saving per 1,000 steps with all changes{most}", saved)
             yield replace(result, outcome=replace(said, evidence=(*said.evidence, measure)))
         else:

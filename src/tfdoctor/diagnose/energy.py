@@ -17,7 +17,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.savings.energy import Energy
 from tfdoctor.facts.savings.price import EnergyPrices, Epoch
 from tfdoctor.terms.kinds import DeviceKind, EnergySource
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, common
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage
 
 MS_PER_S = 1000.0
@@ -48,13 +48,9 @@ class MeasuredEnergy(Record):
     def account(self) -> EnergyAccount:
         """Return the energy of the run."""
         rows = (
-            EnergyRow(
-                source=meter.source,
-                devices=meter.devices,
-                without=meter.without,
-                power_w=meter.power_w,
-                idle_w=meter.idle_w,
-                busy=meter.busy,
+            common(
+                EnergyRow,
+                meter,
                 per_step=self._of_steps(1, meter.power_w),
                 idle_per_step=self._of_steps(1, meter.waiting_w),
                 per_epoch=self._of_steps(self.epoch_steps, meter.power_w),
@@ -62,13 +58,8 @@ class MeasuredEnergy(Record):
             )
             for meter in self.energy.meters
         )
-        return EnergyAccount(
-            rows=tuple(rows),
-            measured_s=min(meter.seconds for meter in self.energy.meters),
-            epoch_steps=self.epoch_steps,
-            usd_per_kwh=self.prices.usd_per_kwh,
-            gco2_per_kwh=self.prices.gco2_per_kwh,
-        )
+        measured_s = min(meter.seconds for meter in self.energy.meters)
+        return common(EnergyAccount, self, self.prices, rows=tuple(rows), measured_s=measured_s)
 
     def _of_steps(self, number: int | None, power_w: float | None) -> EnergyAmount | None:
         if power_w is None or not self.step_ms or not number:
@@ -84,16 +75,16 @@ class MeasuredEnergy(Record):
 
     def _saving(self, result: Result) -> EnergySaving | None:
         finding, saving = result.outcome, result.saving
-        if not isinstance(finding, Finding) or saving is None or saving.per_step.value <= 0:
+        if not isinstance(finding, Finding) or saving is None or saving.ms_per_step <= 0:
             return None
         source, power_w = self._power([effect for effect in finding.effects if effect.names])
         if power_w is None:
             return None
-        of_run = result.run.total.value if result.run and not finding.run_effects else 0.0
+        of_run = result.run.ms if result.run and not finding.run_effects else 0.0
         return EnergySaving(
             source=source,
             power_w=power_w,
-            per_step=self._priced(power_w * saving.per_step.value / MS_PER_S),
+            per_step=self._priced(power_w * saving.ms_per_step / MS_PER_S),
             run=self._priced(power_w * of_run / MS_PER_S) if of_run > 0 else None,
             bound=Bound.AT_MOST if source is EnergySource.CPU else saving.bound,
         )

@@ -127,13 +127,13 @@ def _timed(result: Result, model: StepModel | None) -> Result:
     saving = result.saving
     if saving is None or model is None or not isinstance(result.outcome, Finding):
         return result
-    return replace(result, saving=None, takes=_takes(result.outcome, model, saving.per_step.value))
+    return replace(result, saving=None, takes=_takes(result.outcome, model, saving.ms_per_step))
 
 
 def _takes(finding: Finding, model: StepModel, saved_ms: float) -> Takes:
     """Return the time that the summary states; where it states none, what the effects spare."""
-    time = finding.takes or ms(saved_ms)
-    return Takes(time, time.value / model.step_ms)
+    time_ms = finding.takes.value if finding.takes else saved_ms
+    return Takes(time_ms, time_ms / model.step_ms)
 
 
 def _with_hidden(

@@ -12,7 +12,6 @@ from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Turn
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Effect, Finding, Stage
 
 # An edit, or all changes to a stage, that come before another edit or instead of it, and why.
@@ -59,7 +58,7 @@ def order(chart: Chart, results: Iterable[Result]) -> Order | None:
     # Every finding may save as much alone as at its turn.
     least, differences = (
         savings.WORTH_SAYING * model.step_ms,
-        (model.saving(parts[t.rule]) - t.saves.value for t in turns),
+        (model.saving(parts[t.rule]) - t.ms_per_step for t in turns),
     )
     if all(abs(difference) < least for difference in differences) and not (ceilings or unneeded or clashes):
         return None
@@ -89,10 +88,10 @@ def _turns(effects: Effects, model: StepModel, clashes: Iterable[Relation]) -> l
             break
         own_effects = left.pop(name)
         done += own_effects
-        turns.append(Turn(name, ms(max(0.0, gains[name])), savings.bound_of(own_effects, model)))
+        turns.append(Turn(name, max(0.0, gains[name]), savings.bound_of(own_effects, model)))
     while turns:  # the last ones may save nothing worth reporting
-        remaining = model.step_ms - sum(turn.saves.value for turn in turns)
-        if savings.worth(turns[-1].saves.value, remaining, model):
+        remaining = model.step_ms - sum(turn.ms_per_step for turn in turns)
+        if savings.worth(turns[-1].ms_per_step, remaining, model):
             break
         turns.pop()
     return turns

@@ -21,7 +21,6 @@ from tfdoctor.facts.steps.untraced_pace import SlowSteps
 from tfdoctor.terms.humanize import counted, milliseconds
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Concern, Effect, Finding, Healthy, Recurrence, RunEffect, Severity
 
 # The phases that hold what a finding is about: tracing and the end of an epoch may make a step long.
@@ -99,12 +98,12 @@ class RunPricing(Record):
         ceiling = any(result.run and result.run.bound is Bound.AT_MOST for result, _ in found)
         after = self.model.after_ms(effects, run_effects)
         return RunTogether(
-            total=ms(saved.ms),
+            ms=saved.ms,
             share=saved.share(self.run),
             rules=tuple(result.rule.name for result, _ in found),
             bound=Bound.AT_MOST if ceiling else Bound.EXPECTED,
-            after_ms={phase.value: left for phase, left in after.items()},
-            extrapolated=saved.share(self.run, self.times) if self.times else None,
+            phases_after_ms={phase.value: left for phase, left in after.items()},
+            extrapolated_share=saved.share(self.run, self.times) if self.times else None,
         )
 
     def saved(self, effects: Iterable[Effect], run_effects: Iterable[RunEffect]) -> Amount:
@@ -123,7 +122,7 @@ class RunPricing(Record):
         """Return the time of the run that a result is about, in ms; 0 where it is unknown."""
         finding = result.outcome
         if result.run:
-            return result.run.total.value
+            return result.run.ms
         if not isinstance(finding, Finding):
             return 0.0
         if result.takes:
@@ -185,15 +184,15 @@ class RunPricing(Record):
             *([result.saving.bound] if result.saving else []),
         ]
         return RunSaving(
-            total=ms(saved.ms),
+            ms=saved.ms,
             share=min(1.0, saved.share(self.run)),
-            rated=saved.rated(self.run, self.times),
+            rated_share=saved.rated(self.run, self.times),
             recurs=recurs,
-            each=ms(each),
+            each_ms=each,
             times=times,
             bound=Bound.AT_MOST if Bound.AT_MOST in bounds else Bound.EXPECTED,
             how=how,
-            extrapolated=saved.share(self.run, self.times) if self.times else None,
+            extrapolated_share=saved.share(self.run, self.times) if self.times else None,
         )
 
 
@@ -210,7 +209,7 @@ def rated(chart: Chart, results: Iterable[Result], run: RunPricing | None = None
 
     def time_ms(result: Result) -> float:
         if amount := result.saving or result.takes:
-            return amount.per_step.value
+            return amount.ms_per_step
         of_long = isinstance(result.outcome, Finding) and result.outcome.concern is Concern.LONG_STEPS
         return beyond_ms if of_long else 0.0
 
@@ -237,5 +236,5 @@ def _bounded(result: Result, slow: SlowSteps | None) -> Result:
     if not about_step or result.severity is None or slow is None or not slow.prevail:
         return result
     amount = result.saving or result.takes
-    share = amount.per_step.value / slow.mean_ms if amount else 1.0
+    share = amount.ms_per_step / slow.mean_ms if amount else 1.0
     return replace(result, severity=min(result.severity, Severity.of(share), Severity.WARNING))

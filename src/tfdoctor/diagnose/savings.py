@@ -9,7 +9,6 @@ from tfdoctor.diagnosis.savings import Saving, Together
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.units import ms
 from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage, StepWork
 
 WORTH_SAYING = 0.005  # Share of the step. A change that saves less is not worth the time to read about it.
@@ -42,7 +41,7 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     saved = model.saving(effects)
     alone = sum(max(0.0, model.saving(own_effects)) for own_effects in findings.values())
     return Together(
-        per_step=ms(saved),
+        ms_per_step=saved,
         share=saved / model.step_ms,
         rules=tuple(findings),
         after_ms={str(part): value for part, value in model.predict_parts(effects).items()},
@@ -107,12 +106,12 @@ def saving_of(name: str, model: StepModel, effects: Effects) -> Saving:
     if in_doubt(model, own):  # at most what it saves if the input keeps up without tracing, which is not known
         saved = model.without_input.saving(own)
         how = f"{words.how(own, model, saved)} {words.paced(model)}."
-        return Saving(per_step=ms(saved), share=saved / model.step_ms, bound=Bound.AT_MOST, how=how)
+        return Saving(ms_per_step=saved, share=saved / model.step_ms, bound=Bound.AT_MOST, how=how)
     with_relief = (*own, *relief(name, effects))
     alone = model.saving(with_relief)
     alone = alone if abs(alone) > ROUNDING * model.step_ms else 0.0
     saving = Saving(
-        per_step=ms(alone),
+        ms_per_step=alone,
         share=alone / model.step_ms,
         bound=bound_of(with_relief, model),
         how=words.how(own, model, alone) + _beyond_wait(with_relief, model, alone),
@@ -178,7 +177,7 @@ def _hidden(name: str, model: StepModel, effects: Effects, alone: Saving) -> Sav
         key=lambda rule: (bounds_stage(others[rule]), -model.saving(others[rule])),
         default=None,
     )
-    told = words.after_others(alone.per_step.value, later)
+    told = words.after_others(alone.ms_per_step, later)
     how = f"{alone.how} {told}" + (f" {words.paced(model)}." if hides(model, effects[name]) else "")
     return replace(alone, how=how, after=(best,) if best else tuple(others))
 

@@ -5,9 +5,11 @@ Times are milliseconds per training step unless a name says otherwise.
 
 # ruff: noqa: F403, F405 - its types stand in modules by their subjects, and are imported from here
 from collections.abc import Mapping
+from functools import cached_property
 from types import NoneType
 from typing import TYPE_CHECKING
 
+from tfdoctor.diagnosis.entries import Entry, entries_of
 from tfdoctor.diagnosis.gates import *
 from tfdoctor.diagnosis.hosts import *
 from tfdoctor.diagnosis.results import *
@@ -99,7 +101,7 @@ class SecondOpinion(Record, kw_only=True):
     why: str = ""
 
 
-class Diagnosis(Record, kw_only=True):
+class Diagnosis(Record, kw_only=True, dict=True):
     """The result of examining one recording."""
 
     version: str = field(name="tfdoctor")  # of tfdoctor
@@ -112,7 +114,7 @@ class Diagnosis(Record, kw_only=True):
     run_together: RunTogether | None = None
     energy: Sometimes[EnergyAccount | None] = None  # where a counter measured it
     xprof: SecondOpinion | None = None
-    timeline: TimelineForm | None = None  # of a typical step
+    timeline: Timeline | None = None  # of a typical step
     profile: Profile = field(default_factory=Profile)  # of the step, by lines, operations and stages
     pipeline: tuple[PipelineStage, ...] = ()
     pipeline_missing: str = ""
@@ -132,7 +134,7 @@ class Diagnosis(Record, kw_only=True):
     order: Sometimes[Order | None] = None  # of findings that bear on each other
     accounts: tuple[Account, ...] = ()  # of the parts that take at least a tenth of the step
     trials: Sometimes[Trials | None] = None  # what `tfdoctor try` measured
-    budgets: Sometimes[tuple[BudgetForm, ...]] = ()  # in the order of the settings
+    budgets: Sometimes[tuple[BudgetCheck, ...]] = ()  # in the order of the settings
     baseline: Sometimes[BaselineUse | None] = None  # None without one
     # The path in the repository of each file that findings name, as far as it is in one.
     repository: Sometimes[Mapping[str, str]] = field(default_factory=dict)
@@ -140,3 +142,8 @@ class Diagnosis(Record, kw_only=True):
     lines: Sometimes[Mapping[str, str]] = field(default_factory=dict)
     link: Sometimes[WebAddress] = ""  # where the whole report can be read
     patch: Sometimes[Text] = b""  # the edits that go together, as a unified diff
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The findings by their causes, in the order of the results."""
+        return entries_of(self)

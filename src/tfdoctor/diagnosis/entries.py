@@ -7,15 +7,18 @@ stage, if these explain most of it; two findings whose edits are the same ask fo
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Relationship
 from tfdoctor.terms.json_form import Sometimes
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Effect, Finding
+
+if TYPE_CHECKING:
+    from tfdoctor.diagnosis import Diagnosis
 
 MOST = 0.5  # Share of a stage's ceiling that its causes must save: below it, most of its time has another cause
 
@@ -58,7 +61,7 @@ class EntryRow(Record, kw_only=True):
     in_run_together: Sometimes[bool | UnsetType] = UNSET
 
 
-def entries(diagnosis: Diagnosis) -> tuple[Entry, ...]:
+def entries_of(diagnosis: "Diagnosis") -> tuple[Entry, ...]:
     """Return the entries in the order of their findings."""
     findings = {result.rule.name: result for result in diagnosis.results if isinstance(result.outcome, Finding)}
     symptoms = _symptoms(findings, diagnosis)
@@ -85,7 +88,7 @@ def _that_save(findings: dict[str, Result], causes: set[str]) -> set[str]:
     return {name for name in causes if findings[name].saving or findings[name].run} or causes
 
 
-def _with_sums(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
+def _with_sums(found: Sequence[Entry], diagnosis: "Diagnosis") -> Iterator[Entry]:
     """Say of each entry whether the saving of all changes has it, and of others with a saving which do instead.
 
     It is said of the step, and the same of the run.
@@ -96,8 +99,8 @@ def _with_sums(found: Sequence[Entry], diagnosis: Diagnosis) -> Iterator[Entry]:
     sums = zip(_in_sum(found, rules), _in_sum(found, run_rules), strict=True)
     for entry, (in_sum, in_run_sum) in zip(found, sums, strict=True):
         saving, of_run = entry.priced.saving, entry.priced.run
-        saves = saving is not None and saving.per_step.value > 0
-        saves_of_run = of_run is not None and of_run.total.value > 0
+        saves = saving is not None and saving.ms_per_step > 0
+        saves_of_run = of_run is not None and of_run.ms > 0
         instead = _instead(entry, diagnosis)
         yield replace(
             entry,
@@ -117,7 +120,7 @@ def _in_sum(found: Sequence[Entry], rules: set[str]) -> list[bool]:
     return [bool(entry.own & rules or entry.names & (rules - told)) for entry in found]
 
 
-def _instead(entry: Entry, diagnosis: Diagnosis) -> tuple[str, ...]:
+def _instead(entry: Entry, diagnosis: "Diagnosis") -> tuple[str, ...]:
     """Return the rules after which a change saves nothing more; all of the sum where no single ones are known."""
     relations = diagnosis.order.relations if diagnosis.order else ()
     for relation in relations:
@@ -131,7 +134,7 @@ def _named(*results: Result) -> set[str]:
     return {result.rule.name for result in results}
 
 
-def _symptoms(findings: dict[str, Result], diagnosis: Diagnosis) -> dict[str, set[str]]:
+def _symptoms(findings: dict[str, Result], diagnosis: "Diagnosis") -> dict[str, set[str]]:
     """Return the findings that others explain, with those others.
 
     They explain most of what the finding bounds, as far as savings are known; those of general rules, which name
@@ -144,9 +147,9 @@ def _symptoms(findings: dict[str, Result], diagnosis: Diagnosis) -> dict[str, se
         causes = [findings[name] for name in relation.others if name in findings]
         if relation.kind is not Relationship.CEILING or symptom is None or not causes:
             continue
-        saved = [cause.saving.per_step.value for cause in causes if cause.saving]
-        named = [cause.takes.per_step.value for cause in causes if cause.takes]
-        bounded = symptom.saving.per_step.value if symptom.saving else 0.0
+        saved = [cause.saving.ms_per_step for cause in causes if cause.saving]
+        named = [cause.takes.ms_per_step for cause in causes if cause.takes]
+        bounded = symptom.saving.ms_per_step if symptom.saving else 0.0
         stages = {effect.stage for effect in _effects(symptom)}
         whole = sum(parts.get(stage, 0.0) for stage in stages)
         unknown = not symptom.saving or len(saved) + len(named) < len(causes)

@@ -1,11 +1,10 @@
 """Budgets, the baseline, and the settings of the user."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from tfdoctor.terms.json_form import Number
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.units import Quantity, one_unit
+from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Location
 
 
@@ -25,12 +24,13 @@ class BudgetCheck(Record, kw_only=True):
     """
 
     key: str  # in the settings: "step-ms"
-    limit: Quantity
+    limit: Number
+    unit: Unit
     at_least: bool  # the limit is the smallest value that meets the budget, not the largest
     state: BudgetState
-    value: Quantity | None = None
-    low: Quantity | None = None  # None where there is one figure, without an interval
-    high: Quantity | None = None
+    value: Number | None = None
+    low: Number | None = None  # None where there is one figure, without an interval
+    high: Number | None = None
     why: str = ""  # why the value is unknown, as a clause
     at: Location | None = None  # the key in the settings, by its path in the repository
 
@@ -43,12 +43,6 @@ class BudgetCheck(Record, kw_only=True):
     def undecided(self) -> bool:
         """Whether the limit lies within the interval: the run neither keeps to it nor breaks it for certain."""
         return self.state is BudgetState.UNCLEAR
-
-
-if TYPE_CHECKING:
-    BudgetForm = BudgetCheck
-else:
-    BudgetForm = one_unit(BudgetCheck)
 
 
 class KnownFinding(Record, order=True):

@@ -67,5 +67,5 @@ def _severities(result: Result) -> tuple[Severity, Severity] | None:
     tells = measured.difference is not Difference.UNKNOWN
     if not promised or not (measured.dropped or (tells and measured.high < promised)):
         return None
-    follows = result.run.rated if result.run else promised
+    follows = result.run.rated_share if result.run else promised
     return Severity.of(follows), Severity.of(follows * max(0.0, measured.share) / promised)

@@ -10,14 +10,14 @@ from tfdoctor.diagnosis.step import Parts
 from tfdoctor.terms.json_form import Count, Ms, Number, Share, Sometimes
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import Milliseconds
+from tfdoctor.terms.run_time import CounterPower
 from tfdoctor.terms.verdict import Bound, Recurrence
 
 
 class Saving(Record, kw_only=True):
     """The saving of a change, computed by the step model."""
 
-    per_step: Milliseconds = field(name="ms_per_step")
+    ms_per_step: Ms
     share: Share
     bound: Bound
     how: str
@@ -27,47 +27,47 @@ class Saving(Record, kw_only=True):
 class RunSaving(Record, kw_only=True):
     """What a change saves of the run, computed by the run model.
 
-    ``share`` is of the whole run as recorded; ``rated`` of what recurs in a longer run, or, of time that comes
-    once, of the run of as many epochs as are known: the severity follows it. ``each`` is the saving each time it
-    ``recurs``.
+    ``share`` is of the whole run as recorded; ``rated_share`` of what recurs in a longer run, or, of time that
+    comes once, of the run of as many epochs as are known: the severity follows it. ``each_ms`` is the saving each
+    time it ``recurs``.
     """
 
-    total: Milliseconds = field(name="ms")
+    ms: Ms
     share: Share
-    rated: Number = field(name="rated_share")
+    rated_share: Number
     recurs: Recurrence
-    each: Milliseconds = field(name="each_ms")
+    each_ms: Ms
     times: Count
     bound: Bound
     how: str = ""
     # Share of a run of as many epochs as asked for.
-    extrapolated: Number | None = field(default=None, name="extrapolated_share")
+    extrapolated_share: Number | None = None
 
 
 class RunTogether(Record, kw_only=True):
     """What all changes save of the run together."""
 
-    total: Milliseconds = field(name="ms")
+    ms: Ms
     share: Share
     rules: tuple[str, ...]
     bound: Bound
     # phase: ms with them
-    after_ms: Mapping[str, Ms] = field(default_factory=dict, name="phases_after_ms")
+    phases_after_ms: Mapping[str, Ms] = field(default_factory=dict)
     # Share of a run of as many epochs as asked for.
-    extrapolated: Number | None = field(default=None, name="extrapolated_share")
+    extrapolated_share: Number | None = None
 
 
 class Takes(Record):
     """The time that a general finding names; what a change saves of it is unknown."""
 
-    per_step: Milliseconds = field(name="ms_per_step")
+    ms_per_step: Ms
     share: Share
 
 
 class Together(Record, kw_only=True):
     """The saving of all changes combined."""
 
-    per_step: Milliseconds = field(name="ms_per_step")
+    ms_per_step: Ms
     share: Share
     rules: tuple[str, ...]
     after_ms: Parts = field(default_factory=dict)  # the parts of the step with them
@@ -83,19 +83,13 @@ class EnergyAmount(Record, kw_only=True):
     gco2: Sometimes[Number | None] = None
 
 
-class EnergyRow(Record, kw_only=True):
+class EnergyRow(CounterPower, kw_only=True):
     """What the counters of one kind tell.
 
     ``idle_per_step`` is the part of ``per_step`` that idle power takes while no kernel runs: at least, as boards
     take more between kernels than between runs. None is unknown.
     """
 
-    source: EnergySource
-    devices: Count = field(name="device_count")
-    without: Count = field(default=0, name="devices_without_counter")
-    power_w: Number  # mean while training
-    idle_w: Number | None = None
-    busy: Share | None = None  # share of the time with kernels
     per_step: EnergyAmount | None = None
     idle_per_step: EnergyAmount | None = None
     per_epoch: EnergyAmount | None = None
@@ -144,7 +138,7 @@ class Turn(Record):
     """A finding and its saving after the fixes before it."""
 
     rule: str
-    saves: Milliseconds = field(name="ms_per_step")
+    ms_per_step: Ms
     bound: Bound
 
 

@@ -12,19 +12,19 @@ from tfdoctor.terms.json_form import (
     Count,
     Json,
     Ms,
+    Number,
     Positive,
     Signed,
-    Sometimes,
     Start,
     Time,
     as_json,
     converted,
     form,
-    row_form,
 )  # fmt: skip
 from tfdoctor.terms.kinds import TRACED_LONGER, StepSource
 from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import Quantity, one_unit
+from tfdoctor.terms.run_time import SlowStepsSummary
+from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Location
 
 # The parts of a step, in display order.
@@ -68,16 +68,6 @@ class StepRow(Record, kw_only=True):
     total_ms: Positive
     parts_ms: Parts  # sum to total_ms
     steady: bool = field(name="typical")  # counted in the breakdown; False for an outlier
-
-
-class SlowStepsSummary(Record, kw_only=True):
-    """Slow steps that take most of the time of all timed steps, traced or not; times in ms."""
-
-    number: Count = field(name="count")
-    ms: Ms
-    timed: Count = field(name="timed_count")
-    timed_ms: Ms
-    at_least: Sometimes[bool] = False  # more may be slow: only the longest untraced ones are known
 
 
 class StepsSummary(Record, kw_only=True):
@@ -124,14 +114,9 @@ class Seen(Record):
     """What was seen in a part of the step: a line of the user's, an operation, a stage or a thread."""
 
     what: str
-    amount: Quantity = field(name="value")  # ms per step, or the share of the stack samples
+    value: Number  # ms per step, or the share of the stack samples
+    unit: Unit
     at: Location | None = None
-
-
-if TYPE_CHECKING:
-    SeenForm = Seen
-else:
-    SeenForm = one_unit(Seen)
 
 
 class Account(Record, kw_only=True):
@@ -143,18 +128,35 @@ class Account(Record, kw_only=True):
     rules: tuple[str, ...] = ()  # whose findings name time of the part
     why: tuple[str, ...] = ()  # sentences: why time of the part is necessary work, or what delayed it
     unexplained_ms: Ms = 0.0  # what neither findings nor necessary work explain
-    seen: tuple[SeenForm, ...] = ()  # in a part without a finding
+    seen: tuple[Seen, ...] = ()  # in a part without a finding
 
 
-class TimelineBar(Record):
-    """Work, or several pieces of work too short to be told apart; times in ms from the start of the step."""
+US_PER_MS = 1000.0
 
-    start_ms: Ms
-    duration_ms: Ms
-    part: str  # of PARTS
-    name: str  # what ran; of several pieces the longest
-    pieces: Count = 1
-    rules: tuple[str, ...] = ()  # whose findings are about this work; of several pieces likewise
+
+class TimelineBar(NamedTuple):
+    """Work, or several pieces of work too short to be told apart: its place in the step, in us to 0.1.
+
+    What it is, and the rules whose findings are about it, are places in the lists of the timeline; earlier reports
+    have no rules. Of several pieces it is the longest.
+    """
+
+    start: Start
+    duration: Time
+    part: Count
+    name: Count
+    pieces: Count
+    rules: Count = -1
+
+    @property
+    def start_ms(self) -> float:
+        """From the start of the step."""
+        return self.start / US_PER_MS
+
+    @property
+    def duration_ms(self) -> float:
+        """How long it took."""
+        return self.duration / US_PER_MS
 
 
 class TimelineLane(Record):
@@ -167,86 +169,24 @@ class TimelineLane(Record):
 class Timeline(Record, kw_only=True):
     """What ran when in one typical step: the parts of the step, then its input and its devices."""
 
-    number: Signed  # of the step
-    total_ms: Ms
-    lanes: tuple[TimelineLane, ...]
-    hidden: Count = 0  # pieces of work that ran beside more others than there are lanes
-
-    def rounded(self) -> "Timeline":
-        """Return the timeline with the digits of its report."""
-        return _timeline_of(_rows_of(self))
-
-
-US_PER_MS = 1000.0
-
-
-class BarRow(NamedTuple):
-    """A bar in a report: times in us, rounded to 0.1, and places in lists; earlier reports have no rules."""
-
-    start: Start
-    duration: Time
-    part: Count
-    name: Count
-    pieces: Count
-    rules: Count = -1
-
-
-class LaneRows(Record):
-    """A lane of a timeline."""
-
-    name: str
-    bars: tuple[BarRow, ...]
-
-
-class TimelineRows(Record, kw_only=True):
-    """A timeline in a report: names once, and bars as short rows of numbers."""
-
-    step: Signed
+    number: Signed = field(name="step")
     total_ms: Time
     parts: tuple[str, ...]
     names: tuple[str, ...]
     rules: tuple[tuple[str, ...], ...] = ((),)
-    lanes: tuple[LaneRows, ...]
-    hidden: Count
+    lanes: tuple[TimelineLane, ...]
+    hidden: Count  # pieces of work that ran beside more others than there are lanes
 
+    def __post_init__(self) -> None:
+        """Refuse a bar whose part, name or rules are in no list.
 
-def _rows_of(timeline: Timeline) -> TimelineRows:
-    bars = [bar for lane in timeline.lanes for bar in lane.bars]
-    names = {name: at for at, name in enumerate(dict.fromkeys(bar.name for bar in bars))}
-    marks = {rules: at for at, rules in enumerate(dict.fromkeys(bar.rules for bar in bars))}
-
-    def row(bar: TimelineBar) -> BarRow:
-        start, duration = (round(US_PER_MS * ms, 1) for ms in (bar.start_ms, bar.duration_ms))
-        part = PARTS.index(bar.part if bar.part in PARTS else "unknown")
-        return BarRow(start, duration, part, names[bar.name], bar.pieces, marks[bar.rules])
-
-    lanes = tuple(LaneRows(lane.name, tuple(map(row, lane.bars))) for lane in timeline.lanes)
-    return TimelineRows(
-        step=timeline.number, total_ms=round(timeline.total_ms, 6), parts=PARTS, names=tuple(names),
-        rules=tuple(marks), lanes=lanes, hidden=timeline.hidden,
-    )  # fmt: skip
-
-
-def _timeline_of(found: TimelineRows) -> Timeline:
-    def bar(row: BarRow, path: str) -> TimelineBar:
-        for at, entries, number in ((2, "parts", row.part), (3, "names", row.name), (5, "rules", row.rules)):
-            if number >= len(getattr(found, entries)):
-                raise ValueError(f"expected the number of one of {entries}, not {number} - at `${path}[{at}]`")
-        part, name, rules = (
-            found.parts[row.part],
-            found.names[row.name],
-            found.rules[row.rules] if row.rules >= 0 else (),
-        )
-        return TimelineBar(row.start / US_PER_MS, row.duration / US_PER_MS, part, name, row.pieces, rules)
-
-    lanes = [
-        TimelineLane(lane.name, tuple(bar(row, f".lanes[{at}].bars[{n}]") for n, row in enumerate(lane.bars)))
-        for at, lane in enumerate(found.lanes)
-    ]
-    return Timeline(number=found.step, total_ms=found.total_ms, lanes=tuple(lanes), hidden=found.hidden)
-
-
-if TYPE_CHECKING:
-    TimelineForm = Timeline
-else:
-    TimelineForm = row_form(Timeline, TimelineRows, _rows_of, _timeline_of)
+        Raises:
+            ValueError: one has such; the text says where.
+        """
+        lists = ((2, "parts", len(self.parts)), (3, "names", len(self.names)), (5, "rules", len(self.rules)))
+        for lane, row in enumerate(self.lanes):
+            for number, bar in enumerate(row.bars):
+                for at, what, count in lists:
+                    if bar[at] >= count:
+                        path = f"lanes[{lane}].bars[{number}][{at}]"
+                        raise ValueError(f"expected the number of one of {what}, not {bar[at]} - at `$.{path}`")

@@ -1,20 +1,13 @@
 """What ran: in the run, by its phases, and in a step, by its profile, operations and stages of the input."""
 
+# ruff: noqa: F403, F405 - types that are those of facts stand in `terms`, and are imported from here
 from enum import StrEnum
 
 from tfdoctor.terms.json_form import Amount, Count, Ms, Number, Share, Sometimes
 from tfdoctor.terms.kinds import Phase
 from tfdoctor.terms.record import Record, field
+from tfdoctor.terms.run_time import *
 from tfdoctor.terms.verdict import Location
-
-
-class PhaseLine(Record, kw_only=True):
-    """A line of the user's with time of a phase, in ms; ``calls`` is what it calls of a library."""
-
-    at: Location | None
-    ms: Ms
-    calls: str = ""
-    samples: Count = 0
 
 
 class PhaseRow(Record, kw_only=True):
@@ -23,33 +16,6 @@ class PhaseRow(Record, kw_only=True):
     phase: Phase
     ms: Ms
     lines: tuple[PhaseLine, ...] = ()
-
-
-class PhaseSegment(Record, kw_only=True):
-    """A stretch of the run in time order, in ms since the process began."""
-
-    phase: Phase
-    start_ms: Ms
-    end_ms: Ms
-    at: Location | None = None
-
-
-class LongStepTime(Record, kw_only=True):
-    """The run's steps of more than 1.5 times the usual one, traced or not, and what was seen in them; times in ms.
-
-    ``beyond_ms`` is what they take beyond usual ones. ``lines`` are what the stack showed after the usual time,
-    ``unknown_ms`` is what they do not explain of ``beyond_ms``: its cause is unknown.
-    """
-
-    count: Count
-    ms: Ms
-    beyond_ms: Ms
-    lines: tuple[PhaseLine, ...] = ()
-    unknown_ms: Ms = 0.0
-    first: Count = field(default=0, name="first_count")  # of these, first steps of an epoch or a pass
-    first_beyond_ms: Ms = 0.0
-    every: Count | None = None  # their period in steps, where they have one
-    other_cores: Number = 0.0  # that other programs used while none was free: they delay steps
 
 
 class RunAccount(Record, kw_only=True):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tfdoctor.diagnosis.results import Edit, Result
+from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.diagnosis.savings import Order as Ordering
 from tfdoctor.diagnosis.savings import Relationship
@@ -16,7 +16,7 @@ from tfdoctor.edits.diff import FileChange, unified
 from tfdoctor.edits.source import SourceFile, Sources
 from tfdoctor.edits.splice import Declined, Splice, before_and_after, known, overlapping, replaced, spliced
 from tfdoctor.recording import Recording
-from tfdoctor.terms.verdict import Finding, Location, Remedy
+from tfdoctor.terms.verdict import Edit, Finding, Location, Remedy
 
 if TYPE_CHECKING:
     from tfdoctor.edits.by_id import Kind
@@ -137,7 +137,7 @@ def _with_edits(result: Result, draft: Draft, order: Ordering | None) -> Result:
         edits.append(edit)
     if taken:
         draft.rules.append(result.rule.name)
-    return replace(result, edits=tuple(edits))
+    return replace(result, outcome=result.outcome.edited(edits))
 
 
 def _edit(remedy: Remedy, rule: Rule, draft: Draft, conflict: str, taken: str) -> tuple[Edit, str]:

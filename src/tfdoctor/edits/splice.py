@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-from tfdoctor.diagnosis.results import Replacement
 from tfdoctor.terms.record import Record
+from tfdoctor.terms.verdict import Replacement
 
 Found = TypeVar("Found")
 

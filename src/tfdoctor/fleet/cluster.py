@@ -1,6 +1,6 @@
 """Runs the jobs on Dask: on workers of this machine, or on a cluster that exists.
 
-A worker hands each recording to the fork server of its thread.
+A worker hands each recording to the fork server of its thread, a process of `examine`.
 """
 
 import logging
@@ -20,7 +20,7 @@ from distributed.system import MEMORY_LIMIT
 import tfdoctor
 from tfdoctor import own_python
 from tfdoctor.diagnosis.fleet_report import Failure
-from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
+from tfdoctor.fleet.places import ExaminedRecording, RecordingJob
 from tfdoctor.terms.errors import InputError
 
 THIS_MACHINE = int(CPU_COUNT)  # How many workers it bears: one for each CPU that this process may use
@@ -124,7 +124,7 @@ def examined(client: Client, jobs: Sequence[RecordingJob]) -> Iterator[ExaminedR
 def started() -> "subprocess.Popen[bytes]":
     """Start a fork server; it ends when its pipes are closed, so also when this process is killed."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tfdoctor.fleet.fork_server"],
+        [sys.executable, "-m", "tfdoctor.fleet.examine"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -134,29 +134,25 @@ def started() -> "subprocess.Popen[bytes]":
 
 
 def task(job: RecordingJob) -> ExaminedRecording:
-    """Examine one recording, on a worker of Dask."""
+    """Examine one recording by the fork server of this thread, on a worker of Dask."""
     if job.version != tfdoctor.__version__:
         here = f"A worker has tfdoctor {tfdoctor.__version__}"
         return job.failed(Failure.CRASH, f"{here}, and the command {job.version}: install the same version.")
     if job.plan.memory_bytes is None:
         share = MEMORY_LIMIT // get_worker().state.nthreads
         job = replace(job, plan=replace(job.plan, memory_bytes=max(share, LEAST_BYTES)))
-    try:
-        return _answer(job)
-    except (EOFError, OSError, pickle.UnpicklingError):  # the server ended, or all were
-        return job.failed(Failure.CRASH, "The process that was to read it ended: the machine may lack memory.")
-
-
-def _answer(job: RecordingJob) -> ExaminedRecording:
-    """Return the answer of this thread's fork server, started if there is none."""
+    gone = job.failed(Failure.CRASH, "The process that was to read it ended: the machine may lack memory.")
     if ENDED.is_set():
-        raise EOFError
-    server = SERVERS.get(threading.get_ident())
-    if server is None or server.poll() is not None:
-        server = SERVERS[threading.get_ident()] = started()
-    assert server.stdin  # noqa: S101 - for mypy: both are pipes
-    assert server.stdout  # noqa: S101 - same
-    pickle.dump(job, server.stdin)
-    server.stdin.flush()
-    answer: ExaminedRecording = pickle.load(server.stdout)  # noqa: S301 - from our own process
+        return gone
+    try:
+        server = SERVERS.get(threading.get_ident())
+        if server is None or server.poll() is not None:
+            server = SERVERS[threading.get_ident()] = started()
+        assert server.stdin  # noqa: S101 - for mypy: both are pipes
+        assert server.stdout  # noqa: S101 - same
+        pickle.dump(job, server.stdin)
+        server.stdin.flush()
+        answer: ExaminedRecording = pickle.load(server.stdout)  # noqa: S301 - from our own process
+    except (EOFError, OSError, pickle.UnpicklingError):  # the server ended, or all were
+        return gone
     return answer

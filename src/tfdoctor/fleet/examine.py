@@ -1,32 +1,131 @@
-"""Examines one recording: fetches it, diagnoses it, and makes its row and its page."""
+"""Examines recordings in processes of their own, with a limit of memory and time, so that a bad one costs one row.
+
+A worker keeps one such server, ``python -m tfdoctor.fleet.examine``: it has loaded tfdoctor and forks for each
+recording, which saves half a second of imports each time. Jobs and answers are pickles on its standard input and
+output.
+"""
 
 import hashlib
+import multiprocessing
+import os
+import pickle
+import posixpath
+import resource
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection, wait
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import entries
 from tfdoctor.diagnosis.fleet_report import Failure, FleetFinding, FleetRun
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
-from tfdoctor.fleet import names
-from tfdoctor.fleet.job import ExaminedRecording, RecordingJob
+from tfdoctor.fleet.places import ExaminedRecording, RecordingJob, title
 from tfdoctor.recording import Manifest, Recording
+from tfdoctor.recording.locate import RUN
+from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
-from tfdoctor.report.formats import render
+from tfdoctor.report import bundle
+from tfdoctor.report.formats import html, render
 from tfdoctor.report.words import pace_ms
 from tfdoctor.rulebook.book import rulebook
-from tfdoctor.scrub import Secrets, paths, scrub
+from tfdoctor.rules import all_rules
+from tfdoctor.scrub import Secrets, scrub
+from tfdoctor.scrub.words import users_in, users_of_path
 from tfdoctor.stored.files import is_report, open_report
-from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.errors import ConfigError, InputError
 from tfdoctor.terms.files import opened
+from tfdoctor.terms.humanize import milliseconds, quantity
 from tfdoctor.terms.humanize import place as shown_place
 from tfdoctor.terms.json_form import number
 from tfdoctor.terms.kinds import TrustLevel
+from tfdoctor.terms.units import nbytes
 from tfdoctor.terms.verdict import Bound, Finding
+
+# Memory that reading a trace takes at most, per byte of it, and what Python and its libraries take.
+BYTES_PER_BYTE, BASE_BYTES = 6, 200_000_000
+FORK = multiprocessing.get_context("fork")  # Safe here: the server has one thread
+NS_PER_S = 1e9
+MS_PER_HOUR = 3_600_000.0
+
+
+def main() -> None:
+    """Answer jobs until the worker closes the pipe."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+    # What every recording needs is loaded here, so that no process does it again.
+    all_rules()
+    html.prepare()
+    bundle.plotly()
+    with suppress(EOFError):
+        while True:
+            job: RecordingJob = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the worker that started this process
+            pickle.dump(examined(job, sys.stdin.buffer), answers)
+            answers.flush()
+
+
+def examined(job: RecordingJob, jobs: BinaryIO) -> ExaminedRecording:
+    """Examine a recording in a process of its own; whatever ends this process is an error in the row.
+
+    Raises:
+        EOFError: the worker has closed ``jobs``, so nobody waits for the answer.
+    """
+    with tempfile.TemporaryDirectory(prefix="tfdoctor-") as scratch:
+        ours, its = FORK.Pipe(duplex=False)
+        process = FORK.Process(target=_in_limits, args=(job, Path(scratch), its))
+        process.start()
+        its.close()
+        try:
+            ready = wait([ours, jobs.fileno()], job.plan.timeout_s)
+            if not ready:
+                limit = milliseconds(1000 * job.plan.timeout_s)
+                return job.failed(Failure.TIMEOUT, f"It was not read within {limit}: raise --timeout.")
+            if ours not in ready:  # no job comes before the answer: the worker has ended
+                raise EOFError
+            with suppress(EOFError):
+                answer: ExaminedRecording = ours.recv()
+                return answer
+            process.join()
+            code = process.exitcode or 0
+            end = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+            return job.failed(Failure.CRASH, f"The process that read it {end}.")
+        finally:
+            process.kill()
+            process.join()
+            ours.close()
+
+
+def _in_limits(job: RecordingJob, scratch: Path, pipe: Connection) -> None:
+    memory = job.plan.memory_bytes
+    if memory:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    most = quantity(nbytes(memory or 0))
+    # Where memory may have run out, the parser says no more than that it failed.
+    tight = memory is not None and memory < BASE_BYTES + BYTES_PER_BYTE * job.found.nbytes
+    try:
+        answer = examine(job, scratch)
+        if answer.run.failure == Failure.UNREADABLE and tight:
+            answer = job.failed(
+                Failure.MEMORY,
+                f"It could not be read within {most} of memory: raise --memory; if that does not help, the trace "
+                "is damaged.",
+            )
+    except MemoryError:
+        answer = job.failed(Failure.MEMORY, f"It needs more than {most} of memory: raise --memory.")
+    except ConfigError as error:  # a rule of the user's own that this machine lacks
+        answer = job.failed(Failure.CRASH, str(error))
+    except Exception as error:  # noqa: BLE001 - a defect in one row must not end the others
+        answer = job.failed(Failure.CRASH, f"Reading it failed ({type(error).__name__}: {error}).")
+    pipe.send(answer)
+    pipe.close()
 
 
 def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
@@ -35,27 +134,21 @@ def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
     Raises:
         MemoryError: the recording needs more memory than this process may have.
     """
-    place = job.found.place
+    place, whole = job.found.place, hashlib.sha256()  # of the names and the contents of the files
     try:
         at = fetched_files(place, job.found.files, scratch) if is_url(place) else Path(place)
-        digest = _digest(at, job.found.files)
+        for name in sorted(job.found.files):
+            with opened(at / name if name else at.resolve()) as file:
+                whole.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     except (InputError, OSError) as error:
         return job.failed(Failure.UNREACHABLE, str(error))
+    digest = whole.hexdigest()
     if digest in job.known:
         return ExaminedRecording(job.row(digest), known=True)
     try:
         return _diagnosed(job, at, digest)
     except InputError as error:
         return job.failed(Failure.UNREADABLE, str(error).replace(str(at), place), digest)
-
-
-def _digest(root: Path, files: tuple[str, ...]) -> str:
-    """Return the SHA-256 of the names and the contents of a recording's files."""
-    whole = hashlib.sha256()
-    for name in sorted(files):
-        with opened(root / name if name else root.resolve()) as file:
-            whole.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return whole.hexdigest()
 
 
 def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
@@ -69,19 +162,18 @@ def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
         manifest, diagnosis = None, open_report(at, book.known)
         if job.plan.scrubbed:
             raise InputError(f"{job.found.shown} is a report, and --scrub needs its recording.")
-        known = replace(known, script=names.script(diagnosis.subject.command))
+        known = replace(known, script=script(diagnosis.subject.command))
     else:
         recording = Recording.open(at)
-        manifest, title = recording.manifest, recording.invocation or names.title(job.found.place)
-        diagnosis = diagnose(recording, book.rules, title, ask_xprof=False, settings=book.settings)
-        recorded = names.recorded(manifest, tuple(map(PurePosixPath, recording.traces)))
-        known = replace(known, recorded=recorded)
+        manifest, name = recording.manifest, recording.invocation or title(job.found.place)
+        diagnosis = diagnose(recording, book.rules, name, ask_xprof=False, settings=book.settings)
+        known = replace(known, recorded=recorded(manifest, tuple(map(PurePosixPath, recording.traces))))
         if manifest is not None:
             module = manifest.plan.script if manifest.plan else ""
-            known = replace(known, script=names.script(manifest.command, module, manifest.cwd))
+            known = replace(known, script=script(manifest.command, module, manifest.cwd))
         if job.plan.scrubbed:  # also without the names in its place
             secrets = Secrets.of(recording)
-            users = (*secrets.users, *paths.of_text(job.found.place))
+            users = (*secrets.users, *users_in(job.found.place))
             diagnosis = scrub(diagnosis, replace(secrets, users=users).identifying())
     page = render("html", diagnosis) if job.plan.pages else ""
     return ExaminedRecording(_row(known, manifest, diagnosis), page)
@@ -95,7 +187,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
     # One that was ended after its traced steps, as asked, mostly starts: what it wastes is that of its steps.
     if run is not None and run.whole and not (run.ended_early and steps.shown_ms):
         of_all = {
-            "run_hours": number(run.total_ms / names.MS_PER_HOUR),
+            "run_hours": number(run.total_ms / MS_PER_HOUR),
             "run_saving_share": number(_share(diagnosis, of_run=True)),
             "run_saving_bound": _bound(diagnosis.run_together),
         }
@@ -104,13 +196,13 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
     devices = subject.devices_used or (1 if run and run.whole else None)
     return replace(
         known,
-        user=next(iter(paths.of_path(manifest.cwd)), "") if manifest else "",  # of the home folder
+        user=next(iter(users_of_path(manifest.cwd)), "") if manifest else "",  # of the home folder
         host=(manifest.host.name if manifest else "") or next(iter(subject.hosts), ""),
         device=subject.device.value if subject.device else "",
         device_name=subject.device_name,
         devices=devices * (len(diagnosis.hosts.rows) if diagnosis.hosts else 1) if devices else None,
         steps=max(steps.count, len(steps.rows)),
-        hours=number(names.hours(manifest, step_ms)),
+        hours=number(hours(manifest, step_ms)),
         step_ms=number(step_ms),
         parts_ms={part: number(time) or 0.0 for part, time in steps.shown_breakdown_ms.items()} or None,
         trust=diagnosis.trust.level.value,
@@ -119,7 +211,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
         saving_bound=_bound(together),
         findings=tuple(
             _finding(entry.result, entry.result.outcome)
-            for entry in entries(diagnosis)
+            for entry in diagnosis.entries
             if isinstance(entry.result.outcome, Finding)
         ),
         **of_all,
@@ -160,3 +252,40 @@ def _finding(result: Result, finding: Finding) -> FleetFinding:
 
 def _bound(saving: Saving | RunSaving | Together | RunTogether | None) -> str:
     return (saving.bound if saving else Bound.EXPECTED).value
+
+
+def script(command: Sequence[str], module: str = "", cwd: str = "") -> str:
+    """Return the folder and the name of the script of a command, or of its module; "" where none is known."""
+    path = next((word for word in (module, *command) if word.endswith(SCRIPT)), "")
+    if not path:
+        return f"{posixpath.basename(cwd)}/{module}".lstrip("/") if module else ""
+    return "/".join(filter(None, posixpath.normpath(posixpath.join(cwd, path)).split("/")[-2:]))
+
+
+def recorded(manifest: Manifest | None, traces: tuple[PurePosixPath, ...]) -> str:
+    """Return when a run was recorded, in ISO 8601; "" if unknown.
+
+    It is in UTC (Z), or in the machine's own time where only the run folder says it.
+    """
+    moment = manifest.recorded_unix_ns if manifest else 0
+    if moment:
+        return datetime.fromtimestamp(moment / NS_PER_S, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    runs = filter(None, (RUN.fullmatch(trace.parent.name) for trace in traces))
+    return next(("{}-{}-{}T{}:{}:{}".format(*run.groups()) for run in runs), "")
+
+
+def hours(manifest: Manifest | None, step_ms: float | None) -> float | None:
+    """Return the hours of training of a run: all its steps, or from the first traced one to its end.
+
+    None where the recording does not say, as those of other tools do not.
+    """
+    if manifest is None or step_ms is None or manifest.window is None:
+        return None
+    if manifest.steps.seen and manifest.steps.seen_all:
+        return manifest.steps.seen * step_ms / MS_PER_HOUR
+    began, ended = manifest.window.started_unix_ns, manifest.clock[-1].unix_ns if len(manifest.clock) > 1 else 0
+    return (ended - began) / NS_PER_S / 3600 if 0 < began < ended else None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Finds the recordings below folders, URLs and patterns of these."""
+"""Finds the recordings below folders, URLs and patterns of these: what a worker needs to examine one."""
 
 import hashlib
 import os
@@ -11,10 +11,13 @@ from typing import Any
 
 from fsspec.utils import glob_translate
 
+from tfdoctor import __version__
+from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
 from tfdoctor.recording.processes import PROCESSES, WORKERS
 from tfdoctor.remote.fetching import TRACE, chosen
 from tfdoctor.remote.filesystem import READ, Remote, is_url, opened
+from tfdoctor.rulebook.config import Config
 from tfdoctor.stored.files import NAMES
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.record import Record
@@ -24,6 +27,9 @@ MARKS = frozenset((MANIFEST, PROGRAM, SAMPLES))  # Files whose folder is a recor
 REPORTS = (".json", ".json.gz")  # How a place ends that means reports instead of recordings
 RUNS_OF = "/plugins/profile"  # Where TensorBoard keeps run folders, below a log directory
 INNER = (WORKERS, PROCESSES)  # Folders inside a recording that hold those of single processes
+# A folder that is named by a date or a number, and not by its program.
+DATED = re.compile(r"(attempt|exp|experiment|run|trial|try|v|version)?[-_]?\d[\d_.:T-]*", re.IGNORECASE)
+PARTS = 2  # Folders in the name of a job
 # What filesystems say of a file that changes with its content.
 CHANGES = ("ETag", "etag", "generation", "content_md5", "mtime", "LastModified", "last_modified")
 
@@ -39,12 +45,60 @@ class FoundRecording(Record):
     @property
     def key(self) -> str:
         """SHA-256 of the place."""
-        return hashlib.sha256(self.place.encode(errors="surrogateescape")).hexdigest()
+        return _sha256(self.place)
 
     @property
     def shown(self) -> str:
         """The place as text: a name on a disk may be any bytes."""
         return self.place.encode(errors="backslashreplace").decode()
+
+
+class FleetPlan(Record, kw_only=True):
+    """How to examine recordings, and where."""
+
+    config: Config
+    settings: str  # SHA-256 of what the diagnosis depends on besides the files: see `settings_of`
+    timeout_s: float
+    memory_bytes: int | None = None  # None: a fair part of the machine that the worker runs on
+    scrubbed: bool = False
+    pages: bool = True  # write the HTML reports
+    scheduler: str = ""  # "": this machine
+    workers: int = 1  # of this machine
+    local: bool = True  # the table is in a folder of this machine and not at a URL: so are its pages
+
+
+class RecordingJob(Record, kw_only=True):
+    """A recording to examine, and how."""
+
+    found: FoundRecording
+    plan: FleetPlan
+    known: tuple[str, ...] = ()  # digests that need no diagnosis again
+    version: str = __version__  # of tfdoctor, where the job was made
+
+    def row(self, digest: str = "", failure: str = "", error: str = "") -> FleetRun:
+        """Return the row of the recording, without what its diagnosis says."""
+        return FleetRun(
+            place=self.found.shown,
+            key=self.found.key,
+            stamp=self.found.stamp,
+            nbytes=self.found.nbytes,
+            digest=digest,
+            settings=self.plan.settings,
+            failure=failure,
+            error=error,
+        )
+
+    def failed(self, failure: Failure, error: str, digest: str = "") -> "ExaminedRecording":
+        """Return the row of a recording that has no diagnosis."""
+        return ExaminedRecording(self.row(digest, failure.value, error))
+
+
+class ExaminedRecording(Record):
+    """The row of a recording, and its page; of one whose digest is known only place and digest count."""
+
+    run: FleetRun
+    page: str = ""
+    known: bool = False
 
 
 def found(patterns: Iterable[str]) -> tuple[tuple[FoundRecording, ...], tuple[str, ...]]:
@@ -53,12 +107,9 @@ def found(patterns: Iterable[str]) -> tuple[tuple[FoundRecording, ...], tuple[st
     Raises:
         InputError: one of them cannot be read or does not exist, or all have no recording.
     """
-    places: dict[str, FoundRecording] = {}
-    empty = []
-    for pattern in patterns:
-        at = {one.place: one for one in _found(pattern)}
-        places |= at
-        empty += [] if at else [pattern]
+    of_patterns = {pattern: {one.place: one for one in _found(pattern)} for pattern in patterns}
+    empty = [pattern for pattern, at in of_patterns.items() if not at]
+    places = {place: one for at in of_patterns.values() for place, one in at.items()}
     if not places:
         raise InputError(
             f"No recording at {', '.join(empty)}: name a folder above recordings or TensorBoard log directories, "
@@ -82,12 +133,18 @@ def _found(pattern: str) -> Iterator[FoundRecording]:
     infos = {name.removeprefix(scheme): info for name, info in files.items()}
     wanted = re.compile(glob_translate(path) if is_pattern else re.escape(path))
     known = recordings(infos)
-    stored = [*_reports(infos, known), *_named(infos, path)]
-    for root, names in {**known, **dict.fromkeys(stored, ("",))}.items():
+    for root, names in {**known, **dict.fromkeys(_stored(infos, known, path), ("",))}.items():
         # A pattern means a recording by its root, a file of it, or a folder between them or above.
         own = [PurePosixPath(root, name) for name in names]
-        if any(wanted.fullmatch(str(at)) for at in {*own, *(parent for file in own for parent in file.parents)}):
-            yield _described(place, scheme, root, names, infos)
+        parents = (parent for file in own for parent in file.parents)
+        if not any(wanted.fullmatch(str(at)) for at in {*own, *parents}):
+            continue
+        told = [infos[f"{root}/{name}" if name else root] for name in names]
+        signs = [[str(info[sign]) for sign in CHANGES if info.get(sign)] for info in told]
+        sizes = [info.get("size") for info in told]
+        stamp = _sha256(repr([*zip(names, sizes, signs, strict=True)])) if all(signs) else ""
+        whole = place.filesystem.unstrip_protocol(root) if is_url(place.url) and not scheme else scheme + root
+        yield FoundRecording(whole, names, sum(size or 0 for size in sizes), stamp)
 
 
 def _files(place: Remote, path: str) -> Mapping[str, Any]:
@@ -102,8 +159,7 @@ def _files(place: Remote, path: str) -> Mapping[str, Any]:
 def _on_disk(path: str) -> Iterator[tuple[str, Mapping[str, float]]]:
     """Yield the files below a folder, also behind links to folders that are neither below nor above it."""
     yield from _signs("", [path])
-    above = {os.path.realpath(path), *map(str, Path(path).resolve().parents)}
-    folders, seen = [path], set[str]()
+    folders, seen = [path], set(map(str, Path(path).resolve().parents))
     while folders:
         for folder, below, names in os.walk(folders.pop(0)):
             real = os.path.realpath(folder)
@@ -114,8 +170,6 @@ def _on_disk(path: str) -> Iterator[tuple[str, Mapping[str, float]]]:
             yield from _signs(folder, names)
             links = (Path(folder, name) for name in below)
             folders += [str(link) for link in links if link.is_symlink()]
-        reals = {folder: os.path.realpath(folder) for folder in folders}
-        folders = [folder for folder in folders if reals[folder] not in seen | above]
 
 
 def _signs(folder: str, names: Iterable[str]) -> Iterator[tuple[str, Mapping[str, float]]]:
@@ -148,34 +202,43 @@ def recordings(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return {str(root): names for root, names in picked.items() if names}
 
 
-def _reports(paths: Iterable[str], roots: Iterable[str]) -> list[str]:
-    """Return the stored reports in folders that neither are, nor lie above or in, one of these recordings."""
-    own = {PurePosixPath(root) for root in roots}
-    above = {folder for root in own for folder in (root, *root.parents)}
-    files = (PurePosixPath(path) for path in paths)
-    stored = (file for file in files if file.name in NAMES and file.parent not in above)
-    return [str(file) for file in stored if not own & set(file.parents)]
+def _stored(paths: Iterable[str], recorded: Iterable[str], pattern: str) -> Iterator[str]:
+    """Yield the stored reports in folders that neither are, nor lie above or in, one of these recordings.
+
+    And those that the last part of a path or a pattern means, also in a recording's folder.
+    """
+    roots = {PurePosixPath(root) for root in recorded}
+    above = {folder for root in roots for folder in (root, *root.parents)}
+    last, exact = PurePosixPath(pattern).name.lower(), None if MAGIC.search(pattern) else pattern
+    by_name = last.endswith(REPORTS) and last not in MARKS | {AGENT}
+    for path in paths:
+        file = PurePosixPath(path)
+        apart = file.name in NAMES and file.parent not in above and not roots & set(file.parents)
+        if apart or (by_name and (path == exact or file.name.endswith(NAMES))):
+            yield path
 
 
-def _named(paths: Iterable[str], pattern: str) -> list[str]:
-    """Return the reports that the last part of a path or a pattern means, also those in a recording's folder."""
-    last = PurePosixPath(pattern).name.lower()
-    if not last.endswith(REPORTS) or last in MARKS | {AGENT}:
-        return []
-    exact = None if MAGIC.search(pattern) else pattern
-    return [path for path in paths if path == exact or PurePosixPath(path).name.endswith(NAMES)]
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
-def _described(
-    place: Remote, scheme: str, root: str, files: tuple[str, ...], infos: Mapping[str, Any]
-) -> FoundRecording:
-    known = [infos[f"{root}/{file}" if file else root] for file in files]
-    signs = [[str(info[sign]) for sign in CHANGES if info.get(sign)] for info in known]
-    sizes = [info.get("size") for info in known]
-    stamp = repr([*zip(files, sizes, signs, strict=True)]) if all(signs) else ""
-    name = scheme + root
-    if is_url(place.url) and not scheme:
-        name = place.filesystem.unstrip_protocol(root)
-    return FoundRecording(
-        name, files, sum(size or 0 for size in sizes), hashlib.sha256(stamp.encode()).hexdigest() if stamp else ""
-    )
+def title(place: str) -> str:
+    """Return a short name of a recording: its folder, without those that TensorBoard adds."""
+    return (_folders(place) or [place])[-1]
+
+
+def job(place: str, script: str) -> str:
+    """Return the name of a job: its script, or the last folders of its place that are not named by a date."""
+    named = [part for part in _folders(place) if not DATED.fullmatch(part)]
+    return script or "/".join(named[-PARTS:]) or place
+
+
+def _folders(place: str) -> list[str]:
+    """Return the folders of a place by which users tell it from others."""
+    _, _, path = place.rpartition("://")
+    parts = list(PurePosixPath(path).parts)
+    if parts and parts[-1].endswith((".pb", *NAMES)):
+        parts = parts[:-1]
+    if len(parts) > PARTS and parts[-2] == "profile":
+        parts = parts[: -3 if parts[-3] == "plugins" else -2]
+    return [part for part in parts if part != "/"]

@@ -23,14 +23,12 @@ from tfdoctor import __version__
 from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.fleet import cluster
-from tfdoctor.fleet.job import ExaminedRecording, FleetPlan, RecordingJob
-from tfdoctor.fleet.places import FoundRecording
+from tfdoctor.fleet.places import FleetPlan, FoundRecording, RecordingJob
 from tfdoctor.remote.fetching import TRACE
 from tfdoctor.report.fleet import PAGE
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.rulebook.config import Config
-from tfdoctor.scrub import Secrets, paths
-from tfdoctor.scrub.words import Words
+from tfdoctor.scrub.words import Secrets, Words, users_in
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.replacement import replace_file, replaced, unwritten
@@ -173,12 +171,11 @@ def settings_of(config: Config, book: Rulebook, *, scrubbed: bool) -> str:
 def _true_rows(table: FleetTable, plan: FleetPlan) -> list[FleetRun]:
     """Return the rows that need not be made again."""
     settled = [run for run in table.rows.values() if run.settings == plan.settings and run.failure in FINAL]
-    if not plan.pages:
-        return settled
-    at = table.folder
-    return [
-        run for run in settled if run.failure or (run.report and (not plan.local or (at / run.report).is_file()))
-    ]
+
+    def has_page(run: FleetRun) -> bool:
+        return bool(run.report) and (not plan.local or (table.folder / run.report).is_file())
+
+    return [run for run in settled if run.failure or not plan.pages or has_page(run)]
 
 
 def to_examine(found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan) -> tuple[RecordingJob, ...]:
@@ -209,27 +206,23 @@ def examine(
     places = {job.found.key: job.found for job in jobs}
     with cluster.connected(plan.scheduler, plan.workers, tell) as client:
         for one in cluster.examined(client, jobs):
-            run = _row(one, rows, table)
+            run = one.run
+            if one.known:  # the row of the same files, at their new place
+                same = rows[run.digest]
+                error = same.error.replace(same.place, run.place)
+                run = replace(same, place=run.place, key=run.key, stamp=run.stamp, error=error, copies=())
+            elif one.page:
+                run = replace(run, report=table.add_page(run, one.page))
             run = _scrubbed(run, places[run.key]) if plan.scrubbed else run
             table.add(run)
             yield run
-
-
-def _row(one: ExaminedRecording, rows: Mapping[str, FleetRun], table: FleetTable) -> FleetRun:
-    """Return the row of what was examined: of files that are known, that of these, at their new place."""
-    run = one.run
-    if one.known:
-        same = rows[run.digest]
-        error = same.error.replace(same.place, run.place)
-        return replace(same, place=run.place, key=run.key, stamp=run.stamp, error=error, copies=())
-    return replace(run, report=table.add_page(run, one.page)) if one.page else run
 
 
 def _scrubbed(run: FleetRun, found: FoundRecording) -> FleetRun:
     """Return a row whose place, error and script name nobody and no machine: a trace has the name of its host."""
     files = [PurePosixPath(found.place, file).name for file in found.files]
     hosts = [*(name.removesuffix(TRACE) for name in files if name.endswith(TRACE)), run.host]
-    users = [*paths.of_text(found.place), run.user]
+    users = [*users_in(found.place), run.user]
     secrets = Secrets(users=tuple(filter(None, users)), hosts=tuple(filter(None, hosts)))
     words = Words(secrets.identifying(), frozenset())
     script = "/".join(map(words.as_name, run.script.split("/")))
@@ -238,9 +231,6 @@ def _scrubbed(run: FleetRun, found: FoundRecording) -> FleetRun:
 
 def rows_of(found: Sequence[FoundRecording], table: FleetTable, plan: FleetPlan) -> tuple[list[FleetRun], int]:
     """Return the rows of the recordings that were found, and how many have none that is still true."""
-    rows = [
-        run
-        for one in found
-        if (run := table.rows.get(one.key)) and (run.stamp, run.settings) == (one.stamp, plan.settings)
-    ]
+    known = [(table.rows.get(one.key), one.stamp) for one in found]
+    rows = [run for run, stamp in known if run and (run.stamp, run.settings) == (stamp, plan.settings)]
     return rows, len(found) - len(rows)

@@ -1,15 +1,13 @@
 """What the runs of a fleet waste, ranked; what one fault costs over all of them; and how jobs develop."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
 
 from tfdoctor import __version__
-from tfdoctor.diagnosis.fleet_report import FleetCopy, FleetFault, FleetJob, FleetReport, FleetRun, Waste, product
-from tfdoctor.fleet import names
+from tfdoctor.diagnosis.fleet_report import FleetCopy, FleetFault, FleetReport, FleetRun, Waste, product
+from tfdoctor.fleet.places import job
 from tfdoctor.terms.errors import ConfigError
-from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
 
 # Share of the runs that must have a known length to rank all by device-hours: others would come last unseen.
@@ -17,56 +15,38 @@ MOST = 0.9
 LOWEST, HIGHEST = 0.0001, 100_000.0  # US dollars per hour: less than a virtual core, more than any device
 
 
-class DevicePrices(Record):
-    """US dollars per device-hour, as the user says: for devices with a name, then for all others."""
+def device_prices(texts: Iterable[str]) -> Mapping[str, float]:
+    """Return US dollars per device-hour: of ``H100=3.20`` by a part of devices' names, of ``3.20`` last, by "".
 
-    named: tuple[tuple[str, float], ...] = ()
-    others: float | None = None
-
-    @classmethod
-    def parse(cls, texts: Iterable[str]) -> Self:
-        """Read prices: ``3.20`` for all devices, ``H100=3.20`` for those whose name contains H100.
-
-        Raises:
-            ConfigError: one is not a price.
-        """
-        named, others = [], None
-        for text in texts:
-            whole, sign, price = text.rpartition("=")
-            name = whole.strip()
-            if sign and (not name or "=" in name or "," in name):
-                raise ConfigError(
-                    f"--usd-per-device-hour: {name!r} is not the name of one device: repeat the option for each."
-                )
-            if sign:
-                named.append((name, _price(price)))
-            else:
-                others = _price(price)
-        return cls(tuple(named), others)
-
-    def of(self, device: str) -> float | None:
-        """Return the price of a device by its name; None where none was given."""
-        return next((price for name, price in self.named if name.lower() in device.lower()), self.others)
-
-    @property
-    def given(self) -> bool:
-        """Whether there is any."""
-        return bool(self.named) or self.others is not None
+    Raises:
+        ConfigError: one is not a price.
+    """
+    named, others = dict[str, float](), dict[str, float]()
+    for text in texts:
+        whole, sign, written = text.rpartition("=")
+        name = whole.strip()
+        if sign and (not name or "=" in name or "," in name):
+            raise ConfigError(
+                f"--usd-per-device-hour: {name!r} is not the name of one device: repeat the option for each."
+            )
+        try:
+            price = float(written)
+        except ValueError:
+            price = 0.0
+        if not LOWEST <= price <= HIGHEST:
+            raise ConfigError(
+                f"--usd-per-device-hour: {written.strip()!r} is not a price: write 3.20, or H100=3.20 for a device."
+            )
+        if sign:
+            named.setdefault(name, price)
+        else:
+            others[""] = price
+    return named | others
 
 
-def _price(text: str) -> float:
-    try:
-        price = float(text)
-    except ValueError:
-        price = 0.0
-    if not LOWEST <= price <= HIGHEST:
-        raise ConfigError(
-            f"--usd-per-device-hour: {text.strip()!r} is not a price: write 3.20, or H100=3.20 for a device."
-        )
-    return price
-
-
-def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, str], left: int = 0) -> FleetReport:
+def report(
+    rows: Iterable[FleetRun], prices: Mapping[str, float], titles: Mapping[str, str], left: int = 0
+) -> FleetReport:
     """Return the report on these rows; recordings with the same files count once. ``titles`` are those of rules."""
     places: dict[str, list[FleetRun]] = defaultdict(list)
     for run in sorted(rows, key=lambda run: run.place):
@@ -75,11 +55,26 @@ def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, 
         replace(first, copies=tuple(FleetCopy(run.place, run.key, run.stamp) for run in others))
         for first, *others in places.values()
     ]
-    runs = [_priced(run, prices) for run in single if not run.failure]
+    runs = []
+    for run in (run for run in single if not run.failure):
+        device = run.on.lower()
+        price = next((price for name, price in prices.items() if name.lower() in device), None)
+        per_hour, whole = product(run.wasted_devices, price), product(run.wasted_device_hours, price)
+        name = job(run.place, run.script)
+        runs.append(replace(run, job=name, wasted_usd_per_hour=per_hour, wasted_usd=whole))
     known = [run for run in runs if run.wasted_devices is not None]
     timed = [run for run in known if run.device_hours is not None]
     by_hours = len(timed) >= MOST * len(known)
-    runs.sort(key=lambda run: _rank(run, by_hours=by_hours))
+
+    def rank(run: FleetRun) -> tuple[object, ...]:
+        """Rank by what a run wastes: dollars, then device-hours or devices; runs without these come last."""
+        usd, amount = run.wasted_usd_per_hour, run.wasted_devices
+        if by_hours:
+            usd, amount = run.wasted_usd, run.wasted_device_hours
+        rest = (-(run.wasted_devices or 0.0), -(run.lost_share or 0.0), run.place)
+        return (amount is None, -(usd or 0.0), -(amount or 0.0), *rest)
+
+    runs.sort(key=rank)
     return FleetReport(
         version=__version__,
         runs=tuple(runs),
@@ -90,54 +85,32 @@ def report(rows: Iterable[FleetRun], prices: DevicePrices, titles: Mapping[str, 
         timed=len(timed),
         faults=_faults(runs, titles, by_hours=by_hours),
         jobs=_jobs(runs),
-        priced=prices.given,
-        unpriced=sum(run.wasted_usd_per_hour is None for run in known) if prices.given else 0,
+        priced=bool(prices),
+        unpriced=sum(run.wasted_usd_per_hour is None for run in known) if prices else 0,
         by_hours=by_hours,
         left=left,
     )
 
 
-def _priced(run: FleetRun, prices: DevicePrices) -> FleetRun:
-    price = prices.of(run.device_name or run.device)
-    return replace(
-        run,
-        job=names.job(run.place, run.script),
-        wasted_usd_per_hour=product(run.wasted_devices, price),
-        wasted_usd=product(run.wasted_device_hours, price),
-    )
-
-
-def _rank(run: FleetRun, *, by_hours: bool) -> tuple[object, ...]:
-    """Rank by what a run wastes: dollars, then device-hours or devices; runs without these come last."""
-    usd, amount = run.wasted_usd_per_hour, run.wasted_devices
-    if by_hours:
-        usd, amount = run.wasted_usd, run.wasted_device_hours
-    rest = (-(run.wasted_devices or 0.0), -(run.lost_share or 0.0), run.place)
-    return (amount is None, -(usd or 0.0), -(amount or 0.0), *rest)
-
-
 def _waste(shares: Iterable[tuple[FleetRun, float | None]]) -> Waste:
     """Return what runs waste of which a share of the time is lost; a run without a share is left out."""
-    total = Waste()
-    for run, share in shares:
-        if share is None:
-            continue
-        ceiling = share > 0 and run.at_most
-        of_run = share / run.lost_share if run.lost_share else 0.0
-        total = Waste(
-            runs=total.runs + 1,
-            devices=total.devices + share * (run.devices or 0),
-            device_hours=total.device_hours + share * (run.device_hours or 0.0),
-            usd_per_hour=_sum(total.usd_per_hour, run.wasted_usd_per_hour, of_run),
-            usd=_sum(total.usd, run.wasted_usd, of_run),
-            at_most=total.at_most or ceiling,
-            hours_at_most=total.hours_at_most or (ceiling and run.device_hours is not None),
-        )
-    return total
+    known = [(run, share) for run, share in shares if share is not None]
+    ceilings = [run for run, share in known if share > 0 and run.at_most]
 
+    def dollars(of: Callable[[FleetRun], float | None]) -> float | None:
+        parts = ((of(run), share / run.lost_share if run.lost_share else 0.0) for run, share in known)
+        found = [usd * part for usd, part in parts if usd is not None]
+        return sum(found) if found else None
 
-def _sum(total: float | None, more: float | None, factor: float) -> float | None:
-    return total if more is None else (total or 0.0) + more * factor
+    return Waste(
+        runs=len(known),
+        devices=sum(share * (run.devices or 0) for run, share in known),
+        device_hours=sum(share * (run.device_hours or 0.0) for run, share in known),
+        usd_per_hour=dollars(lambda run: run.wasted_usd_per_hour),
+        usd=dollars(lambda run: run.wasted_usd),
+        at_most=bool(ceilings),
+        hours_at_most=any(run.device_hours is not None for run in ceilings),
+    )
 
 
 def _faults(runs: Sequence[FleetRun], titles: Mapping[str, str], *, by_hours: bool) -> tuple[FleetFault, ...]:
@@ -150,22 +123,6 @@ def _faults(runs: Sequence[FleetRun], titles: Mapping[str, str], *, by_hours: bo
             if share != 0:
                 found[finding.rule].append((run, share, finding.bound))
 
-    def dearest(fault: FleetFault) -> tuple[object, ...]:
-        waste = fault.waste
-        usd, amount = (waste.usd, waste.device_hours) if by_hours else (waste.usd_per_hour, waste.devices)
-        return (-(usd or 0.0), -amount, -waste.devices, -fault.unknown, fault.rule)
-
-    faults = [_fault(rule, titles.get(rule, rule), own, by_hours=by_hours) for rule, own in found.items()]
-    return tuple(sorted(faults, key=dearest))
-
-
-def _fault(
-    rule: str, title: str, own: Sequence[tuple[FleetRun, float | None, str]], *, by_hours: bool
-) -> FleetFault:
-    known = [(run, share) for run, share, _ in own if share is not None]
-    ceilings = [run for run, share, bound in own if share and bound == Bound.AT_MOST.value]
-    timed = any(run.device_hours is not None for run in ceilings)
-
     def lost(pair: tuple[FleetRun, float]) -> tuple[float, float]:
         """Return what a run loses by the fault, in what faults are ranked by; of two equal ones, the hours."""
         run, share = pair
@@ -174,20 +131,31 @@ def _fault(
             usd, amount = run.wasted_usd, run.device_hours or 0.0
         return share * (amount if usd is None else usd / (run.lost_share or 1.0)), share * (run.device_hours or 0.0)
 
-    return FleetFault(
-        rule=rule,
-        title=title,
-        waste=replace(_waste(known), at_most=bool(ceilings), hours_at_most=timed),
-        unknown=len(own) - len(known),
-        worst=max(known, key=lost)[0].place if known else "",
-    )
+    def fault(rule: str, own: Sequence[tuple[FleetRun, float | None, str]]) -> FleetFault:
+        known = [(run, share) for run, share, _ in own if share is not None]
+        ceilings = [run for run, share, bound in own if share and bound == Bound.AT_MOST.value]
+        timed = any(run.device_hours is not None for run in ceilings)
+        return FleetFault(
+            rule=rule,
+            title=titles.get(rule, rule),
+            waste=replace(_waste(known), at_most=bool(ceilings), hours_at_most=timed),
+            unknown=len(own) - len(known),
+            worst=max(known, key=lost)[0].place if known else "",
+        )
+
+    def dearest(fault: FleetFault) -> tuple[object, ...]:
+        waste = fault.waste
+        usd, amount = (waste.usd, waste.device_hours) if by_hours else (waste.usd_per_hour, waste.devices)
+        return (-(usd or 0.0), -amount, -waste.devices, -fault.unknown, fault.rule)
+
+    return tuple(sorted((fault(rule, own) for rule, own in found.items()), key=dearest))
 
 
-def _jobs(runs: Sequence[FleetRun]) -> tuple[FleetJob, ...]:
-    """Return the jobs, those with the most runs first; runs on other devices are another job's."""
+def _jobs(runs: Sequence[FleetRun]) -> tuple[tuple[FleetRun, ...], ...]:
+    """Return the runs of each job, those with the most first; runs on other devices are another job's."""
     groups: dict[tuple[str, str], list[FleetRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.recorded, run.place)):
         if run.step_ms is not None:
-            groups[run.job, run.device_name or run.device].append(run)
-    jobs = [FleetJob(name=name, device_name=device, runs=tuple(own)) for (name, device), own in groups.items()]
-    return tuple(sorted(jobs, key=lambda job: (-len(job.runs), job.name, job.device_name)))
+            groups[run.job, run.on].append(run)
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return tuple(tuple(own) for _, own in ranked)

@@ -1,31 +1,41 @@
-"""The runs of a history: read from stored reports or recordings, what each says, and which can be compared."""
+"""The runs of a history: read one by one, and the file that a team commits.
 
+It has names of baselines, and the changes that the team accepted, with who, when and why.
+"""
+
+import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Self
 
 from tfdoctor import __version__
-from tfdoctor.compare.baseline import program_of_report
+from tfdoctor.compare.baseline import fitting, keep, program_of_report
 from tfdoctor.compare.budgets import FIGURES
 from tfdoctor.compare.reports import Examine, findings
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.history_report import HistoryFinding, HistoryRun, RunMetric
+from tfdoctor.diagnosis.history_report import Accepted, HistoryFinding, HistoryRun, NamedBaseline, RunMetric, Series
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.fleet.names import job
-from tfdoctor.fleet.places import FoundRecording
+from tfdoctor.fleet.places import FoundRecording, job
 from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
+from tfdoctor.rulebook.values import hint
 from tfdoctor.stored.files import NAMES, is_report, open_report
 from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
-from tfdoctor.terms.files import is_below
+from tfdoctor.terms.files import content, is_below
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Errored, NotApplicable
+
+SCHEMA = 1  # Of the file
+NAME = "tfdoctor-history.json"  # Of the file, in the current folder
+UNTRACED, SHOWN = "median step outside of the traced ones", "step of the report"  # What the step of a run is
 
 
 class ReadRun(Record):
@@ -46,9 +56,17 @@ class ReadRun(Record):
         values = {
             metric: value / metric.scale
             for metric in (RunMetric.RUN, RunMetric.MEMORY)
-            if (value := FIGURES[metric.value][0](report).value)
+            if (value := FIGURES[metric.value](report).value)
         }
         checked = [one for one in report.results if not isinstance(one.outcome, NotApplicable | Errored)]
+        found = {}
+        for result, finding in findings(report):
+            of_run, of_step = result.run, result.saving
+            # Of the step where the run was ended after its traced steps, as asked.
+            saving = (of_step or of_run) if early else (of_run or of_step)
+            severity = result.severity or finding.severity
+            word = severity.name.lower() if severity else None
+            found[result.rule.name] = HistoryFinding(word, saving.share if saving else None)
         run = HistoryRun(
             place=place,
             commit=subject.commit,
@@ -56,7 +74,7 @@ class ReadRun(Record):
             recorded=subject.recorded,
             changed=subject.changed,
             values=values,
-            findings=_findings(report, early=early),
+            findings=found,
             checked=frozenset(one.rule.name for one in checked),
         )
         traits = (*sorted(subject.framework.items()), ("batch size", "" if size is None else str(size)))
@@ -71,8 +89,7 @@ class ReadRun(Record):
     @property
     def order(self) -> tuple[str, str, str]:
         """By which runs are in order: the time of the commit, or of the run where that is unknown."""
-        run = self.run
-        return run.committed or run.recorded, run.recorded, run.place
+        return self.run.committed or self.run.recorded, self.run.recorded, self.run.place
 
     def with_step(self, step_ms: float | None, *, timed: bool = True) -> HistoryRun:
         """Return the run with its step; without the time of the whole run if it is not ``timed``."""
@@ -94,22 +111,6 @@ def _key(report: Diagnosis, place: str) -> tuple[str, str, str]:
     cores = f"{conditions.cores_usable:g} cores" if conditions.cores_usable else ""
     machine = ", ".join(filter(None, (f"{many}{name}", cpu, cores)))
     return program_of_report(report) or job(place, ""), " ".join(arguments), machine
-
-
-def _findings(report: Diagnosis, *, early: bool) -> dict[str, HistoryFinding]:
-    """Return the findings about the run by their rules, with the share that each saves.
-
-    It is the share of the step where the run was ended after its traced steps, as asked.
-    """
-    found = {}
-    for result, finding in findings(report):
-        of_run, of_step = result.run, result.saving
-        saving = (of_step or of_run) if early else (of_run or of_step)
-        severity = result.severity or finding.severity
-        found[result.rule.name] = HistoryFinding(
-            severity.name.lower() if severity else None, saving.share if saving else None
-        )
-    return found
 
 
 def read_all(
@@ -145,3 +146,100 @@ def _read(one: FoundRecording, scratch: Path, examine: Examine, rules: Sequence[
                     return report
     recording = Recording.open(at)
     return finished(examine(recording, recording.title(at)))
+
+
+class KeptHistory(Record):
+    """What the file holds."""
+
+    schema: int = SCHEMA
+    baselines: tuple[NamedBaseline, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
+
+    def with_entry(self, entry: NamedBaseline | Accepted) -> Self:
+        """Return it with a baseline or an accepted change, in place of that of the same name or the same change."""
+        of_name, of_change = ("baselines", "name", "program"), ("accepted", "program", "what", "commit")
+        where, *names = of_name if isinstance(entry, NamedBaseline) else of_change
+        key = attrgetter(*names)
+        others = [one for one in getattr(self, where) if key(one) != key(entry)]
+        return replace(self, **{where: tuple(sorted((*others, entry), key=key))})  # type: ignore[arg-type]
+
+    def write(self, path: Path) -> None:
+        """Write the file.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        keep(self, path, "choose another file")
+
+
+def read_kept(path: Path) -> KeptHistory:
+    """Return what a file holds; nothing where there is none.
+
+    Raises:
+        InputError: it cannot be read, is no such file, or is one of another schema.
+    """
+    try:
+        data = json.loads(content(path))
+    except FileNotFoundError:
+        return KeptHistory()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: repair it, or name another file.") from error
+    if not isinstance(data, dict) or not {"schema", "baselines", "accepted"} <= set(data):
+        raise InputError(f"{path} is no file of `tfdoctor history`: name another one.")
+    if data["schema"] != SCHEMA:
+        raise InputError(
+            f"{path} has a schema that this tfdoctor does not read (it reads {SCHEMA}): update tfdoctor."
+        )
+    return fitting(KeptHistory, data, path, "repair it, or take it from an earlier commit")
+
+
+def of_program(read: Sequence[ReadRun], program: str) -> list[ReadRun]:
+    """Return the runs of a program.
+
+    Raises:
+        InputError: there is none.
+    """
+    chosen = [one for one in read if one.program == program]
+    if not chosen:
+        raise InputError(f"no run of {program!r}: {hint(program, sorted({one.program for one in read}))}")
+    return chosen
+
+
+def named(name: str, run: ReadRun) -> NamedBaseline:
+    """Return a run as a baseline of this name."""
+    found = run.with_step(run.untraced_ms or run.shown_ms)
+    return NamedBaseline(
+        name=name,
+        program=run.program,
+        commit=found.commit,
+        recorded=found.recorded,
+        step=UNTRACED if run.untraced_ms else SHOWN,
+        values={metric.value: value for metric, value in found.values.items()},
+    )
+
+
+def accepted(what: str, commit: str, shown: Sequence[Series], *, by: str, why: str) -> Accepted:
+    """Return an accepted change, by the whole hash of its commit, which is that of a run.
+
+    Raises:
+        InputError: no run or several commits begin so, or no run of the commit has the metric or the finding.
+    """
+    if not any(run.commit for one in shown for run in one.runs):
+        raise InputError(
+            "no run has a commit, at which a change could be accepted: record the program in its git repository."
+        )
+    runs = [(one.program, run) for one in shown for run in one.runs if run.commit.startswith(commit)]
+    commits = sorted({run.commit for _, run in runs if commit})
+    if not commits:
+        raise InputError(f"no run is of commit {commit!r}: `tfdoctor history` lists the commits.")
+    if len(commits) > 1:
+        raise InputError(f"{len(commits)} commits begin with {commit!r}: write more of it.")
+    programs = sorted({program for program, _ in runs})
+    if len(programs) > 1:
+        raise InputError(f"commit {commit!r} has runs of {' and '.join(programs)}: choose one with --program.")
+    known = {name for _, run in runs for name in (*(metric.value for metric in run.values), *run.findings)}
+    if what not in known:
+        raise InputError(f"no run of commit {commit!r} has {what!r}: {hint(what, sorted(known))}")
+    return Accepted(programs[0], what, commits[0], by, datetime.now(UTC).date().isoformat(), why)

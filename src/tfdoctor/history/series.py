@@ -1,12 +1,26 @@
-"""The history of runs: series in the order of their commits, their metrics and findings, and what else changed."""
+"""The history of runs: series in the order of their commits, their metrics and findings, and what else changed.
+
+Whether the newest commit is slower than the runs before it is decided by what the differences of these show. The
+usual value is the median of the logarithms of the last runs, and their spread is 1.4826 times the median absolute
+deviation from it: neither sees a few odd runs (Rousseeuw and Croux, "Alternatives to the Median Absolute
+Deviation", Journal of the American Statistical Association 88, 1993). A further run of the same program is within
+Student's t times the spread of the usual value, widened because the median is an estimate too. The degrees of
+freedom are 37 % of those of a standard deviation, as that is the efficiency of the deviation used (same source).
+With normal noise, 2.5 % of the runs or fewer are above the interval, and with the heavy tails of Student's t with 3
+degrees of freedom 6 %.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from tfdoctor import __version__
+from tfdoctor.compare.budgets import state
+from tfdoctor.compare.step_times import LEAST_SPREAD
+from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import (
     Accepted,
     ChangePoint,
@@ -14,14 +28,15 @@ from tfdoctor.diagnosis.history_report import (
     History,
     HistoryRun,
     MetricHistory,
+    RegressionCheck,
     RunMetric,
     Series,
 )
-from tfdoctor.history import change_points, gate
-from tfdoctor.history.kept import SHOWN, UNTRACED, KeptHistory
-from tfdoctor.history.runs import ReadRun
+from tfdoctor.history import change_points
+from tfdoctor.history.runs import SHOWN, UNTRACED, KeptHistory, ReadRun
 from tfdoctor.terms.humanize import counted
 from tfdoctor.terms.record import Record
+from tfdoctor.terms.student_t import student
 from tfdoctor.terms.verdict import Severity
 
 WHAT = {RunMetric.RUN: "the run without tfdoctor's own work", RunMetric.MEMORY: "highest resident memory"}
@@ -29,6 +44,12 @@ WHAT = {RunMetric.RUN: "the run without tfdoctor's own work", RunMetric.MEMORY: 
 # noise.
 NEAR = 2
 SHORT = 9  # Characters of a commit's hash that are shown: git's own number in a large repository
+FEWEST = 5  # Runs below which nothing is decided: of 4, the spread is as good as unknown
+NORMAL = 1.4826  # Standard deviation of a normal distribution for its median absolute deviation
+EFFICIENCY = 0.37  # Of the median absolute deviation, relative to the standard deviation of normal noise
+OF_MEDIAN = 1.57  # Variance of the median of normal noise, relative to that of the mean: pi / 2
+# Relative difference up to which a level counts as the former one: medians of few runs of 2 % noise differ so.
+SAME_LEVEL = 0.02
 
 
 class Demand(Record, kw_only=True):
@@ -97,11 +118,6 @@ def _newest(runs: Sequence[HistoryRun]) -> int:
     return at
 
 
-def _place_of(commit: str, runs: Sequence[HistoryRun]) -> int | None:
-    """Return the place of the first run of a commit, by its hash or the beginning of it."""
-    return next((at for at, run in enumerate(runs) if run.commit and run.commit.startswith(commit)), None)
-
-
 def _metric(
     metric: RunMetric, step: str, runs: Sequence[HistoryRun], demand: Demand, accepted: Sequence[Accepted]
 ) -> MetricHistory | None:
@@ -110,13 +126,25 @@ def _metric(
     if not any(values):
         return None
     known = [at for at, value in enumerate(values) if value]
-    places = [(_place_of(one.commit, runs), one) for one in accepted if one.what == metric]
-    mine = [(at, one) for at, one in places if at is not None]
-    changes = tuple(_changes(values, known, mine))
-    few = f"{counted(len(known), 'run')} of at least {change_points.FEWEST}"
-    first = _newest(runs)
+    mine = []
+    for one in accepted:
+        own = (at for at, run in enumerate(runs) if run.commit and run.commit.startswith(one.commit))
+        if one.what == metric and (at := next(own, None)) is not None:
+            mine.append((at, one))
+    series = np.array([values[at] for at in known], dtype=np.float64)
+    bounds = (0, *change_points.change_points(series), len(known))
+    changes = tuple(
+        ChangePoint(
+            at=known[at],
+            before=float(np.median(series[start:at])),
+            after=float(np.median(series[at:end])),
+            accepted=next((one for place, one in mine if abs(place - known[at]) <= NEAR), None),
+        )
+        for start, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False)
+    )
+    first, fewest = _newest(runs), change_points.FEWEST
     begin = next(iter([at for at in known if at < first][-demand.last :]), first)
-    start, end, why = gate.reference(changes, [at for at, _ in mine], (begin, first))
+    start, end, why = reference(changes, [at for at, _ in mine], (begin, first))
     before = [value for value in values[start:end] if value]
     after = [value for value in values[first:] if value]
     return MetricHistory(
@@ -124,25 +152,9 @@ def _metric(
         what=step if metric is RunMetric.STEP else WHAT[metric],
         values=values,
         changes=changes,
-        why_no_changes=few if len(known) < change_points.FEWEST else "",
-        check=gate.checked(after, before, demand.limit, why),
+        why_no_changes=f"{counted(len(known), 'run')} of at least {fewest}" if len(known) < fewest else "",
+        check=checked(after, before, demand.limit, why),
     )
-
-
-def _changes(
-    values: Sequence[float | None], known: Sequence[int], accepted: Sequence[tuple[int, Accepted]]
-) -> Iterator[ChangePoint]:
-    """Yield the change points, with who accepted the change there, or as few runs from it as it may be off by."""
-    series = np.array([values[at] for at in known], dtype=np.float64)
-    places = change_points.change_points(series)
-    bounds = (0, *places, len(known))
-    for start, at, end in zip(bounds, places, bounds[2:], strict=False):
-        yield ChangePoint(
-            at=known[at],
-            before=float(np.median(series[start:at])),
-            after=float(np.median(series[at:end])),
-            accepted=next((one for place, one in accepted if abs(place - known[at]) <= NEAR), None),
-        )
 
 
 def _findings(
@@ -174,7 +186,7 @@ def _is_new(rule: str, runs: Sequence[HistoryRun], demand: Demand) -> bool:
         return False
     before = [run for run in runs[: _newest(runs)] if rule in run.checked][-demand.last :]
     counts = Severity[finding.severity.upper()] >= demand.severity
-    return counts and len(before) >= gate.FEWEST and not any(rule in run.findings for run in before)
+    return counts and len(before) >= FEWEST and not any(rule in run.findings for run in before)
 
 
 def _notes(read: Sequence[ReadRun]) -> Iterator[str]:
@@ -185,3 +197,64 @@ def _notes(read: Sequence[ReadRun]) -> Iterator[str]:
             if value and before.get(name) and before[name] != value:
                 at = later.run.commit[:SHORT] or later.run.recorded or later.run.place
                 yield f"with {at}, {name} changed from {before[name]} to {value}"
+
+
+def reference(
+    changes: Sequence[ChangePoint], starts: Sequence[int], window: tuple[int, int]
+) -> tuple[int, int, str]:
+    """Return from and to before which place runs are compared with the newest commit, and why no others are.
+
+    They are those of a window, up to before the newest commit. An improvement or an accepted change begins a new
+    level. A regression that nobody accepted does not: the runs after it are left out until a level as low as the
+    former one, so that the gate fails until it is mended or accepted, or lies before the window. ``starts`` are
+    places of accepted commits.
+    """
+    begin, newest = window
+    end, why = newest, ""
+    level = changes[0].before if changes else 0.0
+    for change in (one for one in changes if one.at < newest):
+        if change.at <= begin:
+            level = change.after
+        elif change.accepted or change.after <= level * (1 + SAME_LEVEL):
+            begin, end, why, level = change.at, newest, "since the level changed", change.after
+        elif change.share > 0:
+            end, why = min(end, change.at), "before a regression that nobody accepted"
+    accepted = max((one for one in starts if one <= newest), default=0)
+    if accepted > begin:
+        begin, end, why = accepted, newest if end <= accepted else end, "since the accepted change"
+    return begin, end, why
+
+
+def checked(
+    newest: Sequence[float], before: Sequence[float], limit: float | None, why: str = ""
+) -> RegressionCheck:
+    """Return how the newest commit compares with the runs before it, and whether it is worse by more than a limit.
+
+    ``why`` says which runs these are, where some are left out.
+    """
+    check = RegressionCheck(limit=limit, state=None, runs=len(before), why=why)
+    if not newest:
+        found = None if limit is None else BudgetState.UNKNOWN
+        return replace(check, state=found, why="the newest run does not have it")
+    value = float(np.median(newest))
+    if len(before) < FEWEST:
+        few = f"there {'is' if len(before) == 1 else 'are'} {counted(len(before), 'run')} to compare with"
+        told = f"{f'{few} {why}' if why else few}, and at least {FEWEST} are needed"
+        found = None if limit is None else BudgetState.UNCLEAR
+        return replace(check, state=found, newest=value, why=told)
+    logs = np.log(before)
+    middle = float(np.median(logs))
+    change = float(np.log(value)) - middle
+    spread = max(LEAST_SPREAD, NORMAL * float(np.median(np.abs(logs - middle))))
+    quantile = student(max(1.0, EFFICIENCY * (len(before) - 1)))
+    half = quantile * spread * float(np.sqrt(1 + OF_MEDIAN / len(before)))  # of the interval of a further run
+    low, high = (float(np.expm1(change + side)) for side in (-half, half))
+    return replace(
+        check,
+        state=None if limit is None else state(limit, low, high, at_least=False),
+        newest=value,
+        usual=float(np.exp(middle)),
+        change=float(np.expm1(change)),
+        low=low,
+        high=high,
+    )

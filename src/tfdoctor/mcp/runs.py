@@ -10,13 +10,13 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
 
-from tfdoctor.compare.compare import Sides, compare
+from tfdoctor.compare.compare import compare
 from tfdoctor.compare.reports import load, must_differ
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.examination import Question, examined
+from tfdoctor.examination import examined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import MANIFEST
 from tfdoctor.recording.locate import whole
@@ -25,7 +25,7 @@ from tfdoctor.report.formats import llm, md
 from tfdoctor.report.rule_page import rule_page
 from tfdoctor.rulebook.book import Rulebook, rulebook
 from tfdoctor.rulebook.config import Config
-from tfdoctor.rulebook.values import nearest
+from tfdoctor.rulebook.values import hint
 from tfdoctor.stored.files import open_report, report_at
 from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import ConfigError, InputError, TfdoctorError
@@ -39,51 +39,40 @@ DEEP = 6  # Folders below a served one in which recordings are looked for
 CUT = "\n… cut here.\n"
 
 
-class ServedRuns(Record):
-    """The recordings below some folders, which are resolved paths.
+@cache
+def _rules() -> Rulebook:
+    """Return the rules of tfdoctor alone: rules of the user's own are code, which a client must not run."""
+    return rulebook(Config())
 
-    They are examined by the rules of tfdoctor alone: rules of the user's own are code, which a client must not run.
-    """
+
+class ServedRuns(Record):
+    """The recordings below some folders, which are resolved paths; other paths raise an `InputError`."""
 
     folders: Sequence[Path]
 
     def listed(self) -> str:
         """Return the recordings, the newest first, each with its time and its command."""
-        found = sorted(((one.stat().st_mtime, one.parent) for one in self._found()), key=lambda run: -run[0])
-        times = [(datetime.fromtimestamp(at, UTC).isoformat(" ", "minutes"), run) for at, run in found[:MOST_RUNS]]
+        found = sorted((-one.stat().st_mtime, one.parent) for one in self._found())
+        times = [(datetime.fromtimestamp(-at, UTC).isoformat(" ", "minutes"), run) for at, run in found[:MOST_RUNS]]
         lines = [f"- {run}, recorded {time}" for time, run in times]
         if len(found) > MOST_RUNS:
             lines.append(f"… {len(found) - MOST_RUNS:,} older ones")
         return "\n".join(lines) or f"No recording below {', '.join(map(str, self.folders))}."
 
     def report(self, run: str) -> str:
-        """Return the report of a run: its account, findings with edits, and profile, at most llm.LIMIT bytes.
-
-        Raises:
-            InputError: there is no such recording or report in the folders, or it is damaged.
-        """
-        return llm.render(self._diagnosis(run, _rules()))
+        """Return the report of a run: its account, findings with edits, and profile, at most llm.LIMIT bytes."""
+        return llm.render(self._diagnosis(run))
 
     def patch(self, run: str) -> str:
-        """Return the changes that can be applied automatically, as a diff for ``git apply``; "" without any.
-
-        Raises:
-            InputError: there is no such recording in the folders, or it is damaged.
-        """
-        patch = self._diagnosis(run, _rules()).patch
-        return patch.decode("utf-8", errors="replace")
+        """Return the changes that can be applied automatically, as a diff for ``git apply``; "" without any."""
+        return self._diagnosis(run).patch.decode("utf-8", errors="replace")
 
     def difference(self, before: str, after: str) -> str:
-        """Return what differs between two runs of a program: the step, its parts and its findings.
-
-        Raises:
-            InputError: one is no recording or report in the folders, or they are the same.
-        """
-        rules, paths = _rules(), (self.inside(before), self.inside(after))
+        """Return what differs between two runs of a program: the step, its parts and its findings."""
+        paths = self.inside(before), self.inside(after)
         must_differ(paths)
-        one, other = (load(path, lambda r, title: self._examined(r, title, rules), rules.rules) for path in paths)
-        sides = Sides.of([one], [other])
-        told = md.as_it_is(comparison.render("md", compare(sides, in_ms=not sides.mismatches)))
+        one, other = (load(path, self._examined, _rules().rules) for path in paths)
+        told = md.as_it_is(comparison.render("md", compare([one], [other], in_ms=None)))
         if len(told.encode()) <= llm.LIMIT:
             return told
         return told.encode()[: llm.LIMIT - len(CUT.encode())].decode(errors="ignore") + CUT
@@ -94,7 +83,7 @@ class ServedRuns(Record):
         Raises:
             InputError: it is elsewhere, or there is nothing.
         """
-        for place in self.places(path):
+        for place in self._places(path):
             if os.path.exists(place):  # noqa: PTH110 - False where no file can have this name
                 return place
         served = ", ".join(map(str, self.folders))
@@ -102,41 +91,47 @@ class ServedRuns(Record):
             f"{name(path)!r} is not in the folders of this server ({served}): list_runs has its recordings."
         )
 
-    def places(self, path: str) -> Iterator[Path]:
+    def new(self, path: str) -> Path:
+        """Return a path that is in the folders, where nothing is yet.
+
+        Raises:
+            InputError: it is elsewhere, or there is something.
+        """
+        place = next(self._places(path), None)
+        if place is None or os.path.exists(place):  # noqa: PTH110 - as above
+            raise InputError(f"{name(path)!r} must be a new folder in the folders of this server")
+        return place
+
+    def _places(self, path: str) -> Iterator[Path]:
         """Yield the paths in the folders that a text may mean, links resolved; nothing need be there."""
         for folder in () if "\0" in path else self.folders:
             place = Path(os.path.realpath(folder / path))
             if any(map(place.is_relative_to, self.folders)):
                 yield place
 
-    def _found(self) -> Iterator[Path]:
-        """Yield the manifests of recordings, once each."""
-        seen: set[Path] = set()
-        for folder in self.folders:
-            for depth in range(DEEP):
-                for manifest in folder.glob("/".join(["*"] * depth + [MANIFEST])):
-                    place = manifest.resolve()
-                    if place not in seen and place.is_relative_to(folder):
-                        seen.add(place)
-                        yield place
+    def _found(self) -> set[Path]:
+        """Return the manifests of recordings."""
+        return {
+            place
+            for folder in self.folders
+            for depth in range(DEEP)
+            for manifest in folder.glob("/".join(["*"] * depth + [MANIFEST]))
+            if (place := manifest.resolve()).is_relative_to(folder)
+        }
 
-    def _diagnosis(self, run: str, rules: Rulebook) -> Diagnosis:
+    def _diagnosis(self, run: str) -> Diagnosis:
         path = self.inside(run)
         if stored := report_at(path):
-            return open_report(stored, rules.rules)
+            return open_report(stored, _rules().rules)
         recording = Recording.open(path)
-        return self._examined(recording, recording.title(path), rules)
+        return self._examined(recording, recording.title(path))
 
-    def _examined(self, recording: Recording, title: str, rules: Rulebook) -> Diagnosis:
-        """Examine a recording of which nothing lies elsewhere.
-
-        Raises:
-            InputError: a link in it leads out of the folders, or its trace is damaged.
-        """
+    def _examined(self, recording: Recording, title: str) -> Diagnosis:
+        """Examine a recording of which nothing lies elsewhere, where a link in it may lead."""
         folders = map(whole, filter(None, (recording.root, *recording.workers)))
         for place in (*folders, *recording.traces):
             self.inside(str(place.absolute()))
-        return finished(examined(recording, title, rules, Question(budget=Config().budget)))
+        return finished(examined(recording, title, _rules(), Config().budget))
 
 
 def explained(rule: str) -> str:
@@ -147,24 +142,17 @@ def explained(rule: str) -> str:
     """
     known = {one.name: one for one in _rules().rules}
     if rule not in known:
-        near = nearest(rule, known)
-        more = f"did you mean {near!r}?" if near else f"the rules are {', '.join(known)}."
-        raise ConfigError(f"unknown rule {rule[:60]!r}: {more}")
+        near = hint(rule, known, f"the rules are {', '.join(known)}.")
+        raise ConfigError(f"unknown rule {rule[:60]!r}: {near}")
     return rule_page(known[rule])
-
-
-def _rules() -> Rulebook:
-    return rulebook(Config())
 
 
 def main() -> None:
     """Answer the question."""
     ROOM.begin()
     folders, method, arguments = json.load(sys.stdin)
-    runs = ServedRuns([Path(folder) for folder in folders])
-    answers: dict[str, Any] = {"report": runs.report, "patch": runs.patch, "difference": runs.difference}
     try:
-        answer: str = answers[method](*arguments)
+        answer: str = getattr(ServedRuns([*map(Path, folders)]), method)(*arguments)
     except TfdoctorError as error:
         sys.stderr.buffer.write(str(error).encode("utf-8", "backslashreplace"))
         sys.exit(error.exit_code)

@@ -1,9 +1,8 @@
 """The tools of the server, and how it is run; the official package ``mcp`` speaks the protocol."""
 
-import asyncio
 import json
-import os
 import sys
+from asyncio.subprocess import PIPE, STDOUT, create_subprocess_exec
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,6 @@ from tfdoctor import __version__
 from tfdoctor.mcp.runs import ServedRuns, explained
 from tfdoctor.terms.errors import InputError, TfdoctorError
 from tfdoctor.terms.limits import why
-from tfdoctor.terms.text import name
 
 INSTRUCTIONS = (
     "tfdoctor finds what slows a TensorFlow or Keras training run, on which line, and what a change saves. Call "
@@ -73,9 +71,9 @@ def _add_running(made: MCPServer, runs: ServedRuns) -> None:
         """Run a training script of the served folders, record it in the new folder `out`, and report."""
         with telling():
             program = runs.inside(script)
-        if program.suffix != ".py" or not program.is_file():
-            raise ToolError(f"{program} is no Python script")
-        folder = _new(runs, out)
+            if program.suffix != ".py" or not program.is_file():
+                raise ToolError(f"{program} is no Python script")
+            folder = runs.new(out)
         options = ("--quiet", "--no-report", "--out", str(folder))
         await _tfdoctor(program.parent, "profile", *options, str(program), *(arguments or ()))
         return await _read(runs, "report", str(folder))
@@ -91,39 +89,32 @@ def _add_running(made: MCPServer, runs: ServedRuns) -> None:
         return await _read(runs, "report", run)
 
 
-def _new(runs: ServedRuns, out: str) -> Path:
-    """Return a folder that is not there yet, in the served ones."""
-    place = next(runs.places(out), None)
-    if place is None or os.path.exists(place):  # noqa: PTH110 - False where no file can have this name
-        raise ToolError(f"{name(out)!r} must be a new folder in the folders of this server")
-    return place
-
-
 async def _read(runs: ServedRuns, method: str, *arguments: str) -> str:
     """Return the answer of a method of the runs, from a process that reads them within limits."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "tfdoctor.mcp.runs",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
     question = json.dumps([[*map(str, runs.folders)], method, arguments])
-    said, error = await process.communicate(question.encode())
-    code = process.returncode or 0
+    code, said, error = await _ended("tfdoctor.mcp.runs", told=question)
     if code:
-        lines = error.decode(errors="replace").strip().splitlines()
-        raise ToolError(why(code) if code < 0 else lines[-1])
-    return said.decode()
+        raise ToolError(why(code) if code < 0 else error.strip().splitlines()[-1])
+    return said
 
 
 async def _tfdoctor(folder: Path, *words: str) -> None:
     """Run a command of tfdoctor; what it and the program print is told if it fails."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-m", "tfdoctor", *words, cwd=folder,  # -P: a tfdoctor.py may lie there
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    code, said, _ = await _ended("tfdoctor", *words, cwd=folder, errors=STDOUT)
+    if code:
+        raise ToolError(f"exit code {code}: {said[-2000:]}")
+
+
+async def _ended(
+    module: str, *words: str, told: str = "", cwd: Path | None = None, errors: int = PIPE
+) -> tuple[int, str, str]:
+    """Run a module of ours; return its exit code, its output and its errors."""
+    process = await create_subprocess_exec(
+        *(sys.executable, "-P", "-m", module, *words),  # -P: a tfdoctor.py may lie there
+        cwd=cwd, stdin=PIPE, stdout=PIPE, stderr=errors,
     )  # fmt: skip
-    said, _ = await process.communicate()
-    if process.returncode:
-        end = said.decode(errors="replace")[-2000:]
-        raise ToolError(f"exit code {process.returncode}: {end}")
+    said, error = await process.communicate(told.encode())
+    return process.returncode or 0, said.decode(errors="replace"), (error or b"").decode(errors="replace")
 
 
 @contextmanager

@@ -10,17 +10,21 @@ from pathlib import Path, PurePath
 from typing import Self
 
 from tfdoctor.recording import files
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES, Notes
-from tfdoctor.recording.locate import RecordingFiles, newest
-from tfdoctor.recording.manifest import SCHEMA, HostMachine, Manifest, fold
-from tfdoctor.recording.processes import workers, workers_note
+from tfdoctor.recording.agent import AgentState
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, Notes, manifest_in
+from tfdoctor.recording.locate import newest, runs, whole, workers
+from tfdoctor.recording.manifest import HostMachine, Manifest
+from tfdoctor.recording.processes import PROCESSES, WORKERS, Process, read, reported
 from tfdoctor.recording.program import ProgramRecord
-from tfdoctor.recording.run_log import RunLog
+from tfdoctor.recording.run_log import RUN_LOG, RunLog
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.terms.errors import InputError
+from tfdoctor.terms.files import is_below
 from tfdoctor.terms.record import Record
 
 __all__ = ["AGENT", "MANIFEST", "PROGRAM", "SAMPLES", "HostMachine", "Manifest", "Recording"]
+
+NAMED = 8  # How many workers a note names; the report lists all
 
 
 class Recording(Record):
@@ -81,34 +85,103 @@ class Recording(Record):
             except InputError:  # the report on all workers says what is wrong with this one
                 if folder == folders[-1]:
                     raise
-        notes = (*chief.notes, workers_note(path, folders)) if len(folders) > 1 else chief.notes
-        return replace(chief, root=path, notes=notes, workers=folders)
+        several, names = [], [worker.name for worker in folders]
+        if len(folders) > 1:
+            example, rest = shlex.quote(str(path / WORKERS / names[1])), ", …" if len(names) > NAMED else ""
+            note = f"{len(folders)} workers were recorded and are compared; to report on one worker: "
+            several.append(f"{note}`tfdoctor report {example}` ({', '.join(names[:NAMED])}{rest})")
+        return replace(chief, root=path, notes=(*chief.notes, *several), workers=folders)
 
     @classmethod
     def _open(cls, path: Path) -> Self:
-        notes = Notes()
-        located = RecordingFiles.find(path, notes)
-        manifest = None
-        data = files.json_object(located.manifest, notes) if located.manifest else None
-        if data is not None:
-            faults: list[str] = []
-            manifest = Manifest.from_json(data, faults)
-            notes.left_out(MANIFEST, faults)
-            if located.agent is not None:  # tfdoctor was killed before it could do so
-                manifest = fold(manifest, located.agent)
-            files.check_schema(manifest.schema, SCHEMA, MANIFEST, notes)
-            if not manifest.finished:
-                notes.add(
-                    "The recording is unfinished: tfdoctor was killed, could not complete it, or is still running"
-                )
-        program, samples = files.program(located.program, notes), files.samples(located.samples, notes)
-        run = files.possible(files.run_log(located.process, notes), manifest, notes)
+        """Open what is at a path itself: a trace, a recording, or a process of one that is not assembled."""
+        notes, run = Notes(), whole(path, (PROCESSES,))
+        if not path.exists():
+            raise InputError(f"There is nothing at {path}: check the path.")
+        if path.is_file():
+            return cls._read(notes, (path.resolve(),), path)  # the user may name a link
+        if run != path.absolute() and (path / AGENT).is_file() and (run / MANIFEST).is_file():
+            agent = files.agent_state(path / AGENT, notes)
+            return cls._of_process(path, run, Process(path, agent or AgentState()), agent, notes)
+        recorded = read(path)
+        manifest = manifest_in(path) if recorded else Manifest()
+        # What is in the background went on for the process that tfdoctor started.
+        started = manifest.times.pid if manifest.times and not manifest.background else None
+        process = reported(recorded, started)
+        trained = [one.folder for one in recorded if one.trained]
+        if len(trained) > 1:
+            notes.add(
+                f"{len(trained)} processes trained and {trained[0].name} is shown; to report on another: "
+                f"`tfdoctor report {shlex.quote(str(trained[1]))}`"
+            )
+        if process and (process.trained or process.account_bytes):
+            return cls._of_process(path, path, process, process.state, notes)
+        return cls._of_folder(path, process.state if process else None, notes)
+
+    @classmethod
+    def _of_process(cls, path: Path, run: Path, process: Process, agent: AgentState | None, notes: Notes) -> Self:
+        manifest = manifest_in(run)
+        if path == run and manifest.finished and not manifest.background:
+            agent = None  # it is in the manifest, and the files are where the disk had room for them
+        traces = _within(path, process.traces or files.own_traces(path), notes)
+        return cls._read(notes, traces, run, path, agent, process.folder)
+
+    @classmethod
+    def _of_folder(cls, path: Path, agent: AgentState | None, notes: Notes) -> Self:
+        traces, has_manifest, job = files.traces(path), (path / MANIFEST).is_file(), whole(path, (WORKERS,))
+        if not traces and (ordered := runs(path)):
+            traces = files.traces(ordered[-1])
+            if len(ordered) > 1:
+                notes.add(f"{len(ordered)} runs found: the newest, {ordered[-1].name}, is shown")
+        if has_manifest and not traces and job != path.absolute():
+            # A worker's trace lies in the newest run folder with those of the other workers.
+            shared = (run / f"{path.absolute().name}.xplane.pb" for run in sorted(job.glob(RUNS)))
+            traces = tuple(trace for trace in shared if trace.is_file())[-1:]
+        if not traces and not has_manifest:
+            raise InputError(
+                f"No trace under {path}: expected plugins/profile/<run>/<host>.xplane.pb; "
+                "record one with `tfdoctor profile`."
+            )
+        if not has_manifest and (path / PROGRAM).is_file():
+            notes.damaged(
+                f"{MANIFEST} is missing: the command, the machine and the steps are read from the trace alone"
+            )
+        if has_manifest and agent is None and (path / AGENT).is_file():
+            agent = files.agent_state(path / AGENT, notes)
+        traces = _within(path, traces, notes)
+        if not has_manifest:
+            return cls._read(notes, traces, path)
+        return cls._read(notes, traces, path, path, agent, path)
+
+    @classmethod
+    def _read(
+        cls, notes: Notes, traces: tuple[Path, ...], run: Path, root: Path | None = None,
+        agent: AgentState | None = None, process: Path | None = None,
+    ) -> Self:  # fmt: skip
+        """Read the files of a run, and those of a process where they are not assembled in the root.
+
+        Without a root, tfdoctor did not make the recording: there are samples at most, as a sampler may run beside
+        the profiler of any framework. The agent's state is none where the manifest has it.
+        """
+        manifest = files.manifest_of(run, notes) if root else None
+        if manifest and agent:  # tfdoctor was killed before it could do so
+            manifest = files.fold(manifest, agent)
+        folders = [folder for folder in (process, root) if folder]
+        account = next((folder for folder in folders if (folder / RUN_LOG).is_file()), None)
         opened = cls(
-            located.root, manifest, located.traces, program, samples, tuple(notes.texts),
-            damage=tuple(notes.damage), run=run,
-        )  # fmt: skip
+            root=root,
+            manifest=manifest,
+            traces=traces,
+            program=next(
+                (files.program(one / PROGRAM, notes) for one in folders if (one / PROGRAM).is_file()), None
+            ),
+            samples=files.samples(run / SAMPLES, notes),
+            run=files.run_log(account, notes, manifest) if account else None,
+            notes=tuple(notes.texts),
+            damage=tuple(notes.damage),
+        )
         try:
-            files.refuse_foreign(located.traces)
+            files.refuse_foreign(traces)
         except InputError as fault:
             return opened.without_traces(fault)
         return opened
@@ -123,3 +196,38 @@ class Recording(Record):
             raise fault
         note = f"{self.traces[0].name} is damaged, so the report has no traced steps"
         return replace(self, traces=(), notes=(*self.notes, note), damage=(*self.damage, note))
+
+    def hosts(self) -> tuple[tuple[str, "Recording | InputError"], ...]:
+        """Return the hosts of the job (or workers: several may share a machine), the chief first; at least one.
+
+        Each has its name, and its own recording: trace, manifest and samples; or the error from reading that.
+        """
+        if len(self.workers) > 1:
+            return tuple((folder.name, _opened(folder)) for folder in self.workers)
+        if len(self.traces) <= 1:
+            return (("", self),)
+        names = [trace.name.removesuffix(files.TRACES.removeprefix("*")) for trace in self.traces]
+        # The manifest, the program and the samples are of one host: the one of the manifest's name, else the first.
+        name = self.manifest.host.name if self.manifest else ""
+        described = names.index(name) if name in names else 0
+        alone = [Recording(None, None, (trace,), None, (), ()) for trace in self.traces]
+        alone[described] = replace(self, traces=(self.traces[described],))
+        return tuple(zip(names, alone, strict=True))
+
+
+def _opened(folder: Path) -> Recording | InputError:
+    try:
+        return Recording.open(folder)
+    except InputError as fault:
+        return fault
+
+
+def _within(path: Path, traces: tuple[Path, ...], notes: Notes) -> tuple[Path, ...]:
+    """Return the traces of a recording without links that leave it, which a note names."""
+    inside = tuple(trace for trace in traces if is_below(trace, whole(path)))
+    for trace in traces:
+        if trace not in inside:
+            notes.damaged(
+                f"{trace} was left out: a link leads from there out of the recording; copy the trace there"
+            )
+    return inside

@@ -10,10 +10,7 @@ LongUntraced = tuple[int, float]  # The number of a step outside of the window, 
 
 
 class TracedWindow(Record):
-    """The traced steps: their numbers, the loop they belong to, and when tracing began and ended (Unix ns).
-
-    `read_bytes` and `read_calls` are what the process read meanwhile; None if the system does not count it.
-    """
+    """The traced steps: their numbers, the loop they belong to, and when tracing began and ended."""
 
     warmup: Count = 0
     steps: Count = 0
@@ -25,24 +22,20 @@ class TracedWindow(Record):
     contains_warmup: bool = False
     stopped_by: str = ""
     profiler: str = "tfdoctor"
-    read_bytes: Count | None = None
+    read_bytes: Count | None = None  # by the process meanwhile; None if the system does not count it
     read_calls: Count | None = None
     at: LoopPlace | None = None
 
 
 class WindowCost(Record):
-    """What one traced window cost the run, in seconds, and why it was closed.
-
-    ``stop_s`` is with the writing of the trace, ``slowed_s`` what its steps took longer than the untraced ones
-    before, and ``program_s`` the description of the program after it.
-    """
+    """What one traced window cost the run, and why it was closed."""
 
     steps: Count = 0
     stopped_by: str = ""
     start_s: Amount = 0.0
-    stop_s: Amount = 0.0
-    slowed_s: Amount = 0.0
-    program_s: Amount = 0.0
+    stop_s: Amount = 0.0  # with the writing of the trace
+    slowed_s: Amount = 0.0  # what its steps took longer than the untraced ones before
+    program_s: Amount = 0.0  # the description of the program after it
 
     @property
     def seconds(self) -> float:
@@ -69,18 +62,14 @@ LONG_TOLD, MOST_TOLD = 2.0, 40
 
 
 class UntracedSteps(Record):
-    """The duration of steps or calls outside the window; `traced_ms` is that of the same calls within it.
-
-    ``total_ms`` is the time of all ``count`` of them. ``long`` has the numbers and times of those of at least twice
-    the median, at most the 40 longest.
-    """
+    """The duration of steps or calls outside the window."""
 
     count: Count = 0
     median_ms: Positive | None = None
     of: str = ""
-    traced_ms: Positive | None = None
-    total_ms: Positive | None = None
-    long: tuple[LongUntraced, ...] = ()
+    traced_ms: Positive | None = None  # the median of the same calls within the window
+    total_ms: Positive | None = None  # of all `count` of them
+    long: tuple[LongUntraced, ...] = ()  # of at least twice the median, at most the 40 longest
 
     def __post_init__(self) -> None:
         """Refuse a time of no steps."""
@@ -128,21 +117,16 @@ class UntracedSteps(Record):
 
 
 class TracedFunction(Record):
-    """A tf.function that was traced in several calls, from its first call of the run on.
-
-    ``made`` is the number of function objects of its definition that train the same variables, 0 unknown.
-    ``traced`` are the numbers of these calls, at most the last 64 of ``tracings``. ``traced_ms`` is the median of
-    such calls without the first, ``call_ms`` that of the others, both outside of the traced window.
-    """
+    """A tf.function that was traced in several calls, from its first call of the run on."""
 
     name: str = ""
     at: LoopPlace | None = None
     calls: Count = 0
-    traced: tuple[int, ...] = ()
+    traced: tuple[int, ...] = ()  # the numbers of these calls, at most the last 64 of `tracings`
     tracings: Count = 0
-    made: Count = 0
-    traced_ms: Positive | None = None
-    call_ms: Positive | None = None
+    made: Count = 0  # function objects of its definition that train the same variables; 0 is unknown
+    traced_ms: Positive | None = None  # the median of such calls outside of the window, without the first
+    call_ms: Positive | None = None  # that of the others
 
 
 class ZeroRate(Record):
@@ -156,29 +140,21 @@ TimedType = tuple[str, int, float]  # A type of operations, their number and the
 
 
 class GradientsTaken(Record):
-    """A line that takes gradients outside of tf.functions, and what one of its calls did for nothing.
-
-    ``variables`` were followed by the tape, of which the gradients of ``unused`` went into no operation and were
-    not read; the call returned ``returned`` of these. The ``operations`` that only they needed took ``calls_ms``
-    and Python ``python_ms`` between them, of a step of ``step_ms`` to the line's next call, which had
-    ``step_operations`` of ``step_calls_ms``. ``traced`` is the number of the line's calls in the traced steps. Of a
-    line that is not ``followed``, nothing else is known: there were ``too_few`` calls before the traced steps, or
-    no use of its gradients was seen.
-    """
+    """A line that takes gradients outside of tf.functions, and what one of its calls did for nothing."""
 
     at: LoopPlace | None = None
-    traced: Count = 0
-    followed: bool = False
-    too_few: bool = False
-    variables: Count = 0
-    unused: Count = 0
-    returned: Count = 0
+    traced: Count = 0  # its calls in the traced steps
+    followed: bool = False  # False: nothing else is known, as no use of its gradients was seen,
+    too_few: bool = False  # or there were too few calls before the traced steps
+    variables: Count = 0  # that the tape followed
+    unused: Count = 0  # those of them whose gradients went into no operation and were not read
+    returned: Count = 0  # those of these that the call returned
     names: tuple[str, ...] = ()
-    operations: Count = 0
+    operations: Count = 0  # that only these needed
     types: tuple[TimedType, ...] = ()
-    python_ms: float = 0.0
-    calls_ms: float = 0.0
-    step_ms: float = 0.0
+    python_ms: float = 0.0  # between them
+    calls_ms: float = 0.0  # in them
+    step_ms: float = 0.0  # to the line's next call
     step_calls_ms: float = 0.0
     step_operations: Count = 0
 
@@ -189,13 +165,13 @@ class GradientsTaken(Record):
 
 
 class StepsSeen(Record):
-    """How the agent counted the steps of the whole run; their loop was entered `rounds` times, 0 is unknown."""
+    """How the agent counted the steps of the whole run."""
 
     source: str | None = None
     at: LoopPlace | None = None
     why: str = ""
     seen: Count = 0
-    rounds: Count = 0
+    rounds: Count = 0  # how often their loop was entered; 0 is unknown
     seen_all: bool = True
     candidates: tuple[Candidate, ...] = ()
     discarded: tuple[int, ...] = ()

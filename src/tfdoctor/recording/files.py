@@ -1,15 +1,15 @@
 """Reads the files of a recording; damaged parts are left out and noted."""
 
 import json
-import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tfdoctor.recording.agent import AgentState
-from tfdoctor.recording.manifest import Manifest
+from tfdoctor.recording.manifest import SCHEMA, Manifest
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_log import KINDS, RUN_LOG, RUN_NOW, Bucket, RunLog, Span
 from tfdoctor.recording.samples import MachineSample
@@ -25,6 +25,7 @@ TRACES = "*.xplane.pb"
 MOST_PROGRAM_BYTES = 256 * 2**20  # Of a program, unpacked: ResNet50's 37,789 operations in 863 graphs have 12 MB
 # The version of the format of `program.json.gz` that is read: see SCHEMA of the agent's program.py.
 PROGRAM_SCHEMA = 1
+OLD_KEYS = {"guest_errors": "agent_errors"}  # Of the manifest (before 22 November 2026), and their present names
 RUNS = "plugins/profile/*"  # Where TensorBoard finds traces: one folder for each run, with one file for each host
 NAMED = 3  # How many damaged values a note names
 # Times may be so many times what they are a part of, and so much more: they are told when a sample is taken.
@@ -72,9 +73,35 @@ def json_object(path: Path, notes: Notes) -> dict[str, Any] | None:
     return None
 
 
+def manifest_of(folder: Path, notes: Notes) -> Manifest | None:
+    """Return the manifest in a folder; None if it is damaged."""
+    data = json_object(folder / MANIFEST, notes)
+    if data is None:
+        return None
+    present = {OLD_KEYS.get(key, key): value for key, value in data.items()}
+    manifest = _typed(Manifest, present, MANIFEST, notes) or Manifest()
+    check_schema(manifest.schema, SCHEMA, MANIFEST, notes)
+    if not manifest.finished:
+        notes.add("The recording is unfinished: tfdoctor was killed, could not complete it, or is still running")
+    return manifest
+
+
 def manifest_in(folder: Path) -> Manifest:
     """Return the manifest in a folder, without what cannot be read of it."""
-    return Manifest.from_json(json_object(folder / MANIFEST, Notes()))
+    return manifest_of(folder, Notes()) or Manifest()
+
+
+def fold(manifest: Manifest, agent: AgentState) -> Manifest:
+    """Return a manifest with the data of the agent's state file."""
+    return replace(
+        manifest,
+        window=agent.window or manifest.window,
+        steps=agent.steps or manifest.steps,
+        costs=agent.costs or manifest.costs,
+        versions={**manifest.versions, **agent.versions},
+        missing=(*manifest.missing, *agent.missing),
+        agent_errors=(*manifest.agent_errors, *agent.errors),
+    )
 
 
 def agent_state(path: Path, notes: Notes) -> AgentState | None:
@@ -83,10 +110,8 @@ def agent_state(path: Path, notes: Notes) -> AgentState | None:
     return None if data is None else _typed(AgentState, data, path.name, notes)
 
 
-def program(path: Path | None, notes: Notes) -> ProgramRecord | None:
-    """Return the program of a run, or None if it was not recorded or is damaged."""
-    if path is None or not path.is_file():
-        return None
+def program(path: Path, notes: Notes) -> ProgramRecord | None:
+    """Return the program of a run; None if nothing was recorded of it, or it is damaged."""
     try:
         data = json.loads(unpacked(path, MOST_PROGRAM_BYTES))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
@@ -115,29 +140,28 @@ def _typed(kind: type[T], data: object, file: str, notes: Notes) -> T | None:
     return typed
 
 
-def samples(path: Path | None, notes: Notes) -> tuple[MachineSample, ...]:
-    """Return the samples of a file, which has one on each line."""
-    if path is None or not path.is_file():
+def samples(path: Path, notes: Notes) -> tuple[MachineSample, ...]:
+    """Return the samples of a file, which has one on each line; none without a file."""
+    if not path.is_file():
         return ()
-    return tuple(_lines(_rows(path, notes), SAMPLES, lambda _: MachineSample, notes))
+    return tuple(_lines(_rows(path, notes), SAMPLES, lambda _: MachineSample, notes)[MachineSample])
 
 
-def run_log(folder: Path | None, notes: Notes) -> RunLog | None:
-    """Return what the process of a folder did in its whole life; None if that was not recorded, or is damaged."""
-    if folder is None or not (path := folder / RUN_LOG).is_file():
-        return None
+def run_log(folder: Path, notes: Notes, manifest: Manifest | None = None) -> RunLog | None:
+    """Return what the process of a folder did in its whole life.
+
+    None if the file is empty or damaged, or tells of more ms than passed: then a clock was changed under it.
+    """
     now = folder / RUN_NOW
-    rows = _rows(path, notes) + (_rows(now, notes) if now.is_file() else [])
+    rows = _rows(folder / RUN_LOG, notes) + (_rows(now, notes) if now.is_file() else [])
     if not rows:
         return None
-    lines = _lines(rows, RUN_LOG, lambda data: KINDS.get(data["kind"]), notes)
-    of: dict[str, tuple[Any, ...]] = {
-        word: tuple(line for line in lines if type(line) is kind) for word, kind in KINDS.items()
-    }
+    found = _lines(rows, RUN_LOG, lambda data: KINDS.get(data["kind"]), notes)
+    of = {word: tuple(found[kind]) for word, kind in KINDS.items()}
     if not of["process"]:
         notes.damaged(f"{RUN_LOG} is damaged and was left out")
         return None
-    return RunLog(
+    log = RunLog(
         process=of["process"][0],
         calls={call.id: call for call in of["call"]},
         stacks={stack.id: stack for stack in of["stack"]},
@@ -151,6 +175,23 @@ def run_log(folder: Path | None, notes: Notes) -> RunLog | None:
         end=next(iter(of["end"]), None),
         dropped=of["dropped"][-1].dropped if of["dropped"] else 0,
     )
+    for told_ms, passed_ms in _told(log, manifest):
+        if told_ms > SLACK * passed_ms + SLACK_MS:
+            notes.damaged(
+                f"{RUN_LOG} was left out: it tells of {told_ms / 1e3:,.0f} s in {passed_ms / 1e3:,.0f} s, "
+                "so the clock of the process was changed"
+            )
+            return None
+    return log
+
+
+def _told(log: RunLog, manifest: Manifest | None) -> Iterator[tuple[float, float]]:
+    """Yield how many ms a log tells of, and how many passed: as a whole, and in each bucket."""
+    times = manifest.times if manifest else None
+    if times and times.ended_ns and times.pid == log.process.pid:  # no process that outlived tfdoctor
+        last_ms = max((bucket.end for bucket in log.buckets), default=0.0) * 1e3
+        yield last_ms, max(0.0, (times.ended_ns - times.started_ns) / 1e6)
+    yield from ((sum(bucket.calls.values()), (bucket.end - bucket.start) * 1e3) for bucket in log.buckets)
 
 
 def _rows(path: Path, notes: Notes) -> list[str]:
@@ -162,15 +203,14 @@ def _rows(path: Path, notes: Notes) -> list[str]:
         return []
 
 
-def _lines(rows: list[str], file: str, kind_of: Callable[[Any], Any], notes: Notes) -> list[Any]:
-    """Return the lines that can be read, each as its kind; those without a kind are of a later tfdoctor."""
-    faults: list[str] = []
-    found, damaged = [], 0
+def _lines(rows: list[str], file: str, kind_of: Callable[[Any], Any], notes: Notes) -> Mapping[type, list[Any]]:
+    """Return the lines that can be read, by their kinds; those without a kind are of a later tfdoctor."""
+    faults, damaged, found = list[str](), 0, defaultdict[type, list[Any]](list)
     for row in rows:
         try:
             data = json.loads(row)
             if kind := kind_of(data):
-                found.append(read(kind, data, faults))
+                found[kind].append(read(kind, data, faults))
         except (ValueError, TypeError, KeyError, RecursionError, Misfit):
             damaged += 1
     if damaged:
@@ -198,25 +238,6 @@ def _latest(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(by_start.values())
 
 
-def possible(log: RunLog | None, manifest: Manifest | None, notes: Notes) -> RunLog | None:
-    """Return a log, or None where it tells of more ms than passed: a clock was changed under the process."""
-    if log is None:
-        return None
-    parts = [(sum(bucket.calls.values()), (bucket.end - bucket.start) * 1e3) for bucket in log.buckets]
-    times = manifest.times if manifest else None
-    if times and times.ended_ns and times.pid == log.process.pid:  # no process that outlived tfdoctor
-        last_ms = max((bucket.end for bucket in log.buckets), default=0.0) * 1e3
-        parts.insert(0, (last_ms, max(0.0, (times.ended_ns - times.started_ns) / 1e6)))
-    for told_ms, passed_ms in parts:
-        if told_ms > SLACK * passed_ms + SLACK_MS:
-            notes.damaged(
-                f"{RUN_LOG} was left out: it tells of {told_ms / 1e3:,.0f} s in {passed_ms / 1e3:,.0f} s, "
-                "so the clock of the process was changed"
-            )
-            return None
-    return log
-
-
 def traces(folder: Path) -> tuple[Path, ...]:
     """Return the trace files of a folder, without pipes and folders."""
     return tuple(sorted(trace for trace in folder.glob(TRACES) if trace.is_file()))
@@ -235,23 +256,20 @@ def refuse_foreign(traces: tuple[Path, ...]) -> None:
     Raises:
         InputError: no file is an XSpace.
     """
-    faults = []
-    for trace in traces:
-        with opened(trace) as file:
-            size, head = os.fstat(file.fileno()).st_size, file.read(64)
-        if fault := _fault(head, size):
-            faults.append(InputError(f"{trace} is {fault}: expected a *.xplane.pb that a profiler wrote."))
-    if faults and len(faults) == len(traces):
-        raise faults[0]
+    faults = [_fault(trace) for trace in traces]
+    if traces and all(faults):
+        raise InputError(f"{traces[0]} is {faults[0]}: expected a *.xplane.pb that a profiler wrote.")
 
 
-def _fault(head: bytes, size: int) -> str | None:
-    """Return what a file with this head is if not an XSpace, or None."""
-    if size == 0:
+def _fault(trace: Path) -> str | None:
+    """Return what a file is by its head if it is not an XSpace, or None."""
+    with opened(trace) as file:
+        head = file.read(64)
+    words = head.lstrip().lower()
+    if not head:
         return "empty"
     if head.startswith(b"\x1f\x8b"):
         return "compressed (gunzip it first)"
-    words = head.lstrip().lower()
     if words.startswith((b"<!doctype", b"<html", b"<?xml")):
         return "a web page"
     if words.startswith((b"{", b"[")) and head[:1] != b"\n":

@@ -5,25 +5,15 @@ The same model writes and reads it: capture fills it in, the report reads it.
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 
-from tfdoctor.recording.agent import (
-    AgentError,
-    AgentState,
-    Missing,
-    StepsSeen,
-    TracedWindow,
-    WindowCost,
-    WorkerRank,
-)
-from tfdoctor.recording.typed import Amount, Count, Misfit, read
+from tfdoctor.recording.agent import AgentError, Missing, StepsSeen, TracedWindow, WindowCost, WorkerRank
+from tfdoctor.recording.typed import Amount, Count
 from tfdoctor.terms.record import Record, field
 
 SCHEMA = 1
-
-OLD_KEYS = {"guest_errors": "agent_errors"}  # Former keys (before 22 November 2026) and their present names
 
 
 class MissingPart(StrEnum):
@@ -95,32 +85,24 @@ class Clock(Record):
 
 
 class Revision(Record):
-    """The commit of the program in git, when it was made (Unix ns, 0 is unknown), and whether its files differ.
-
-    ``changed`` counts files that git tracks, and the script; None is unknown.
-    """
+    """The commit of the program in git."""
 
     commit: str = ""
-    committed_unix_ns: Count = 0
-    changed: bool | None = None
+    committed_unix_ns: Count = 0  # 0 is unknown
+    changed: bool | None = None  # a file that git tracks, or the script, differs from it; None is unknown
 
 
 class RunTimes(Record):
-    """When tfdoctor started the command and saw its end, in ns of the system's monotonic clock and of Unix.
+    """When tfdoctor started the command and saw its end, and what happened to the machine meanwhile."""
 
-    ``oom_kills`` is how often the kernel killed a process of the run's cgroup for want of memory meanwhile, and
-    ``limit_bytes`` the memory that the run might use; None is unknown. ``suspended_ns`` is how long the machine
-    slept meanwhile, ``clock_jump_ns`` by how much the wall clock was set.
-    """
-
-    started_ns: Count = 0
+    started_ns: Count = 0  # on the system's monotonic clock
     ended_ns: Count | None = None
     started_unix_ns: Count = 0
     pid: int | None = None
-    oom_kills: Count | None = None
-    limit_bytes: Count | None = None
-    suspended_ns: Count = 0
-    clock_jump_ns: int = 0
+    oom_kills: Count | None = None  # by the kernel, in the run's cgroup, for want of memory; None is unknown
+    limit_bytes: Count | None = None  # the memory that the run might use; None is unknown
+    suspended_ns: Count = 0  # how long the machine slept
+    clock_jump_ns: int = 0  # by how much the wall clock was set
 
 
 class EndedProcess(Record):
@@ -197,22 +179,6 @@ class Manifest(Record):
         attached = self.plan.started_unix_ns if self.plan else 0
         return window or attached or (self.clock[0].unix_ns if self.clock else 0)
 
-    @classmethod
-    def from_json(cls, data: object, faults: list[str] | None = None) -> Self:
-        """Read a manifest; invalid values keep their defaults and are added to `faults`."""
-        faults = [] if faults is None else faults
-        if isinstance(data, Mapping):
-            data = {OLD_KEYS.get(key, key): value for key, value in data.items()}
-        try:
-            return read(cls, data, faults)
-        except Misfit:
-            faults.append("")
-            return cls()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the manifest as a JSON object."""
-        return asdict(self)
-
     @property
     def cut_by_cost(self) -> bool:
         """Whether the traced window was closed because more of it would have cost the run too much."""
@@ -226,16 +192,3 @@ class Manifest(Record):
     def lacks(self, what: str, why: str) -> Self:
         """Return the manifest with one more entry of missing data."""
         return replace(self, missing=(*self.missing, Missing(what, why)))
-
-
-def fold(manifest: Manifest, agent: AgentState) -> Manifest:
-    """Return a manifest with the data of the agent's state file."""
-    return replace(
-        manifest,
-        window=agent.window or manifest.window,
-        steps=agent.steps or manifest.steps,
-        costs=agent.costs or manifest.costs,
-        versions={**manifest.versions, **agent.versions},
-        missing=(*manifest.missing, *agent.missing),
-        agent_errors=(*manifest.agent_errors, *agent.errors),
-    )

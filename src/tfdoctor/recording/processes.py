@@ -1,25 +1,22 @@
-"""The Python processes and the workers of a run, each with what it recorded in a folder of its own.
+"""The Python processes of a run, each with what it recorded in a folder of its own.
 
-The folders of processes are part of the recording until tfdoctor assembles them at the end of the run. If it was
-killed before, they are read in place of the assembled files. Each of several workers has a recording below
-`workers`; their traces lie in one run folder.
+The folders are part of the recording until tfdoctor assembles them at the end of the run. If it was killed before,
+they are read in place of the assembled files.
 """
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 from tfdoctor.recording.agent import AgentState, WorkerRank
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, Notes, agent_state, manifest_in, own_traces
+from tfdoctor.recording.files import AGENT, Notes, agent_state, own_traces
 from tfdoctor.recording.run_log import RUN_LOG, RUN_NOW
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.record import Record
 
 PROCESSES, WORKERS = "processes", "workers"
 RUN_FILES = (RUN_LOG, RUN_NOW)  # The account of a process, from its start on
-NAMED = 8  # How many workers a note names; the report lists all
 
 
 class Process(Record):
@@ -33,11 +30,6 @@ class Process(Record):
     def traces(self) -> tuple[Path, ...]:
         """The process's traces: of one window, so all in one folder."""
         return own_traces(self.folder)
-
-    @property
-    def program(self) -> Path:
-        """The file with the process's program, which may not exist."""
-        return self.folder / PROGRAM
 
     @property
     def account_bytes(self) -> int:
@@ -72,12 +64,12 @@ def read(out: Path) -> tuple[Process, ...]:
         notes = Notes()
         state = agent_state(folder / AGENT, notes)
         found.append(Process(folder, state or AgentState(), notes.damage[0] if state is None else ""))
-    return tuple(sorted(found, key=_order))
 
+    def order(one: Process) -> tuple[bool, float, bool, int, str]:
+        rank = one.worker.rank
+        return not one.trained, inf if rank is None else rank, not one.traces, -one.seen, one.folder.name
 
-def _order(one: Process) -> tuple[bool, float, bool, int, str]:
-    rank = one.worker.rank
-    return not one.trained, inf if rank is None else rank, not one.traces, -one.seen, one.folder.name
+    return tuple(sorted(found, key=order))
 
 
 def reported(processes: Sequence[Process], pid: int | None = None) -> Process | None:
@@ -92,33 +84,3 @@ def reported(processes: Sequence[Process], pid: int | None = None) -> Process | 
     started = [one for one in processes if pid is not None and one.state.pid == pid]
     other = [one for one in processes if one.state.backend]
     return max(other or started or processes, key=lambda one: one.account_bytes)
-
-
-def workers(path: Path) -> tuple[Path, ...]:
-    """Return the recordings of all workers of a run, the chief first; none if it had one process."""
-
-    def order(folder: Path) -> tuple[float, int, str]:
-        worker = manifest_in(folder).worker or WorkerRank()
-        return inf if worker.rank is None else worker.rank, worker.place or 0, folder.name
-
-    manifests = path.glob(f"{WORKERS}/*/{MANIFEST}")
-    return tuple(sorted((one.parent for one in manifests if is_below(one, path)), key=order))
-
-
-def worker_traces(path: Path) -> tuple[Path, ...]:
-    """Return a worker's trace, which lies in the newest run folder with those of the other workers."""
-    path = path.absolute()
-    files = path.parent.parent.glob(f"{RUNS}/{path.name}.*")
-    named = (one for one in files if one.name == f"{path.name}.xplane.pb" and one.is_file())
-    return tuple(sorted(named, reverse=True)[:1])
-
-
-def workers_note(path: Path, folders: tuple[Path, ...]) -> str:
-    """Return the note that there are several workers, and how to see one alone."""
-    names = [worker.name for worker in folders]
-    rest = ", …" if len(names) > NAMED else ""
-    example = shlex.quote(str(path / WORKERS / names[1]))
-    return (
-        f"{len(folders)} workers were recorded and are compared; to report on one worker: "
-        f"`tfdoctor report {example}` ({', '.join(names[:NAMED])}{rest})"
-    )

@@ -204,15 +204,11 @@ class RecordedDataset(AnyDataset[SourceLine]):
 
 
 class DebugAid(Record):
-    """An aid for debugging that is on.
+    """An aid for debugging that is on."""
 
-    It is "check_numerics", "functions_eagerly", "data_debug_mode" or "op_determinism".
-    ``ms`` is the time of Python in the checks of the whole window, of operations that Python runs.
-    """
-
-    aid: str
+    aid: str  # "check_numerics", "functions_eagerly", "data_debug_mode", "op_determinism"
     at: SourceLine | None = None
-    ms: Amount = 0.0
+    ms: Amount = 0.0  # of Python in the checks of the whole window, of operations that Python runs
 
 
 class MissingLibrary(Record):
@@ -223,16 +219,13 @@ class MissingLibrary(Record):
 
 
 class KernelCache(Record):
-    """CUDA's folder of compiled kernels: its bytes, and the files that were written since TensorFlow was imported.
-
-    ``seconds`` is the time from then to the last of them; ``limit`` is CUDA_CACHE_MAXSIZE, in bytes.
-    """
+    """CUDA's folder of compiled kernels."""
 
     disabled: bool = False
     nbytes: Count = field(default=0, name="bytes")
-    limit: str | None = None
-    written: Count = 0
-    seconds: Amount = 0.0
+    limit: str | None = None  # CUDA_CACHE_MAXSIZE, in bytes
+    written: Count = 0  # files since TensorFlow was imported
+    seconds: Amount = 0.0  # from then to the last of them
 
 
 class GpuAccess(Record):
@@ -297,18 +290,14 @@ class SeenPlace(Record):
 
 
 class FedArgument(Record):
-    """An array among the arguments of the training function.
-
-    `new_object`: the next call gets another object. `same`: it gets the same values, as far as compared; None is
-    not compared, as of tensors.
-    """
+    """An array among the arguments of the training function."""
 
     shape: tuple[int, ...] = ()
-    new_object: bool = field(default=False, name="anew")
+    new_object: bool = field(default=False, name="anew")  # the next call gets another object
     place: str = ""  # "0", "mask"; within a structure "0.1": the second of the first argument
     kind: str = ""  # "numpy", "pandas", "tensor"; "python": a list
     dtype: str = ""  # as NumPy writes it: "float64"
-    same: bool | None = None
+    same: bool | None = None  # the next call gets the same values; None is not compared, as of tensors
     fed_as: str = ""  # the type of the placeholder of Session.run that it is fed to
 
 
@@ -321,38 +310,30 @@ class FedCall(Record):
 
 
 class PythonRecord(Record):
-    """What Python did in and between the training calls.
-
-    ``others`` are the user's lines of all threads but the trainer's; None where the trainer alone was sampled.
-    """
+    """What Python did in and between the training calls."""
 
     began_unix_ns: Count | None = None
     places: tuple[SeenPlace, ...] = ()
-    others: tuple[SeenPlace, ...] | None = None
+    others: tuple[SeenPlace, ...] | None = None  # of all threads but the trainer's; None: it alone was sampled
     fed: FedCall | None = None
     feeds: FedCall | None = None  # of Session.run
 
 
 class RecordedSequences(Record):
-    """An input of the training whose second dimension may be time.
-
-    ``lengths`` has a list for each batch seen: of each row, the positions up to the last that is not ``pad``;
-    ``begins`` is the share of rows whose first position is not that, ``gaps`` its share before the ends.
-    ``leading`` says that the rows were read from their end, ``mask`` that all other values are the same.
-    ``steps`` has the positions of the rows of each batch, none in recordings of earlier versions. ``batches``
-    says whether the lists are whole batches, else one list is a sample of all data.
-    """
+    """An input of the training whose second dimension may be time."""
 
     shape: tuple[int, ...]
-    lengths: tuple[tuple[int, ...], ...]
+    lengths: tuple[
+        tuple[int, ...], ...
+    ]  # of each row of each batch seen: up to the last position that is not `pad`
     dtype: str = ""
-    begins: float = 0.0
-    gaps: float = 0.0
-    batches: bool = False
-    leading: bool = False
-    steps: tuple[int, ...] = ()
+    begins: float = 0.0  # the share of rows whose first position is not `pad`
+    gaps: float = 0.0  # the share of `pad` before the ends
+    batches: bool = False  # the lists are whole batches, else one list is a sample of all data
+    leading: bool = False  # the rows were read from their end
+    steps: tuple[int, ...] = ()  # positions of the rows of each batch; none in recordings of earlier versions
     pad: int = 0
-    mask: bool = False
+    mask: bool = False  # all values but `pad` are the same
 
 
 class ProgramRecord(Record):

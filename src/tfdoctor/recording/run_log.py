@@ -40,33 +40,24 @@ class RunFramework(Record):
 
 
 class CallPlace(Record):
-    """A kind of call made at a line of the user's; `name` is the function's: "Model.predict", "train_step".
-
-    ``parent`` is the number of the call around it; None at the top.
-    """
+    """A kind of call made at a line of the user's."""
 
     id: Count
     call: RunCall
     at: Line | None = None
-    name: str = ""
-    parent: Count | None = None
+    name: str = ""  # of the function: "Model.predict", "train_step"
+    parent: Count | None = None  # the number of the call around it; None at the top
 
 
 class SeenStack(Record):
     """A stack that samples showed: the user's lines, and the functions of others that the innermost one calls.
 
-    ``call`` is the number of the call under way. ``looped`` says whether it lies in the innermost loop around a
-    call that trains, ``tested`` in that around a tf.function or model that is called without training. ``long``: in
-    a step that takes more than 1.5 times the usual one, after that time. ``children``: the process hardly worked
-    meanwhile, and had child processes. ``repeats``: a loop of the function that
-    holds `at`, or of its caller, holds the line, or a library calls that function again and again; None is unknown.
-    ``loops``: how many loops of the user's functions hold the line, without those around training. ``step`` is
-    where the user's function is defined that the loop around a call that trains calls, that makes this call, and in
-    which the stack lies; ``step_call`` is the line of the loop that calls it.
+    ``step`` is where the user's function is defined that the loop around a call that trains calls, that makes this
+    call, and in which the stack lies; ``step_call`` is the line of the loop that calls it.
     """
 
     id: Count
-    call: Count = 0
+    call: Count = 0  # the number of the call under way
     at: Line | None = None  # the innermost line of the user's
     caller: Line | None = None  # the user's line that called its function
     calls: str | None = None  # "pandas.DataFrame.iterrows": what the line calls; the module that it imports
@@ -74,12 +65,14 @@ class SeenStack(Record):
     function: str = ""  # the user's function that holds `at`; "<module>"
     callback: str = ""  # the method of the outermost Keras callback: "ModelCheckpoint.on_epoch_end"
     work: RunWork = RunWork.OTHER
-    looped: bool = False
-    tested: bool = False
-    long: bool = False
-    children: bool = False
+    looped: bool = False  # in the innermost loop around a call that trains
+    tested: bool = False  # in that around a tf.function or model that is called without training
+    long: bool = False  # in a step that takes more than 1.5 times the usual one, after that time
+    children: bool = False  # the process hardly worked meanwhile, and had child processes
+    # A loop of the function that holds `at`, or of its caller, holds the line, or a library calls that function
+    # again and again; None is unknown.
     repeats: bool | None = None
-    loops: Count = 0
+    loops: Count = 0  # of the user's functions that hold the line, without those around training
     step: Line | None = None
     step_call: Line | None = None
 
@@ -88,10 +81,6 @@ class BucketSteps(Record):
     """Training steps of one source that ended in a bucket; a call may be several steps.
 
     Calls that trace a function are left out: they are told alone (see FunctionTrace).
-
-    ``each`` has the duration of each call in ms, from its begin to the begin of the next one as far as the loop
-    goes on; where there were too many, it is empty and ``bins`` counts them: bin b holds calls of 1.02**b to
-    1.02**(b+1) us.
     """
 
     source: str = ""  # of StepSource
@@ -99,8 +88,9 @@ class BucketSteps(Record):
     steps: Count = 0
     calls: Count = 0
     ms: Amount = 0.0
+    # Ms of each call, from its begin to the begin of the next one as far as the loop goes on; empty if too many.
     each: tuple[float, ...] = ()
-    bins: Mapping[str, int] = field(default_factory=dict)
+    bins: Mapping[str, int] = field(default_factory=dict)  # then: bin b counts calls of 1.02**b to 1.02**(b+1) us
     traced: bool = False  # the profiler ran in some of them
     passes: Count = 0  # over the data that began, also where their first step traced a function
 
@@ -153,20 +143,16 @@ class TracedNumber(Record):
 
 
 class FunctionTrace(Record):
-    """A call that traced a tf.function anew, in s and ms; `made` is the number of its function object.
-
-    ``operations`` is the number of operations of the graph, 0 is unknown; ``variables`` that of the elements of
-    the variables it uses.
-    """
+    """A call that traced a tf.function anew."""
 
     name: str
     at: Line | None = None
     start: Amount = 0.0
     ms: Amount = 0.0
-    made: Count = 0
+    made: Count = 0  # the number of its function object
     call: Count = 0  # the number of the CallPlace
-    operations: Count = 0
-    variables: Count = 0
+    operations: Count = 0  # of the graph; 0 is unknown
+    variables: Count = 0  # elements of the variables that it uses
     defined: Line | None = None  # where the Python function is defined
     kept: bool = False  # an earlier function object was made of the same Python function
     numbers: tuple[TracedNumber, ...] = ()
@@ -182,17 +168,15 @@ class Census(Record):
 class KeptStatement(Record):
     """A statement of a loop around a call that trains which adds to a container that is made outside of the loop.
 
-    It was read from the source, not seen to run. ``container`` and ``value`` are source text, the latter of what
-    is added; instead of strings they have "…". ``fits``: the call is Keras' fit. ``each``: no condition is around
-    it in the innermost loop.
+    It was read from the source, not seen to run.
     """
 
     at: Line
-    container: str = ""
-    value: str = ""
+    container: str = ""  # source text, with "…" instead of strings
+    value: str = ""  # same, of what is added
     what: KeptValue = KeptValue.OTHER
-    fits: bool = False
-    each: bool = False
+    fits: bool = False  # the call is Keras' fit
+    each: bool = False  # no condition is around it in the innermost loop
 
 
 class LongStep(Record):

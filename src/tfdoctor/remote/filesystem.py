@@ -3,7 +3,9 @@
 import logging
 import re
 import socket
+import time
 from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple, TypeVar
 
 from tfdoctor.terms.errors import InputError
@@ -20,6 +22,11 @@ CAUSES: Mapping[type[BaseException], tuple[str, str]] = {
     socket.gaierror: ("the host is unknown", "check the name of the host, and the connection to the network"),
 }
 
+# Of one file: a server may send without end, and larger traces need more memory than most machines have.
+MOST_BYTES = 8 * 2**30
+# A server may also never come to an end of a small file: seconds for its start, and bytes in each after that.
+PATIENCE_S, SLOWEST = 60.0, 10_000
+
 READ, WRITE = "cannot be read", "cannot be written"  # What fails
 T = TypeVar("T")
 
@@ -30,6 +37,11 @@ class Remote(NamedTuple):
     url: str
     filesystem: Any  # of fsspec, which has no types
     path: str  # there
+
+    @property
+    def name(self) -> str:
+        """The name of the file or folder there."""
+        return PurePosixPath(self.path).name or "recording"
 
     @property
     def is_bucket(self) -> bool:
@@ -77,6 +89,67 @@ class Remote(NamedTuple):
                     raise InputError(f"{self.url} {what} {_explained(error)}.") from error
         raise AssertionError
 
+    def copied(self, path: str, folder: Path, name: str) -> Path:
+        """Copy a file into a folder, under a name that may have folders in it, and check that all of it came.
+
+        Raises:
+            InputError: it cannot be read, is too large or too slow, or its name leads out of the folder.
+        """
+        from fsspec.callbacks import Callback  # noqa: PLC0415 - only for URLs
+
+        parts = PureWindowsPath(name)  # both kinds of slashes, and drives, on every machine
+        if parts.anchor or ".." in parts.parts:
+            raise InputError(f"{self.url} lists {path!r}, which lies outside of it: name the recording itself.")
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+
+        def copy() -> None:
+            begun = time.monotonic()
+
+            def count(size: int | None, copied: int, **_: object) -> None:
+                if time.monotonic() - begun > PATIENCE_S + copied / SLOWEST:
+                    raise OSError(f"it comes at less than {SLOWEST // 1000} kB a second")
+                if max(size or 0, copied) > MOST_BYTES:
+                    raise OSError(f"it has more than {MOST_BYTES // 2**30} GB")
+
+            self.filesystem.get_file(path, str(target), callback=Callback(hooks={"count": count}))
+            _whole(target.stat().st_size, self.filesystem.size(path), "came")
+
+        self.attempt(READ, copy)
+        return target
+
+    def upload(self, file: Path) -> None:
+        """Upload a file, and check that all of it arrived.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+
+        def put() -> None:
+            if not self.is_bucket:  # there, it would make the bucket
+                self.filesystem.makedirs(self.path.rpartition("/")[0], exist_ok=True)
+            self.filesystem.put_file(str(file), self.path)
+            self.filesystem.invalidate_cache()
+            _whole(self.filesystem.size(self.path), file.stat().st_size, "arrived")
+
+        self.attempt(WRITE, put)
+
+    def remove(self, is_old: Callable[[str], bool]) -> None:
+        """Remove the files whose names are those of old ones.
+
+        Raises:
+            InputError: one cannot be removed.
+        """
+
+        def remove() -> None:
+            self.filesystem.invalidate_cache()
+            there = self.filesystem.exists(self.path)
+            for path in self.filesystem.find(self.path, maxdepth=1) if there else ():
+                if is_old(path.rpartition("/")[2]):
+                    self.filesystem.rm_file(path)
+
+        self.attempt(WRITE, remove)
+
 
 def is_url(text: str) -> bool:
     """Say whether a text is a URL and no path."""
@@ -105,8 +178,12 @@ def opened(url: str) -> Remote:
     return Remote(url, filesystem, path)
 
 
+def _whole(part: int | None, of: int | None, did: str) -> None:
+    if part is not None and of is not None and part != of:
+        raise OSError(f"{part:,} of {of:,} bytes {did}")
+
+
 def _explained(error: Exception) -> str:
-    """Return the reason of an error in brackets, and what to do about it where its cause is known."""
     cause: BaseException | None = error
     while cause is not None:
         for kind, (reason, advice) in CAUSES.items():

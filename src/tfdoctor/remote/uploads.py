@@ -2,10 +2,10 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tfdoctor.remote.filesystem import READ, WRITE, opened
+from tfdoctor.remote.filesystem import opened
 from tfdoctor.terms.errors import InputError, NotEmptyError, OutputError
 from tfdoctor.terms.text import counted
 
@@ -50,15 +50,14 @@ class Uploads:
         if place.lacks_bucket():
             raise InputError(f"{shown} cannot be written (its bucket does not exist): check the address.")
 
-    def with_former(self, folder: Path, names: Iterable[str]) -> Path:
-        """Return a folder with the files of these names that are at its URL already, to continue with them.
+    def with_former(self, folder: Path, name: str) -> Path:
+        """Return a folder with the file of this name that is at its URL already, to continue with it.
 
         Raises:
-            InputError: one is there and cannot be read.
+            InputError: it is there and cannot be read.
         """
-        url = self._urls.get(folder)
-        for name in names if url else ():
-            _fetch(f"{url}/{name}", folder / name)
+        if folder in self._urls and (place := opened(f"{self._urls[folder]}/{name}")).exists():
+            place.copied(place.path, folder, name)
         return folder
 
     def shown(self, path: Path) -> str:
@@ -95,8 +94,12 @@ class Uploads:
             shutil.rmtree(folder)
             if files:
                 yield f"tfdoctor: uploaded {counted(files, 'file')} to {url}"
-            if folder in self._removals:
-                yield from _removed(url, *self._removals.pop(folder))
+            name, is_old = self._removals.pop(folder, ("", None))
+            try:
+                if is_old:
+                    opened(f"{url}/{name}").remove(is_old)
+            except InputError as error:  # all that is new is there
+                yield f"tfdoctor: old files stay at {url}/{name}, remove them yourself: {error}"
 
     def save(self, folder: Path) -> int:
         """Upload what is new in a folder now, so that no kill loses it; return how many files the folder has.
@@ -109,52 +112,9 @@ class Uploads:
         for file in files:
             state = file.stat().st_size, file.stat().st_mtime_ns
             if self._sent.get(file) != state:
-                _upload(file, self.shown(file))
+                opened(self.shown(file)).upload(file)
                 self._sent[file] = state
         return len(files)
-
-
-def _fetch(url: str, file: Path) -> None:
-    """Fetch a file if it is there."""
-    place = opened(url)
-
-    def get() -> None:
-        if place.filesystem.exists(place.path):
-            place.filesystem.get_file(place.path, str(file))
-
-    place.attempt(READ, get)
-
-
-def _removed(url: str, name: str, is_old: Callable[[str], bool]) -> Iterator[str]:
-    """Remove the files at a URL whose names are those of old ones; yield a sentence where that fails."""
-    place = opened(f"{url}/{name}")
-
-    def remove() -> None:
-        place.filesystem.invalidate_cache()
-        there = place.filesystem.exists(place.path)
-        for path in place.filesystem.find(place.path, maxdepth=1) if there else ():
-            if is_old(path.rpartition("/")[2]):
-                place.filesystem.rm_file(path)
-
-    try:
-        place.attempt(WRITE, remove)
-    except InputError as error:  # all that is new is there
-        yield f"tfdoctor: old files stay at {url}/{name}, remove them yourself: {error}"
-
-
-def _upload(file: Path, url: str) -> None:
-    place = opened(url)
-
-    def put() -> None:
-        if not place.is_bucket:  # there, it would make the bucket
-            place.filesystem.makedirs(place.path.rpartition("/")[0], exist_ok=True)
-        place.filesystem.put_file(str(file), place.path)
-        place.filesystem.invalidate_cache()
-        size = place.filesystem.size(place.path)
-        if size is not None and size != file.stat().st_size:
-            raise OSError(f"{size:,} of {file.stat().st_size:,} bytes arrived")
-
-    place.attempt(WRITE, put)
 
 
 UPLOADS = Uploads()  # Those of the command that runs

@@ -23,7 +23,7 @@ from tfdoctor.terms.humanize import (
     share,
 )
 from tfdoctor.terms.kinds import DeviceKind, EnergySource
-from tfdoctor.terms.units import grams_co2, watts
+from tfdoctor.terms.units import Quantity, grams_co2, watts
 from tfdoctor.terms.verdict import Stage
 
 # Budgets and the baseline
@@ -41,11 +41,12 @@ def budget_state(check: BudgetCheck) -> str:
 
 def budget_cells(check: BudgetCheck) -> tuple[str, str, str, str]:
     """Return the limit, the figure, its interval or what stands in its place, and what the state means."""
-    limit = f"at {'least' if check.at_least else 'most'} {quantity(check.limit)}"
-    span = quantity_span(check.low, check.high) if check.low and check.high else ""
-    figures = (
-        (quantity(check.value), span or ONE_FIGURE) if check.value else (span, BOUNDS) if span else (UNKNOWN, "")
+    limit = f"at {'least' if check.at_least else 'most'} {quantity(Quantity(check.limit, check.unit))}"
+    value, low, high = (
+        None if one is None else Quantity(one, check.unit) for one in (check.value, check.low, check.high)
     )
+    span = quantity_span(low, high) if low and high else ""
+    figures = (quantity(value), span or ONE_FIGURE) if value else (span, BOUNDS) if span else (UNKNOWN, "")
     why, remark = f", because {text.prose(check.why)}", ""
     if check.undecided:
         more = why if check.why else "; record more steps to decide it"
@@ -74,16 +75,6 @@ def budget_verdict(checks: Iterable[BudgetCheck]) -> str:
         f"{are} undecided: {', '.join(undecided)}." if undecided else "",
         by=" ",
     )
-
-
-def budget_grid(checks: Iterable[BudgetCheck]) -> Grid:
-    """Return the budgets as a table."""
-    columns = ("budget", "limit", "measured", "95 % interval", "result")
-    rows: list[tuple[str, ...]] = []
-    for check in checks:
-        *figures, remark = budget_cells(check)
-        rows.append((check.key, *figures, joined(budget_state(check), remark, by=": ")))
-    return Grid(columns, ("text",) * len(columns), tuple(rows))
 
 
 def baseline(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -162,13 +153,6 @@ def reached_told(row: ProfileRow) -> str:
     """Return how near a row is, and why no more of that is known."""
     why = unreached(row)
     return f"{reached(row)} ({why})" if why else reached(row)
-
-
-def profile_grid(rows: Iterable[ProfileRow]) -> Grid:
-    """Return rows of the profile as a table."""
-    columns = ("what", "where", "per step", "share", "of what this hardware allows")
-    cells = [(*profile_cells(row), reached_told(row)) for row in rows]
-    return Grid(columns, ("text", "place", "number", "number", "text"), tuple(cells))
 
 
 # Energy, where a counter measured it: what it counts, and whose it is.

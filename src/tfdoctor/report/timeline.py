@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis.step import PARTS, Timeline, TimelineBar
-from tfdoctor.report.run.bar import axis
+from tfdoctor.report.run import axis
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, percent
@@ -35,7 +35,8 @@ def lanes(timeline: Timeline) -> Iterator[tuple[str, str, dict[str, str]]]:
     for lane in timeline.lanes:
         by_part: dict[str, list[TimelineBar]] = defaultdict(list)
         for bar in lane.bars:
-            by_part[bar.part if bar.part in PARTS else "unknown"].append(bar)
+            part = timeline.parts[bar.part]
+            by_part[part if part in PARTS else "unknown"].append(bar)
         shares = ", ".join(
             f"{PART_LABELS[part]} {percent(sum(bar.duration_ms for bar in bars) / timeline.total_ms)}"
             for part, bars in by_part.items()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
@@ -10,7 +11,7 @@ from tfdoctor.diagnosis.step import PARTS, Account, AccountState, StepsSummary, 
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import duration, location, milliseconds, quantity, share
-from tfdoctor.terms.units import Unit
+from tfdoctor.terms.units import Quantity, Unit
 from tfdoctor.terms.verdict import Bound, Concern, Finding, Healthy, Recurrence, Severity
 
 # The parts of a step: the label in the bar, the charts and the tables; the largest part in the verdict, "including
@@ -29,7 +30,7 @@ PART_LABELS = {part: label for part, (label, *_) in PART_WORDS.items()}
 FEW = 2  # Traced steps up to which none is called typical
 
 
-def is_known(value: float | None) -> bool:
+def is_known(value: float | None) -> TypeGuard[float]:
     """Return whether there is a number, and a finite one."""
     return value is not None and math.isfinite(value)
 
@@ -95,7 +96,7 @@ def each(diagnosis: Diagnosis) -> str:
 
 def gains(time: Saving | Takes | Together | None) -> bool:
     """Return whether there is a time that a change saves, or may save."""
-    return time is not None and is_known(time.per_step.value) and time.per_step.value > 0
+    return time is not None and is_known(time.ms_per_step) and time.ms_per_step > 0
 
 
 def at_most(bound: Bound) -> str:
@@ -105,13 +106,13 @@ def at_most(bound: Bound) -> str:
 
 def saves(saving: Saving | None) -> str:
     """Return what a change saves, "at most" when it is an upper bound; "" when there is no number."""
-    if saving is None or not is_known(saving.per_step.value):
+    if saving is None or not is_known(saving.ms_per_step):
         return ""
-    if saving.per_step.value <= 0:
+    if saving.ms_per_step <= 0:
         first = " and ".join(map(text.name, saving.after))
         verb = "is" if len(saving.after) == 1 else "are"
         return f"nothing until {first} {verb} fixed" if first else "nothing"
-    return f"{at_most(saving.bound)}{milliseconds(saving.per_step.value)} ({share(saving.share)})"
+    return f"{at_most(saving.bound)}{milliseconds(saving.ms_per_step)} ({share(saving.share)})"
 
 
 def promised(saving: Saving | None) -> str:
@@ -123,9 +124,9 @@ def promised(saving: Saving | None) -> str:
 
 def takes(time: Takes | None) -> str:
     """Return the time that a general finding names; "" when there is no number."""
-    if time is None or not is_known(time.per_step.value):
+    if time is None or not is_known(time.ms_per_step):
         return ""
-    return f"{milliseconds(time.per_step.value)} ({share(time.share)})"
+    return f"{milliseconds(time.ms_per_step)} ({share(time.share)})"
 
 
 def run_saving(
@@ -139,53 +140,48 @@ def run_saving(
     if run is None or (step is not None and not run.whole):  # a traced window is made of steps
         return None
     of_step = f"{at_most(step.bound)}{_typical(step, which)}" if step and gains(step) else ""
-    if saving is None or not is_known(saving.total.value) or (step and saving.total.value <= 0):
+    if saving is None or not is_known(saving.ms) or (step and saving.ms <= 0):
         return (of_step, "") if of_step else None
-    if saving.total.value <= 0:
+    if saving.ms <= 0:
         return "nothing", ""
     longer = ""
-    if is_known(saving.extrapolated):
+    if is_known(saving.extrapolated_share):
         epochs = f"{run.for_epochs:,} epochs" if run.for_epochs else "more epochs"
-        longer = f"{share(saving.extrapolated)} of a run of {epochs}"
+        longer = f"{share(saving.extrapolated_share)} of a run of {epochs}"
     if run.ended_early and step and of_step:  # its length says nothing of a training
         return of_step, joined(longer, _rated(saving, step.share))
     part = joined(share(saving.share), _rated(saving, saving.share))
     of = f"{'run' if run.whole else 'traced window'} ({part})"
-    amount = f"{at_most(saving.bound)}{duration(saving.total.value)} of the {of}"
+    amount = f"{at_most(saving.bound)}{duration(saving.ms)} of the {of}"
     return amount, joined(_each_time(saving, step, which), longer)
 
 
 def _typical(step: Saving, which: str) -> str:
-    return f"{milliseconds(step.per_step.value)} of {which} ({share(step.share)})"
+    return f"{milliseconds(step.ms_per_step)} of {which} ({share(step.share)})"
 
 
 def _rated(saving: RunSaving, told: float) -> str:
     """Return the share that the severity follows, where no share that is told gives the same one."""
-    shares = [told, saving.extrapolated] if is_known(saving.extrapolated) else [told]
-    if any(one is not None and Severity.of(one) == Severity.of(saving.rated) for one in shares):
+    shares = [told, saving.extrapolated_share] if is_known(saving.extrapolated_share) else [told]
+    if Severity.of(saving.rated_share) in map(Severity.of, shares):
         return ""
     of = "a longer run" if saving.recurs is Recurrence.ONCE else "what recurs"
-    return f"{share(saving.rated)} of {of}"
+    return f"{share(saving.rated_share)} of {of}"
 
 
 def _each_time(saving: RunSaving, step: Saving | None, which: str) -> str:
     """Return how often a change saves how much: "0.9 s in each of 10 epochs"; "" where that was not counted."""
-    match saving.recurs:
-        case Recurrence.ONCE:
-            return "once"
-        case Recurrence.PER_EPOCH:
-            noun, time = "epoch", duration(saving.each.value)
-        case Recurrence.PER_CALL:
-            noun, time = "call", duration(saving.each.value)
-        case Recurrence.PER_STEP if step is not None and gains(step):
-            return _typical(step, which)
-        case Recurrence.PER_STEP:
-            noun, time = "step", milliseconds(saving.each.value)
+    if saving.recurs is Recurrence.ONCE:
+        return "once"
+    of_steps = saving.recurs is Recurrence.PER_STEP
+    if of_steps and step is not None and gains(step):
+        return _typical(step, which)
+    noun = "step" if of_steps else "epoch" if saving.recurs is Recurrence.PER_EPOCH else "call"
     if saving.times <= 1:
         return f"in one {noun}" if saving.times else ""
-    if not is_known(saving.each.value):
+    if not is_known(saving.each_ms):
         return f"in {saving.times:,} {noun}s"
-    return f"{time} in each of {saving.times:,} {noun}s"
+    return f"{(milliseconds if of_steps else duration)(saving.each_ms)} in each of {saving.times:,} {noun}s"
 
 
 def is_about_money(result: Result) -> bool:
@@ -197,8 +193,7 @@ def is_about_money(result: Result) -> bool:
 def cost(results: Iterable[Result]) -> str:
     """Return what the run costs, as a sentence; "" where no price was given."""
     outcomes = (result.outcome for result in results if is_about_money(result))
-    summaries = (outcome.summary for outcome in outcomes if isinstance(outcome, Finding | Healthy))
-    return next(map(text.sentence, summaries), "")
+    return next((text.sentence(one.summary) for one in outcomes if isinstance(one, Finding | Healthy)), "")
 
 
 def order(of: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:
@@ -215,8 +210,8 @@ def order(of: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:
     ]
     turns: list[str] = []
     for turn in of.turns:
-        time = f"{at_most(turn.bound)}{milliseconds(turn.saves.value)}{' more' if turns else ''}"
-        turns.append(f"{text.name(turn.rule)} (saves {'nothing alone' if turn.saves.value <= 0 else time})")
+        time = f"{at_most(turn.bound)}{milliseconds(turn.ms_per_step)}{' more' if turns else ''}"
+        turns.append(f"{text.name(turn.rule)} (saves {'nothing alone' if turn.ms_per_step <= 0 else time})")
     if len(turns) > 1:
         told.insert(0, f"Fix {turns[0]} first, then {', then '.join(turns[1:])}.")
     return tuple(told)
@@ -265,15 +260,14 @@ def _account(account: Account, profiled: frozenset[str]) -> str:
     why = [text.sentence(reason) for reason in account.why]
     if account.state is not AccountState.UNEXPLAINED:
         return joined(text.sentence(named), " ".join(why), by=" ")
+    # Of the rest, necessary work may be a part, which the reasons name.
+    rest = f"{'; part of the rest is' if why else ', the rest'} {named}" if named else ""
+    told = [f"{milliseconds(account.unexplained_ms)} without a finding{rest}.", *why]
     seen: list[str] = []
     for one in account.seen:
         at = f" at {location(one.at)}" if one.at else ""
-        of = " of the stack samples" if one.amount.unit is Unit.RATIO else ""
-        seen.append(f"{text.name(one.what)}{at} ({quantity(one.amount)}{of})")
-    left = milliseconds(account.unexplained_ms)
-    # Of the rest, necessary work may be a part, which the reasons name.
-    partly = f"; part of the rest is {named}" if why else f", the rest {named}"
-    partly = partly if named else ""
-    found = f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it."
-    told = [] if account.part in profiled else [found]
-    return " ".join([f"{left} without a finding{partly}.", *why, *told])
+        of = " of the stack samples" if one.unit is Unit.RATIO else ""
+        seen.append(f"{text.name(one.what)}{at} ({quantity(Quantity(one.value, one.unit))}{of})")
+    if account.part not in profiled:
+        told.append(f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it.")
+    return " ".join(told)

@@ -1,7 +1,7 @@
 """The rules to apply: built-in and the user's own, selected and limited by the settings."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -9,10 +9,12 @@ from tfdoctor.diagnosis.gates import LimitSet, Off, Settings
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.rulebook import own_rules
 from tfdoctor.rulebook.config import ALL, Config, RuleNames
-from tfdoctor.rulebook.values import hint, nearest
+from tfdoctor.rulebook.values import hint
 from tfdoctor.rules import all_rules
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.record import Record
+
+LIST = "`tfdoctor rules` lists them."  # There are too many for one message
 
 
 class Rulebook(Record):
@@ -51,11 +53,11 @@ def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Se
     for names in (config.select, config.ignore):
         for name in names.names:
             if name not in {ALL, *Topic, *known}:
-                lead = _lead(name, {ALL, *Topic, *known})
-                raise ConfigError(f"{names.place}: unknown rule or topic {name[:60]!r}: {lead}")
+                near = hint(name, {ALL, *Topic, *known}, LIST)
+                raise ConfigError(f"{names.place}: unknown rule or topic {name[:60]!r}: {near}")
     for name in config.limits:
         if name not in known:
-            raise ConfigError(f"{config.by}: limits: unknown rule {name[:60]!r}: {_lead(name, known)}")
+            raise ConfigError(f"{config.by}: limits: unknown rule {name[:60]!r}: {hint(name, known, LIST)}")
     limits = {name: _limited(known[name], values, config.by) for name, values in config.limits.items()}
     off, chosen, changed = [], [], []
     for rule in rules:
@@ -68,12 +70,6 @@ def applied(config: Config, rules: Sequence[Rule]) -> tuple[tuple[Rule, ...], Se
             off.append(Off(rule.name, rule.doc.title, why))
     own = tuple(rule.name for rule in chosen if rule.own)
     return tuple(chosen), Settings(off=tuple(off), limits=tuple(changed), own=own)
-
-
-def _lead(name: str, names: Iterable[str]) -> str:
-    """Return the similar name, or how to list the names: there are too many for one message."""
-    near = nearest(name, names)
-    return f"did you mean {near!r}?" if near else "`tfdoctor rules` lists them."
 
 
 def _rank(chosen: RuleNames, rule: Rule) -> int:

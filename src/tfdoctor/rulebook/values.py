@@ -2,12 +2,23 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from typing import Any
 
 from tfdoctor.terms.errors import ConfigError
+from tfdoctor.terms.record import Record
 
 LONGEST = 60  # Characters of a wrong value that a message quotes
+
+
+class Key(Record):
+    """A setting: what reads its value, given with its place for messages, and what the reference says of it."""
+
+    read: Callable[[object, str], Any]
+    example: str  # or the default
+    meaning: str
+    at_least: bool = False  # whether a limit is the smallest value that is enough, not the largest
 
 
 def number(value: object, where: str) -> float:
@@ -45,17 +56,10 @@ def shown(value: object) -> str:
             return f"a long {type(value).__name__}"
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the most similar known word, ignoring case; None where none is similar."""
-    lowered = {str(name).lower(): str(name) for name in sorted(known)}
-    matches = get_close_matches(word.lower(), lowered, n=1)
-    return lowered[matches[0]] if matches else None
-
-
-def hint(word: str, known: Iterable[str]) -> str:
-    """Return "did you mean 'x'?", or all known words where none is similar."""
+def hint(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return "did you mean 'x'?", ignoring case; where no word is similar, ``otherwise``, or all known words."""
     words = sorted({str(name) for name in known})
-    near = nearest(word, words)
-    if near:
-        return f"did you mean {near!r}?"
-    return f"choose from {', '.join(words)}." if words else "there are none."
+    lowered = {name.lower(): name for name in words}
+    for near in get_close_matches(word.lower(), lowered, n=1):
+        return f"did you mean {lowered[near]!r}?"
+    return otherwise or (f"choose from {', '.join(words)}." if words else "there are none.")

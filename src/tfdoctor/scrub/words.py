@@ -3,18 +3,14 @@
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from enum import Enum
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import manifest_in
-from tfdoctor.scrub import paths
-from tfdoctor.scrub.paths import ABSOLUTE, ENDS, HOME, HOMES, PACKAGES, ROOTS_HOME, SCRIPTS
-from tfdoctor.terms.record import Record
+from tfdoctor.terms.record import Record, rebuilt
 
 # Standard accounts of system, notebook and cloud images, which name nobody.
 NOBODY = frozenset(
@@ -30,6 +26,27 @@ NOWHERE = frozenset(("0.0.0.0", "127.0.0.1", "::1", "host", "localhost"))  # noq
 IDENTIFYING_LETTERS = 4  # Shorter names are often words, units or abbreviations as well: map, max, gpu, ms
 
 
+# The start of an absolute path, but not the slashes of an address (gs://).
+START = r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]+|/(?!/))"
+ENDS = r"\\/\s'\"<>|:;,()\[\]{}"  # Characters that end a part of a path within a sentence
+# The parent of home folders, at any mount; where another path may start, the search ends, so that its time is
+# proportional to the text's length.
+HOMES = rf"{START}(?:[^{ENDS}]*(?:[\w.~-]/|[^{ENDS}]\\)[\\/]*)*?(?:home|homes|Users)[\\/]+"
+
+HOME = re.compile(rf"{HOMES}(?P<name>[^{ENDS}]+)")
+
+ROOTS_HOME = re.compile(rf"(?<![\w.~/-])/root(?=[{ENDS}]|$)")
+
+# A home folder at the start of a path, in which the user's name may have spaces.
+PATH_HOME = re.compile(r"(?:[A-Za-z]:|/mnt/[a-z])?[\\/](?:home|Users)[\\/]([^\\/:;'\"]+)(?:[\\/]|$)")
+# A path from the root, or from a home.
+ABSOLUTE = re.compile(r"(?<![\w.~/-])(?:[A-Za-z]:[\\/]|/(?!/)|~[\w-]*[\\/])[^\s'\"<>|]*")
+# The rest of such a path names packages, which may have the name of a user.
+PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
+# Suffixes of scripts, which lie directly in /home in containers: they are not users.
+SCRIPTS = (".ipynb", ".py", ".sh")
+
+
 class Secrets(Record):
     """Names to remove; the first user is that of the run. `homes` are folders that no pattern matches."""
 
@@ -40,19 +57,19 @@ class Secrets(Record):
     @classmethod
     def of(cls, recording: Recording) -> Self:
         """Collect the names; those of this machine only if the recording was made here."""
-        own = [recording.manifest] if recording.manifest else []
-        manifests = [*own, *map(manifest_in, recording.workers)]  # the report mentions names of other workers
+        manifests = [*map(manifest_in, recording.workers)]  # the report mentions names of other workers
+        if recording.manifest:
+            manifests.insert(0, recording.manifest)
         hosts, users = [], []
         for manifest in manifests:
             attached = manifest.plan.addresses if manifest.plan else ()
             hosts += [manifest.host.name, *(one.rpartition(":")[0].strip("[]") for one in attached)]
             for path in (manifest.cwd, manifest.python, *manifest.command):
-                users += paths.of_path(path)
+                users += users_of_path(path)
         if not manifests:  # in other recordings a trace has the name of its host
             hosts = [trace.name.removesuffix(".xplane.pb") for trace in recording.traces]
-        shown = [str(path) for path in (recording.root, *recording.traces, *recording.workers) if path]
-        for text in texts([*manifests, recording.program, shown]):
-            users += paths.of_text(text)
+        shown = tuple(str(path) for path in (recording.root, *recording.traces, *recording.workers) if path)
+        users += users_in((*manifests, recording.program, shown))
         recorded_here = platform.node() in hosts
         if recorded_here:
             users += [os.environ.get(name, "") for name in ("LOGNAME", "USER", "USERNAME")]
@@ -74,7 +91,7 @@ class Words:
 
     def __init__(self, secrets: Secrets, vocabulary: frozenset[str]) -> None:
         self.users = _aliases(secrets.users, "user")
-        short = _aliases(dict.fromkeys(map(_short, secrets.hosts)), "host")
+        short = _aliases(tuple(dict.fromkeys(map(_short, secrets.hosts))), "host")
         hosts = short | {host: short[_short(host)] for host in secrets.hosts}
         self.names = {**self.users, **hosts}
         long = (name for name in self.names if len(name) >= IDENTIFYING_LETTERS)
@@ -91,8 +108,7 @@ class Words:
         text = self.homes.sub("~", text)
         for pattern in (self.known_home, HOME):
             text = pattern.sub(self._home, text)
-        text = ROOTS_HOME.sub("~", text)
-        text = ABSOLUTE.sub(self._path, text)
+        text = ABSOLUTE.sub(self._path, ROOTS_HOME.sub("~", text))
         for pattern in (self.account, self.file, self.alone):
             text = pattern.sub(self._alias, text)
         return text
@@ -123,9 +139,8 @@ def _any(names: Iterable[str], *, before: str, after: str) -> re.Pattern[str]:
     return re.compile(f"{before}(?P<name>{'|'.join(longest)}){after}" if longest else r"(?!)")
 
 
-def _aliases(names: Iterable[str], kind: str) -> dict[str, str]:
+def _aliases(names: tuple[str, ...], kind: str) -> dict[str, str]:
     """Return an alias for each name, numbered if there are several."""
-    names = tuple(names)
     return {name: kind if len(names) == 1 else f"{kind}-{place}" for place, name in enumerate(names, start=1)}
 
 
@@ -134,34 +149,23 @@ def _short(host: str) -> str:
     return host if re.fullmatch(r"[\d.]+", host) else host.partition(".")[0]
 
 
-def texts(value: object) -> Iterator[str]:
-    """Yield every text in a value of dataclasses, tuples, lists and mappings, without what rules document."""
-    parts: Iterable[object] = ()
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        parts = value.values()
-    elif isinstance(value, tuple | list):
-        parts = value
-    elif is_dataclass(value) and not isinstance(value, Rule):
-        parts = (getattr(value, field.name) for field in fields(value))
-    for part in parts:
-        yield from texts(part)
+def users_of_path(path: str) -> list[str]:
+    """Return the user whose home folder contains a path, if any."""
+    home = PATH_HOME.match(path)
+    return _users([home[1]] if home else [])
 
 
-def rewritten(value: Any, words: Callable[[str], str]) -> Any:  # noqa: ANN401 - of any type, and the same
-    """Return a frozen value with every text in it replaced; numbers, kinds, keys and rules stay."""
-    match value:
-        case Enum() | Rule():
-            return value
-        case str():
-            return words(value)
-        case tuple():
-            return tuple(rewritten(part, words) for part in value)
-        case Mapping():
-            return {key: rewritten(part, words) for key, part in value.items()}
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            parts = {field.name: getattr(value, field.name) for field in fields(value)}
-            return replace(value, **rewritten(parts, words))
-        case _:
-            return value
+def users_in(value: object) -> list[str]:
+    """Return the users whose home folders the texts of a value mention, in order; what rules document has none."""
+    found: list[str] = []
+
+    def look(plain: object) -> object:
+        found.extend(home["name"] for home in HOME.finditer(plain if isinstance(plain, str) else ""))
+        return plain
+
+    rebuilt(value, look, kept=(Rule,))
+    return _users(found)
+
+
+def _users(names: Iterable[str]) -> list[str]:
+    return [name for name in names if not name.endswith(SCRIPTS)]

@@ -12,13 +12,12 @@ from msgspec import Struct, ValidationError, structs
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.rank import rated_by_trial
-from tfdoctor.diagnosis.results import Replacement
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.stored.schema import LIFTED, SCHEMA, fault
 from tfdoctor.terms import text
 from tfdoctor.terms.json_form import Json, as_json, columns, converted, number, parts
 from tfdoctor.terms.record import rebuilt
-from tfdoctor.terms.verdict import Finding
+from tfdoctor.terms.verdict import Finding, Replacement
 
 
 class NoReportError(ValueError):
@@ -74,11 +73,7 @@ def finished(diagnosis: Diagnosis) -> Diagnosis:
 
     Its texts have no hidden characters and an end; its numbers have nine significant digits.
     """
-    timeline = rebuilt(diagnosis.timeline.rounded(), _legible) if diagnosis.timeline else None
-    found = rebuilt(
-        replace(diagnosis, timeline=None), _rounded, record=_unknown, key=cache(_legible), kept=(Rule, Replacement)
-    )
-    return replace(found, timeline=timeline)
+    return rebuilt(diagnosis, _rounded, record=_unknown, key=cache(_legible), kept=(Rule, Replacement))
 
 
 def _legible(value: Any) -> Any:  # noqa: ANN401 - a text, or any other value, which stays

@@ -6,17 +6,19 @@ from tfdoctor.terms.record import Record
 class Number(Record):
     """An option that takes a whole number."""
 
+    flag: str
     default: int | None
     least: int
     metavar: str
     says: str
 
 
+EPOCHS = "Also say what the findings save of a run of N epochs; what happens once counts once."
 NUMBERS = {
-    "steps": Number(20, 1, "N", "Training steps to trace."),
-    "warmup": Number(10, 0, "N", "Training steps before tracing starts."),
-    "sample_every": Number(200, 0, "MS", "Period for sampling the machine; 0 turns sampling off."),
-    "for_epochs": Number(
-        None, 1, "N", "Also say what the findings save of a run of N epochs; what happens once counts once."
+    "steps": Number("--steps", 20, 1, "N", "Training steps to trace."),
+    "warmup": Number("--warmup", 10, 0, "N", "Training steps before tracing starts."),
+    "sample_every_ms": Number(
+        "--sample-every", 200, 0, "MS", "Period for sampling the machine; 0 turns sampling off."
     ),
+    "for_epochs": Number("--for-epochs", None, 1, "N", EPOCHS),
 }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transf
 
 from msgspec import NODEFAULT, Struct, field, structs
 
-__all__ = ["Record", "field", "rebuilt"]
+__all__ = ["Record", "common", "field", "rebuilt"]
 
 T = TypeVar("T")
 
@@ -52,6 +52,13 @@ class Record(Struct, frozen=True):
     else:
         __dataclass_fields__ = _DataclassFields()
         __dataclass_params__ = make_dataclass("Record", (), frozen=True).__dataclass_params__
+
+
+def common(kind: type[T], *sources: object, **own: Any) -> T:  # noqa: ANN401 - values of the record's fields
+    """Return a record with the fields that sources have by the same names, the first one's first, and its own."""
+    names: tuple[str, ...] = kind.__struct_fields__  # type: ignore[attr-defined] # of a record
+    found = {name: getattr(one, name) for one in reversed(sources) for name in names if hasattr(one, name)}
+    return kind(**{**found, **own})
 
 
 def rebuilt(
@@ -92,7 +99,8 @@ def rebuilt(
 
     def of_tuple(found: tuple[Any, ...]) -> tuple[Any, ...]:
         parts = tuple(map(inner, found))
-        return found if all(map(is_, parts, found)) else parts
+        named = getattr(type(found), "_make", tuple)  # of fields with names
+        return found if all(map(is_, parts, found)) else named(parts)
 
     def of_mapping(found: Mapping[str, Any]) -> Mapping[str, Any]:
         return {key(name): inner(found[name]) for name in sorted(found)}

@@ -2,12 +2,8 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args
 
-from msgspec import NODEFAULT, Struct, defstruct
-
-from tfdoctor.terms.json_form import Ms, Number, as_json, columns, form, parts, row_form
+from tfdoctor.terms.json_form import Number
 from tfdoctor.terms.record import Record
 
 
@@ -51,37 +47,3 @@ flops_per_dollar = _of(Unit.FLOP_PER_DOLLAR)
 watts = _of(Unit.WATTS)
 joules = _of(Unit.JOULES)  # 3600 are a watt-hour
 grams_co2 = _of(Unit.GRAMS_CO2)  # greenhouse gases with the same effect
-
-
-def one_unit(kind: Any) -> Any:  # noqa: ANN401 - same
-    """Return the form of a record whose quantities share one unit: a report has numbers, and the field ``unit``."""
-    made: list[tuple[str, Any, Any]] = []
-    shared = []
-    for name, key, hint, default in columns(kind):
-        if Quantity in parts(hint):
-            shared.append(name)
-            hint = Number | None if NoneType in get_args(hint) else Number  # noqa: PLW2901 - of the row
-        made.append((key, hint, default))
-    row = defstruct(kind.__name__, [*made, ("unit", Unit, NODEFAULT)], kw_only=True)
-    names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
-
-    def write(value: Any) -> Struct:  # noqa: ANN401 - of the kind
-        found = {key: getattr(value, name) for name, key in names.items()}
-        known = {names[name]: getattr(value, name) for name in shared}
-        numbers = {key: quantity and quantity.value for key, quantity in known.items()}
-        return row(**{**found, **numbers, "unit": known[names[shared[0]]].unit})
-
-    def read(found: Any) -> Any:  # noqa: ANN401 - a row
-        values = {name: getattr(found, key) for name, key in names.items()}
-        amounts = {name: Quantity(values[name], found.unit) for name in shared if values[name] is not None}
-        return kind(**{**values, **amounts})
-
-    return row_form(kind, row, write, read)
-
-
-if TYPE_CHECKING:
-    Milliseconds = Quantity  # A duration, whose field's name says the unit
-else:
-    Milliseconds = form(
-        Quantity, read=lambda value: ms(Ms.read(value)), write=lambda value: as_json(value.value), schema=Ms.schema
-    )

@@ -6,10 +6,12 @@ from enum import IntEnum, StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from tfdoctor.terms.json_form import Count, Number, Sometimes, form, one_of
+from msgspec import UNSET, Struct, UnsetType, defstruct
+
+from tfdoctor.terms.json_form import Count, Number, Sometimes, form, one_of, row_form
 from tfdoctor.terms.kinds import Phase, RunCall
 from tfdoctor.terms.record import Record, field
-from tfdoctor.terms.units import Quantity, ms, one_unit, ratio
+from tfdoctor.terms.units import Quantity, Unit, ms, ratio
 
 T = TypeVar("T")
 
@@ -163,7 +165,16 @@ if TYPE_CHECKING:
     MeasureForm = Measure
     Evidence = Measure | Table
 else:
-    MeasureForm = one_unit(Measure)
+    _Row = defstruct("Measure", [("label", str), ("value", Number), ("unit", Unit), ("limit", Number | None, None)])
+
+    def _row(of: Measure) -> Struct:
+        return _Row(of.label, of.value.value, of.value.unit, of.limit and of.limit.value)
+
+    def _measure(row: Struct) -> Measure:
+        limit = None if row.limit is None else Quantity(row.limit, row.unit)
+        return Measure(row.label, Quantity(row.value, row.unit), limit)
+
+    MeasureForm = row_form(Measure, _Row, _row, _measure)
     Evidence = one_of((Measure, Table), columns=Table, label=MeasureForm)
 
 
@@ -174,12 +185,35 @@ class LayerWidth(Record):
     target: Count
 
 
+class Replacement(Record):
+    """New text in place of what lies between two places of a file; lines and columns from 1, in characters."""
+
+    start: tuple[Count, Count]
+    end: tuple[Count, Count]
+    text: str
+
+
+class Edit(Record):
+    """A remedy as an edit of the user's own lines; "" before and after where it could not be made.
+
+    ``missing`` is a clause that says why it is not in the patch; "" when it is.
+    """
+
+    at: Location | None  # the first line that changes
+    before: str = ""  # the lines as they are, without the indent they share
+    after: str = ""
+    missing: Sometimes[str] = ""
+    replacements: Sometimes[tuple[Replacement, ...]] = ()  # the same, exactly
+    in_patch: Sometimes[bool | UnsetType] = UNSET  # of one that could be made
+
+
 class Remedy(Record):
     """One change to make.
 
     ``code`` is Python for the user's own script, ``at`` the line it belongs to, ``edit_id`` the name
     of the change among the edits, ``width`` a number to change. ``changes`` is a clause that says how it changes
-    what is trained, or what the run leaves behind; "" where it changes the time alone.
+    what is trained, or what the run leaves behind; "" where it changes the time alone. Rules leave ``edit`` and
+    ``by_hand`` out: one of them says what became of the change.
     """
 
     action: str
@@ -188,6 +222,8 @@ class Remedy(Record):
     edit_id: str = field(default="", name="trial")
     width: Sometimes[LayerWidth | None] = None
     changes: Sometimes[str] = ""
+    edit: Edit | None = None
+    by_hand: Sometimes[Edit | None] = None  # why there is none
 
 
 class Effect(Record):
@@ -311,6 +347,15 @@ class Finding(Record, kw_only=True):
         rows = [row for item in self.evidence if isinstance(item, Table) for row in item.rows]
         listed = [value for row in rows for value in row if isinstance(value, Location)]
         return next(iter(named + listed), None)
+
+    def edited(self, edits: Iterable[Edit | None]) -> Self:
+        """Return the finding with these edits of its remedies, one of each."""
+        made = []
+        for remedy, edit in zip(self.remedies, edits, strict=True):
+            lines = bool(edit and (edit.before or edit.after))
+            done = replace(edit, in_patch=not edit.missing) if edit and lines else None
+            made.append(replace(remedy, edit=done, by_hand=None if lines else edit))
+        return replace(self, remedies=tuple(made))
 
     def joined(self, other: "Finding") -> "Finding":
         """Return one finding of two faults that a rule looks for: both sentences, with all that belongs to each."""

@@ -131,9 +131,9 @@ def _of(result: Result, files: Mapping[Path, bytes], recording: Recording, *, ke
 def of_whole_run(result: Result) -> RunSaving | None:
     """Return what a change promises of the run that a trial makes: of all epochs, where fewer were recorded."""
     run = result.run
-    if run is None or run.extrapolated is None:
+    if run is None or run.extrapolated_share is None:
         return run
-    return replace(run, share=run.extrapolated)
+    return replace(run, share=run.extrapolated_share)
 
 
 def _reorders(remedies: Sequence[Remedy], recording: Recording) -> bool:

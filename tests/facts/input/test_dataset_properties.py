@@ -8,9 +8,8 @@ import pytest
 from tests.builders import manifest, recording
 from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties, repeatable, spec_bytes
-from tfdoctor.facts.input.iterators import Iterators
+from tfdoctor.facts.input.iterators import Iterators, Node
 from tfdoctor.facts.run.program import Dataset, DatasetParameters, Program, RunSettings, kind_of
-from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.recording.agent import StepsSeen
 from tfdoctor.recording.manifest import CapturePlan
 

@@ -23,8 +23,7 @@ from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.input.cacheable import Cacheable
 from tfdoctor.facts.input.dataset_properties import DatasetProperties
 from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
-from tfdoctor.facts.input.iterators import Iterators
-from tfdoctor.facts.timeline.iterator_node import Node
+from tfdoctor.facts.input.iterators import Iterators, Node, consumer
 from tfdoctor.terms.verdict import Location
 
 STEPS, EACH = 4, 100
@@ -562,4 +561,4 @@ def test_of_fused_stages_the_one_with_a_function_gives_the_name() -> None:
     ],
 )
 def test_the_place_of_a_node_in_the_pipeline(path: str, kind: str, parent: str) -> None:
-    assert (Node(path).kind, Node(path).parent) == (kind, parent)
+    assert (Node(path).kind, consumer(path)) == (kind, parent)

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import PS, captured, chart, device, executor, line, markers, only_line, trace, v100, wait
-from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.device_work import Work
+from tfdoctor.facts.timeline.activity import Activity, Work
 from tfdoctor.facts.timeline.host_events import leaves, operation_label
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType, Trace

@@ -7,7 +7,7 @@ from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.run.program import Operation
 from tfdoctor.facts.run.xla_operations import XlaOperations
 from tfdoctor.facts.run.xla_programs import XlaPrograms
-from tfdoctor.facts.timeline.device_work import kernel_operations
+from tfdoctor.facts.timeline.activity import kernel_operations
 from tfdoctor.trace import Event, EventType
 from tfdoctor.trace.hlo import HloMatmul, HloProgram, Instruction, Shape
 

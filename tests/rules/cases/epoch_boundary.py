@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from tests.rules.run_facts import divided_run, equal_steps, made_call
 from tfdoctor.facts.phases.run_calls import MadeCall, RunCalls
-from tfdoctor.facts.phases.run_phases import PhaseSpan, RunLine
+from tfdoctor.facts.phases.run_phases import RunLine
 from tfdoctor.facts.phases.run_steps import LongSteps
 from tfdoctor.rules.epoch_boundary import check
 from tfdoctor.terms.kinds import Phase, RunCall
+from tfdoctor.terms.run_time import PhaseSegment
 from tfdoctor.terms.verdict import Location, Verdict
 
 FIT = Location("train.py", 40)
@@ -23,7 +24,7 @@ def example(
     total_ms: float = 67_000.0,
     epochs: int = 10,
     long: LongSteps | None = None,
-    spans: tuple[PhaseSpan, ...] = (),
+    spans: tuple[PhaseSegment, ...] = (),
     fits: int = 1,
 ) -> Verdict:
     """Judge a run of 5,000 steps of 4 ms with these calls and lines."""

@@ -8,8 +8,7 @@ from tests.builders import chart, executor, line, markers, recording, trace
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.device_work import tabulate
+from tfdoctor.facts.timeline.activity import Activity, tabulate
 from tfdoctor.rules.thread_limit import FLOP, DivisibleWork
 from tfdoctor.terms.verdict import Stage
 from tfdoctor.trace import EventType, Intervals

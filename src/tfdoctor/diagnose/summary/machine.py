@@ -1,7 +1,7 @@
 """The machine, its load and the settings of a run in a report, and what could not be recorded."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from tfdoctor.facts.run.device import Device
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.run.hardware import Hardware
 from tfdoctor.facts.run.program import Program
-from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
+from tfdoctor.facts.savings.operation_groups import OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps
@@ -36,15 +36,19 @@ SETTINGS = {
 }  # fmt: skip
 # What a sampler samples, for recordings that do not say whether the machine has it.
 SAMPLED = {"nvml": DeviceKind.GPU, "tpu": DeviceKind.TPU, "tpu-sdk": DeviceKind.TPU}
+# The fact that a condition is of, and why it is unknown where the fact is known.
+UNKNOWN: dict[str, tuple[type, str]] = {
+    "batch_size": (Program, "the recording does not contain the batch size"),
+    "host_bytes": (HostMemory, "the memory of the run was not sampled"),
+    "device_bytes": (DeviceMemory, ""),
+    "matrix_unit": (MatrixUnit, "the trace does not show the arithmetic of each matmul and convolution"),
+    "least_ms": (OperationGroups, ""),
+}
 NO_STRATEGY = "_DefaultDistributionStrategy"  # TensorFlow's name for none
 
 
 def machine(chart: Chart) -> Iterator[tuple[str, str]]:
-    """Yield the machine and the settings of the run, as far as they are known."""
-    yield from ((name, text) for name, text in _rows(chart) if text)
-
-
-def _rows(chart: Chart) -> Iterator[tuple[str, str]]:
+    """Yield the machine and the settings of the run; a text is "" where it is unknown."""
     hardware, framework, steps = chart.get(Hardware), chart.get(Framework), chart.get(Steps)
     manifest, program, boards = chart.fact(Recording).manifest, chart.get(Program), chart.get(GpuBoards)
     if hardware:
@@ -62,28 +66,19 @@ def _rows(chart: Chart) -> Iterator[tuple[str, str]]:
         yield "Python", manifest.versions.get("python", "")
         if revision:
             yield "commit", f"{revision.commit}, with changes" if revision.changed else revision.commit
-    for key, name in SETTINGS.items() if program else ():
+    for key, name in SETTINGS.items():
         value = getattr(program.settings, key) if program else None
-        if value is not None:
-            yield name, "none" if value == NO_STRATEGY else str(value)
-    yield from _on_cpu(chart)
+        yield name, "none" if value == NO_STRATEGY else "" if value is None else str(value)
+    if onednn := chart.get(OneDnn):  # what ran the matmuls of a CPU, and on how many threads
+        best = f"up to {onednn.instructions}" if onednn.instructions else onednn.why_unknown
+        yield "oneDNN", f"{percent(onednn.share)} of the matmul and convolution time; {best}"
+        if threads := chart.get(Threads):
+            heaviest = list(threads.by_type.items())[:3]
+            text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
+            yield "busy threads", text or f"unknown: {threads.why_unknown}"
     if boards:
         yield "NVIDIA driver", boards.version
         yield from ((f"GPU {board.index}", ", ".join(_told_of(board))) for board in boards.boards)
-
-
-def _on_cpu(chart: Chart) -> Iterator[tuple[str, str]]:
-    """List what ran the matmuls of a CPU, and on how many threads."""
-    onednn, threads = chart.get(OneDnn), chart.get(Threads)
-    if onednn is None:
-        return
-    best = f"up to {onednn.instructions}" if onednn.instructions else onednn.why_unknown
-    yield "oneDNN", f"{percent(onednn.share)} of the matmul and convolution time; {best}"
-    if threads is None:
-        return
-    heaviest = list(threads.by_type.items())[:3]
-    text = ", ".join(f"{number:.1f} in {kind}" for kind, number in heaviest)
-    yield "busy threads", text or f"unknown: {threads.why_unknown}"
 
 
 def _told_of(board: Board) -> Iterator[str]:
@@ -107,18 +102,17 @@ def _link(link: tuple[int, int]) -> str:
     return f"generation {link[0]} x{link[1]}"
 
 
-def samples(chart: Chart) -> Iterator[Measure]:
-    """Yield the machine samples taken while the steps were traced."""
-    taken = chart.get(Samples)
-    if taken is None:
-        return iter(())
-    return measures(
+def samples(chart: Chart) -> tuple[Measure, ...]:
+    """Return the machine samples taken while the steps were traced."""
+    taken = chart.get(Samples) or Samples(0)
+    rows = (
         ("cores used by the run", count, taken.run_cores),
         ("cores used by other programs", count, taken.other_cores),
         ("memory used by the run (RSS)", nbytes, taken.run_bytes),
         ("GPU utilization (NVML)", ratio, taken.gpu_busy),
         ("Tensor Core activity (GPM)", ratio, taken.tensor_active),
     )
+    return measures(rows)
 
 
 def unrecorded(chart: Chart) -> tuple[str, ...]:
@@ -140,16 +134,20 @@ def unrecorded(chart: Chart) -> tuple[str, ...]:
 
 def conditions(chart: Chart) -> Conditions:
     """Gather what is known of the machine, its load and the batch."""
-    recording, hardware, program = chart.fact(Recording), chart.get(Hardware), chart.get(Program)
+    manifest, hardware, program = chart.fact(Recording).manifest, chart.get(Hardware), chart.get(Program)
     taken, memory, device = chart.get(Samples), chart.get(HostMemory), chart.get(DeviceMemory)
     unit, pace, clocks = chart.get(MatrixUnit), chart.get(UntracedPace), chart.get(GpuClocks)
-    known, model = chart.get(OperationGroups), chart.get(StepModel)
+    known, model, breakdown = chart.get(OperationGroups), chart.get(StepModel), chart.get(Breakdown)
     mhz = [gpu.mean_mhz for gpu in clocks.gpus if gpu.mean_mhz] if clocks else []
     kept = model.kept(Stage.DEVICE) if model else 1.0  # of traced time, without the profiler's cost
-    groups = known.groups if known else ()
-    least = kept * sum(min(one.least_ms, one.ms) for one in groups if one.least_ms is not None)
+    least_ms, open_ms = 0.0, defaultdict[str, float](float)  # the latter by the reason why the least is unknown
+    for group in known.groups if known else ():
+        if group.least_ms is None:
+            open_ms[group.missing] += group.ms
+        else:
+            least_ms += min(group.least_ms, group.ms)
     found = Conditions(
-        cpu_model=recording.manifest.host.cpu_model if recording.manifest else "",
+        cpu_model=manifest.host.cpu_model if manifest else "",
         cores_usable=(hardware.cores if hardware else None) or None,
         cores_run=taken.run_cores if taken else None,
         cores_other=taken.other_cores if taken else None,
@@ -159,30 +157,15 @@ def conditions(chart: Chart) -> Conditions:
         device_bytes=max(one.used for one in device.allocators) if device else None,
         untraced_ms=pace.step_ms if pace else None,
         matrix_unit=unit.utilization if unit else None,
-        least_ms=least if known else None,
-        open_ms=kept * sum((one.ms for one in groups if one.least_ms is None), 0.0),
+        least_ms=kept * least_ms if known else None,
+        open_ms=kept * sum(open_ms.values()),
     )
-    return replace(found, missing=dict(_missing(chart, found, groups)))
-
-
-def _missing(chart: Chart, found: Conditions, groups: Iterable[OperationGroup]) -> Iterator[tuple[str, str]]:
-    """Yield why figures are missing: their fact is, or it does not have them."""
-    breakdown = chart.get(Breakdown)
+    missing = {}
     if breakdown and breakdown.unseen_input and not breakdown["input"]:
-        yield "input", breakdown.unseen_input
-    if found.batch_size is None:
-        yield "batch_size", chart.why_missing(Program) or "the recording does not contain the batch size"
-    if found.host_bytes is None:
-        yield "host_bytes", chart.why_missing(HostMemory) or "the memory of the run was not sampled"
-    if found.device_bytes is None:
-        yield "device_bytes", chart.why_missing(DeviceMemory)
-    if found.matrix_unit is None:
-        no_work = "the trace does not show the arithmetic of each matmul and convolution"
-        yield "matrix_unit", chart.why_missing(MatrixUnit) or no_work
-    if found.least_ms is None:
-        yield "least_ms", chart.why_missing(OperationGroups)
-    elif found.open_ms:  # why it is unknown for most of the time for which it is
-        times = defaultdict[str, float](float)
-        for group in groups:
-            times[group.missing] += group.ms if group.least_ms is None else 0.0
-        yield "open_ms", max(times, key=lambda why: times[why])
+        missing["input"] = breakdown.unseen_input
+    for name, (fact, otherwise) in UNKNOWN.items():
+        if getattr(found, name) is None:
+            missing[name] = chart.why_missing(fact) or otherwise
+    if found.open_ms:  # why it is unknown for most of the time for which it is
+        missing["open_ms"] = max(open_ms, key=lambda why: open_ms[why])
+    return replace(found, missing=missing)

@@ -1,14 +1,12 @@
-"""What takes most of a step, how far that is from what the hardware can do, and what was seen without a finding."""
+"""What takes most of a step, and how far that is from what the hardware can do."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnosis.step import Seen
-from tfdoctor.diagnosis.work import PhaseLine, Profile, ProfileRow, PythonPart, WorkKind
+from tfdoctor.diagnosis.work import Profile, ProfileRow, PythonPart, WorkKind
 from tfdoctor.facts.chart import Chart
 from tfdoctor.facts.input.input_pipeline import InputPipeline
-from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.savings.operation_groups import OperationGroup, OperationGroups
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import Breakdown
@@ -16,12 +14,11 @@ from tfdoctor.facts.step_time.host_lines import HostLines
 from tfdoctor.facts.step_time.host_time import PartEvents
 from tfdoctor.facts.step_time.sampled_steps import StackSamples
 from tfdoctor.facts.step_time.timed_line import LineWork, TimedLine, by_caller
-from tfdoctor.terms.units import ms, ratio
+from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.verdict import Location, Stage
 
 SHOWN = 10  # Rows of the profile: beyond them a row takes a few percent of the step, and no reader gets that far
 LEAST = 0.01  # Share of the step below which a row is counted with the rest, however few there are
-SEEN = 3  # Lines, operations or stages that were seen: enough to know where to look
 FEW = 5  # Stack samples below which a line's share is not shown: with five it is uncertain by 45 %
 
 # Why the distance of other work than the device's is not known.
@@ -38,65 +35,25 @@ WITHIN_CALL = {
     LineWork.LOOPING: "the framework's own Python",  # the loop may be the user's
 }
 
-Row = tuple[str, float, Location | None]  # What was seen, its ms per step, and its line
 
-
-def seen_in(chart: Chart, part: str, left_ms: float, named: Mapping[str, float]) -> tuple[Seen, ...]:
-    """Return what takes most of the ``left_ms`` of a part: lines of Python, operations or stages of the input.
-
-    ``named`` maps the subjects of findings' effects (operations, stages) to the ms that these name: that much
-    of a subject is left out. All times are ms per training step, as traced. Rows are shares of the time that is
-    left where all together take longer, as where threads overlap or a finding names time without its operations.
-    """
-    rows: list[Row] = []
-    if part in OF_HOST:
-        if lines := _seen_lines(chart, Stage(part)):
-            return lines
-        rows = _events(chart, part)
-    elif part == Stage.DEVICE and (operations := chart.get(Operations)):
-        times, places = defaultdict[str, float](float), dict[str, Location | None]()
-        for row in operations.rows:
-            left = row.ms - named.get(row.name, 0.0)
-            if left > 0:
-                times[row.type] += left
-                places.setdefault(row.type, row.at)  # of the longest operation of the type
-        rows = [(kind, time, places[kind]) for kind, time in times.items()]
-    elif part == Stage.INPUT and (pipeline := chart.get(InputPipeline)):
-        stages = (stage for stage in pipeline.stages if not stage.is_root and stage.path not in named)
-        rows = [(stage.title, stage.work_ms, stage.at) for stage in stages]
-    rows.sort(key=lambda row: -row[1])
-    whole = sum(time for _, time, _ in rows)
-    scale = min(1.0, left_ms / whole) if whole else 0.0
-    return tuple(Seen(what, ms(time * scale), at) for what, time, at in rows[:SEEN] if time)
-
-
-def _seen_lines(chart: Chart, part: Stage) -> tuple[Seen, ...]:
-    """Return the lines by their share of the part's stack samples, all samples of a line together."""
-    seen: Counter[tuple[str, Location | None]] = Counter()
-    for line in _sampled(chart, part):
-        seen[line.callback or WITHIN_CALL.get(line.work, "Python"), line.at] += line.seen
-    if seen.total() < FEW:
-        return ()
-    return tuple(Seen(what, ratio(number / seen.total()), at) for (what, at), number in seen.most_common(SEEN))
-
-
-def _sampled(chart: Chart, part: Stage, part_ms: float = 0.0) -> tuple[TimedLine, ...]:
+def sampled(chart: Chart, part: str, part_ms: float = 0.0) -> tuple[TimedLine, ...]:
     """Return the lines of a part by its stack samples.
 
     Samples without a time were taken between calls: they say nothing of the host's part of a call.
     """
     timed, untimed = chart.get(HostLines), chart.get(StackSamples)
     if timed:
-        return timed.parts.get(part, ())
-    places = untimed.places if untimed and part is Stage.BETWEEN else ()
+        return timed.parts.get(Stage(part), ())
+    places = untimed.places if untimed and part == Stage.BETWEEN else ()
     each_ms = part_ms / max(1, sum(place.seen for place in places))
     return tuple(replace(place, ms=place.seen * each_ms) for place in places)
 
 
-def _events(chart: Chart, part: str) -> list[Row]:
-    events = chart.get(PartEvents)
-    found = events.by_part.get(part, ()) if events else ()
-    return [(f"{event.name} (thread {event.thread})", event.ms, None) for event in found]
+def events(chart: Chart, part: str) -> list[tuple[str, float]]:
+    """Return what threads did in a part where no line is known, each with its ms per step."""
+    known = chart.get(PartEvents)
+    found = known.by_part.get(part, ()) if known else ()
+    return [(f"{event.name} (thread {event.thread})", event.ms) for event in found]
 
 
 def profile(chart: Chart) -> Profile:
@@ -104,36 +61,32 @@ def profile(chart: Chart) -> Profile:
     breakdown, model = chart.get(Breakdown), chart.get(StepModel)
     if breakdown is None or not breakdown.step_ms:
         return Profile()
-    step_ms, rows = model.step_ms if model else breakdown.step_ms, []
-    for row in (*_lines(chart, breakdown), *_operations(chart), *_stages(chart, breakdown, model)):
-        time_ms = row.ms * (model.kept(row.part) if model else 1.0)
-        rows.append(replace(row, ms=time_ms, share=time_ms / step_ms))
+    step_ms = model.step_ms if model else breakdown.step_ms
+    rows, python = list[ProfileRow](), list[PythonPart]()
+    for part in OF_HOST:
+        lines = sampled(chart, part, breakdown[part])
+        often = _often(lines)
+        for line in often:
+            what = line.callback or WITHIN_CALL.get(line.work) or line.main_call or "Python"
+            rows.append(_row(WorkKind.LINE, what, part, line.ms, OF_PYTHON, at=line.at))
+        if often:
+            kept = model.kept(part) if model else 1.0
+            called = sorted((one for line in often for one in _calls(line, kept)), key=lambda one: -one.ms)
+            python.append(PythonPart(part=part, ms=breakdown[part] * kept, lines=tuple(called)))
+        unplaced = [] if lines else events(chart, part)  # each its share of the part's time: threads overlap
+        whole_ms = sum(time for _, time in unplaced)
+        scale = min(1.0, breakdown[part] / whole_ms) if whole_ms else 0.0
+        rows += [_row(WorkKind.LINE, what, part, time * scale, OF_EVENT) for what, time in unplaced]
+    rows += [*_operations(chart), *_stages(chart, breakdown, model)]
+    times = [row.ms * (model.kept(row.part) if model else 1.0) for row in rows]
+    rows = [replace(row, ms=time, share=time / step_ms) for row, time in zip(rows, times, strict=True)]
     rows.sort(key=lambda row: -row.ms)
     shown = [row for row in rows[:SHOWN] if row.share >= LEAST]
     left = rows[len(shown) :]
+    omitted_ms = sum(row.ms for row in left if not row.beside)
     return Profile(
-        rows=tuple(shown),
-        omitted=sum(1 for row in left if row.ms),
-        omitted_ms=sum(row.ms for row in left if not row.beside),
-        python=tuple(_python(chart, breakdown, model)),
+        rows=tuple(shown), omitted=sum(1 for row in left if row.ms), omitted_ms=omitted_ms, python=tuple(python)
     )
-
-
-def _lines(chart: Chart, breakdown: Breakdown) -> Iterator[ProfileRow]:
-    """Yield the lines of Python in the host's parts; of a part without any, the events of its threads.
-
-    Each event is its share of the part's time: threads overlap.
-    """
-    for part in OF_HOST:
-        lines = _sampled(chart, part, breakdown[part])
-        for line in _often(lines):
-            what = line.callback or WITHIN_CALL.get(line.work) or line.main_call or "Python"
-            yield _row(WorkKind.LINE, what, part, line.ms, OF_PYTHON, at=line.at)
-        events = [] if lines else _events(chart, part)
-        whole_ms = sum(time for _, time, _ in events)
-        scale = min(1.0, breakdown[part] / whole_ms) if whole_ms else 0.0
-        for what, time, _ in events:
-            yield _row(WorkKind.LINE, what, part, time * scale, OF_EVENT)
 
 
 def _row(
@@ -146,15 +99,6 @@ def _often(lines: Sequence[TimedLine]) -> list[TimedLine]:
     """Return the lines that are sampled often enough to be named; of the others their callers that are."""
     rarely = by_caller(line for line in lines if line.seen < FEW)
     return [line for line in (*lines, *rarely) if line.seen >= FEW]
-
-
-def _python(chart: Chart, breakdown: Breakdown, model: StepModel | None) -> Iterator[PythonPart]:
-    """Yield the host's parts of the step with their lines, and what each of these calls."""
-    for part in OF_HOST:
-        if lines := _often(_sampled(chart, part, breakdown[part])):
-            kept = model.kept(part) if model else 1.0
-            called = sorted((one for line in lines for one in _calls(line, kept)), key=lambda one: -one.ms)
-            yield PythonPart(part=part, ms=breakdown[part] * kept, lines=tuple(called))
 
 
 def _calls(line: TimedLine, kept: float) -> Iterator[PhaseLine]:

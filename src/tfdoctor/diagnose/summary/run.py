@@ -1,16 +1,17 @@
 """The run in a report: what ran, its steps, its input pipeline and its operations."""
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+from tfdoctor.diagnose.summary.devices import Row, measures
 from tfdoctor.diagnosis import SecondOpinion, Subject, Trust
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.step import SlowStepsSummary, StepRow, StepsSummary
+from tfdoctor.diagnosis.step import StepRow, StepsSummary
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow, PipelineStage
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.input.input_pipeline import InputPipeline, StageTime
+from tfdoctor.facts.input.input_pipeline import InputPipeline
+from tfdoctor.facts.input.iterators import consumer
 from tfdoctor.facts.operations.operation_time import OperationTime
 from tfdoctor.facts.operations.operations import Operations
 from tfdoctor.facts.quality import Quality
@@ -25,6 +26,8 @@ from tfdoctor.recording import Recording
 from tfdoctor.recording.manifest import Revision
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.kinds import DeviceKind, StepSource, TrustLevel
+from tfdoctor.terms.record import common
+from tfdoctor.terms.run_time import SlowStepsSummary
 from tfdoctor.terms.units import ms, ratio
 from tfdoctor.terms.verdict import Measure, Remark
 from tfdoctor.trace import Trace
@@ -33,6 +36,8 @@ from tfdoctor.trace.xprof import InputVerdict, Opinion
 SAME_OPINION = 0.05  # Share of the step. Two figures for the input wait that differ by less agree.
 NS_PER_S = 1e9
 STEP_OF_MODEL = "measured step (median)"
+# Methods of datasets whose classes have other names.
+METHODS = {"ParallelMap": "map", "ParallelBatch": "batch", "ParallelInterleave": "interleave"}
 
 # Versions that TensorFlow was built for; the machine may have others.
 BUILD = {"cuda": "TensorFlow's build for CUDA", "cudnn": "TensorFlow's build for cuDNN"}
@@ -95,12 +100,10 @@ def steps(chart: Chart) -> StepsSummary:
         for step, parts, steady in zip(traced.steps, breakdown.steps, traced.steady, strict=True)
         if step.total_ms > 0
     )
-    return StepsSummary(
-        source=traced.source,
+    return common(
+        StepsSummary,
+        traced,
         rows=rows,
-        count=traced.count,
-        median_ms=traced.median_ms,
-        mean_ms=traced.mean_ms,
         p10_ms=traced.percentile_ms(10),
         p90_ms=traced.percentile_ms(90),
         between_ms=breakdown["between"],
@@ -109,12 +112,7 @@ def steps(chart: Chart) -> StepsSummary:
         breakdown_ms={str(part): value for part, value in breakdown.median.items()},
         untraced_ms=sum(untraced.values()) if untraced else None,
         untraced_breakdown_ms={str(part): value for part, value in untraced.items()},
-        slow=SlowStepsSummary(
-            number=slow.number, ms=slow.ms, timed=slow.timed, timed_ms=slow.timed_ms, at_least=slow.at_least
-        )
-        if slow and slow.prevail
-        else None,
-        too_few=traced.too_few,
+        slow=common(SlowStepsSummary, slow) if slow and slow.prevail else None,
     )
 
 
@@ -151,39 +149,23 @@ def pipeline(chart: Chart) -> tuple[PipelineStage, ...]:
     if input_pipeline is None:
         return ()
     index = {stage.path: at for at, stage in enumerate(input_pipeline.stages)}
-    limiting = input_pipeline.slowest.stages if input_pipeline.slowest else {}
-    return tuple(
-        PipelineStage(
-            name=stage.kind,
-            # Above "Zip[1]" that is the Zip.
-            parent=index.get(re.sub(r"\[\d+\]$", "", stage.path.rpartition("::")[0])),
-            self_ms=stage.work_ms,
-            parallelism=stage.concurrency,
-            calls=stage.calls,
-            critical=stage.path in limiting,
-            written=_call(stage),
-            at=stage.at,
-            note=_note(stage),
-        )
-        for stage in input_pipeline.stages
-    )
-
-
-def _call(stage: StageTime) -> str:
-    """Return the call that made a stage, as in the user's source."""
-    if stage.dataset is None or not stage.dataset.kind:
-        return ""
-    name = stage.dataset.kind.strip("_").removesuffix("Dataset").removesuffix("V2")
-    method = {"ParallelMap": "map", "ParallelBatch": "batch", "ParallelInterleave": "interleave"}
-    return f".{method.get(name, name.lower())}({stage.dataset.function})"
-
-
-def _note(stage: StageTime) -> str:
-    if stage.injected:
-        return "added by tf.data"
-    if stage.python_ms > stage.work_ms / 2:
-        return "runs Python"
-    return "own threads" if stage.asynchronous else ""
+    rows = []
+    for stage in input_pipeline.stages:
+        written, note = "", "own threads" if stage.asynchronous else ""
+        if stage.dataset and stage.dataset.kind:  # the call that made it, as in the user's source
+            name = stage.dataset.kind.strip("_").removesuffix("Dataset").removesuffix("V2")
+            written = f".{METHODS.get(name, name.lower())}({stage.dataset.function})"
+        if stage.injected:
+            note = "added by tf.data"
+        elif stage.python_ms > stage.work_ms / 2:
+            note = "runs Python"
+        row = PipelineStage(
+            name=stage.kind, parent=index.get(consumer(stage.path)), self_ms=stage.work_ms,
+            parallelism=stage.concurrency, calls=stage.calls, critical=stage in input_pipeline.limiting,
+            written=written, at=stage.at, note=note,
+        )  # fmt: skip
+        rows.append(row)
+    return tuple(rows)
 
 
 def operations(chart: Chart) -> tuple[OperationRow, ...]:
@@ -191,27 +173,22 @@ def operations(chart: Chart) -> tuple[OperationRow, ...]:
     timed, breakdown = chart.get(Operations), chart.get(Breakdown)
     if timed is None or breakdown is None:
         return ()
-    groups = defaultdict[tuple[str, str], list[OperationTime]](list)
+    groups, rows = defaultdict[tuple[str, str], list[OperationTime]](list), []
     for row in timed.rows:
         groups[row.layer, row.type].append(row)
-    rows: list[OperationRow] = []
     for (layer, kind), group in groups.items():
         total, first = sum(row.ms for row in group), group[0]
-        tensors = first.operation.inputs[:2] if first.operation else ()
+        shapes = (  # of the first two operands, as "float32[32,?] x float32[10]"
+            f"{dtype}[{','.join('?' if size is None else str(size) for size in shape)}]"
+            for dtype, shape in (first.operation.inputs[:2] if first.operation else ())
+            if shape is not None
+        )
         summed = OperationRow(
-            layer=layer,
-            operation=kind,
-            self_ms=total,
+            layer=layer, operation=kind, self_ms=total, at=first.at, detail=" x ".join(shapes),
             share=total / breakdown.step_ms if breakdown.step_ms else 0.0,
-            at=first.at,
-            detail=" x ".join(  # the types and shapes of the first two operands, as "float32[32,?] x float32[10]"
-                f"{dtype}[{','.join('?' if size is None else str(size) for size in shape)}]"
-                for dtype, shape in tensors
-                if shape is not None
-            ),
             flops=_per_step([(row.flops, row.calls) for row in group]),
             nbytes=_per_step([(row.nbytes, row.calls) for row in group]),
-        )
+        )  # fmt: skip
         rows.append(summed)
     return tuple(sorted(rows, key=lambda row: -row.self_ms))
 
@@ -234,27 +211,23 @@ def rates(chart: Chart) -> DeviceRates | None:
     return DeviceRates(flop_s=hardware.peak_flop_s, bytes_s=streamed, measured=on_cpu)
 
 
-def model(chart: Chart) -> Iterator[Measure]:
-    """Yield every number that the step model uses."""
-    step_model = chart.get(StepModel)
-    if step_model is None:
-        return
-    yield Measure(STEP_OF_MODEL, ms(sum(step_model.traced.values())))
-    if step_model.tracing:
-        yield Measure("step without the profiler's cost", ms(step_model.step_ms))
-    for part, value in step_model.exposed.items():
-        if value:
-            label = "input wait" if part == "input" else part
-            yield Measure(f"{label}, not overlapped", ms(value))
-    for segment in step_model.segments:
+def model(chart: Chart) -> tuple[Measure, ...]:
+    """Return every number that the step model uses."""
+    known = chart.get(StepModel)
+    if known is None:
+        return ()
+    rows: list[Row] = [(STEP_OF_MODEL, ms, sum(known.traced.values()))]
+    rows.append(("step without the profiler's cost", ms, known.step_ms if known.tracing else None))
+    for part, value in known.exposed.items():
+        rows.append((f"{'input wait' if part == 'input' else part}, not overlapped", ms, value or None))
+    for segment in known.segments:
         work = "input work, overlapped" if segment.overlapped else "input work before the step"
         name = " > ".join(path.rpartition("::")[2] for path in segment.stages)
-        yield Measure(f"{work}: {name}", ms(segment.ms))
-    if step_model.device != DeviceKind.CPU:
-        yield Measure("launch work on the host", ms(step_model.host_work))
-    if step_model.busy_share is not None:
-        yield Measure("share of busy cores", ratio(step_model.busy_share))
-    yield Measure("unexplained by the model", ms(step_model.residual))
+        rows.append((f"{work}: {name}", ms, segment.ms))
+    rows.append(("launch work on the host", ms, known.host_work if known.device != DeviceKind.CPU else None))
+    rows.append(("share of busy cores", ratio, known.busy_share))
+    rows.append(("unexplained by the model", ms, known.residual))
+    return measures(rows)
 
 
 def second_opinion(chart: Chart, opinion: Opinion | None) -> SecondOpinion | None:

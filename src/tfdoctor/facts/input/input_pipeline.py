@@ -8,11 +8,10 @@ consumer waits for elements is not work.
 
 from dataclasses import dataclass, field
 
-from tfdoctor.facts.input.iterators import NUMBERED, Iterators
+from tfdoctor.facts.input.iterators import NUMBERED, Iterators, Node
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.program import Dataset, Program
 from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
-from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.terms.units import count
 from tfdoctor.terms.verdict import Table
 

@@ -5,6 +5,8 @@ makes its elements on another thread, an ``XProduce`` event there contains the u
 user's function runs in executor events with the id of its ``InstantiatedCapturedFunction``.
 """
 
+from dataclasses import dataclass, field
+
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.facts.steps.steps import Steps, StepSpans
@@ -17,7 +19,6 @@ from tfdoctor.facts.timeline.host_events import (
     nearest,
     operation_label,
 )
-from tfdoctor.facts.timeline.iterator_node import Node
 from tfdoctor.trace import Line
 from tfdoctor.trace.names import CAPTURED_FUNCTION, EXECUTOR, EXECUTOR_DONE, ITERATOR, PRODUCE, WAIT
 
@@ -28,6 +29,8 @@ NUMBERED = re.compile(r"\b\w+:\d+")  # tf.data's name of a dataset, alone or in 
 MANY = re.compile(r"(?<!Zip)(?<!Concatenate)\[\d+\]")
 # The index that a repeat() gives to its source's iterator: how many passes were completed before.
 REPETITION = re.compile(r"Repeat\[(\d+)\]")
+# Stages that make their elements on threads of their own; their GetNext only waits for an element.
+ASYNCHRONOUS = re.compile(r"Prefetch|MapAndBatch|(?:Legacy)?Parallel\w+")
 CALL, CAPTURED = re.compile(ITERATOR), re.compile(CAPTURED_FUNCTION)
 OF_STAGES = re.compile(rf"{ITERATOR}|{CAPTURED_FUNCTION}|{PRODUCE.pattern}\Z")
 
@@ -36,6 +39,64 @@ PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
 READING = re.compile(r"ReadFile")  # The operation that reads a whole file
 # Types of operations whose cost grows with the size of the stored image.
 IMAGES = re.compile(r"Decode(?:Image|Jpeg|Png|Bmp|Gif|WebP|AndCropJpeg)|Resize\w+|CropAndResize")
+
+
+def consumer(path: str) -> str:
+    """Return the path of a stage's consumer; for a branch "Zip[1]" that of the Zip."""
+    return re.sub(r"\[\d+\]$", "", path.rpartition("::")[0])
+
+
+@dataclass(slots=True)
+class Node:
+    """One stage: all calls of one iterator over all epochs. Times in ps."""
+
+    path: str  # "Root::Prefetch::Map"
+    names: list[str] = field(default_factory=list)  # tf.data's, of the datasets: "MapDataset:4"
+    called: list[tuple[int, int]] = field(default_factory=list)  # calls for an element
+    self_ps: int = 0  # without upstream stages, on the calling thread
+    function: list[tuple[int, int]] = field(default_factory=list)  # when its function ran
+    python_ps: int = 0  # how long its function was inside the Python interpreter
+    reading_ps: int = 0  # how long its function read whole files
+    reads: int = 0  # number of those files
+    image_ps: int = 0  # how long its function decoded and resized images
+    operations: dict[str, int] = field(default_factory=dict)  # of its function, by name
+    repetition: int = 0  # passes that a repeat() above had completed, at most
+
+    @property
+    def name(self) -> str:
+        """All names, the latest first: a dataset that is rebuilt in each epoch has several."""
+        return " ".join(reversed(self.names))
+
+    @property
+    def kind(self) -> str:
+        """The stage's own name: "Map"."""
+        return re.sub(r"\[\w*\]", "", self.path.rpartition("::")[2])
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether it works on threads of its own."""
+        return bool(ASYNCHRONOUS.fullmatch(self.kind))
+
+    @property
+    def calls(self) -> int:
+        """The number of calls for an element."""
+        return len(self.called)
+
+    @property
+    def self_wall_ps(self) -> float:
+        """Its own time, in which parallel threads count once: an interleave has several readers."""
+        asked = sum(end - start for start, end in self.called)
+        return self.self_ps * Intervals.union(self.called).total / asked if asked else 0.0
+
+    @property
+    def function_ps(self) -> int:
+        """How long its function ran, summed over threads."""
+        return sum(end - start for start, end in self.function)
+
+    @property
+    def function_wall_ps(self) -> int:
+        """How long its function ran on at least one thread."""
+        return Intervals.union(self.function).total
 
 
 class Iterators(Record, eq=False):
@@ -161,7 +222,7 @@ def _nodes(lines: Sequence[Line], members: set[int], window: StepSpans) -> tuple
     started, owners = (run[captured], kind[held], np.append(kind, -1)[inside]), {}
     for number, one, call in zip(*(column.tolist() for column in started), strict=True):
         # A call started it, or an XProduce, which is of the stage that calls others in it.
-        if path := paths.get(one, Node(paths.get(call, "")).parent):
+        if path := paths.get(one, consumer(paths.get(call, ""))):
             owners[number] = nodes.setdefault(path, Node(path))
     for (line, events), of_line in zip(chosen, ids, strict=True):
         mine = events[np.isin(of_line, wanted)]

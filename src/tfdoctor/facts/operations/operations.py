@@ -12,8 +12,7 @@ from tfdoctor.facts.run.operation_types import COMPILED, base_type
 from tfdoctor.facts.run.program import Operation, Program
 from tfdoctor.facts.step_time.breakdown import Breakdown
 from tfdoctor.facts.steps.steps import Steps, StepSpans
-from tfdoctor.facts.timeline.activity import Activity
-from tfdoctor.facts.timeline.device_work import Work
+from tfdoctor.facts.timeline.activity import Activity, Work
 from tfdoctor.facts.timeline.host_events import UNNAMED
 from tfdoctor.trace.names import EAGER_OPERATION
 

@@ -13,18 +13,10 @@ from tfdoctor.facts.phases.run_course import MS, RunCourse
 from tfdoctor.facts.phases.run_pieces import Stretch, first_steps
 from tfdoctor.facts.run.program import Places
 from tfdoctor.recording.run_log import Line
+from tfdoctor.terms.run_time import PhaseSegment
 
 MOST_SPANS = 400  # Stretches of the bar: it is at most 1,280 pixels wide, and one of 3 can just be pointed at
 LEAST_SHARE = 0.1  # Share of a bucket's time from which a phase in it gets a stretch of its own
-
-
-class PhaseSpan(Record):
-    """A stretch of the run that is mostly of one phase, in s since the run began; for the bar in time order."""
-
-    phase: Phase
-    start_s: float
-    end_s: float
-    at: Location | None = None  # where most of it was
 
 
 @dataclass(slots=True)
@@ -41,8 +33,8 @@ class _Part:
         return self.end - self.start
 
 
-def phase_spans(parts: Sequence[Stretch], course: RunCourse, place: Places) -> tuple[PhaseSpan, ...]:
-    """Return at most 400 stretches of the run without gaps; times are s since its begin."""
+def phase_spans(parts: Sequence[Stretch], course: RunCourse, place: Places) -> tuple[PhaseSegment, ...]:
+    """Return at most 400 stretches of the run without gaps."""
     begin = parts[0].start if parts else 0.0
     exact, at = list(_exact(course)), 0
     found: list[_Part] = []
@@ -61,7 +53,7 @@ def phase_spans(parts: Sequence[Stretch], course: RunCourse, place: Places) -> t
         shown = _joined(shown, least)
     lines = (max(one.lines, key=one.lines.__getitem__, default=None) for one in shown)
     return tuple(
-        PhaseSpan(one.phase, one.start - begin, one.end - begin, place(line))
+        PhaseSegment(one.phase, MS * (one.start - begin), MS * (one.end - begin), place(line))
         for one, line in zip(shown, lines, strict=True)
     )
 

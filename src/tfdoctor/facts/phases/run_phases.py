@@ -1,7 +1,7 @@
 """The phases of a run, and the lines of the user's in each: the only place that divides its wall time."""
 
 from tfdoctor.facts.kit import *
-from tfdoctor.facts.phases.phase_spans import PhaseSpan, phase_spans
+from tfdoctor.facts.phases.phase_spans import phase_spans
 from tfdoctor.facts.phases.run_calls import first_tracings_ms
 from tfdoctor.facts.phases.run_course import RunCourse
 from tfdoctor.facts.phases.run_pieces import PieceLine, RunPiece, Stretch, begin_and_end, stretches
@@ -10,9 +10,9 @@ from tfdoctor.facts.steps.steps import PS_PER_MS, Steps
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import TENSORFLOW, RunLog
 from tfdoctor.terms.humanize import counted
+from tfdoctor.terms.run_time import PhaseLine, PhaseSegment
 from tfdoctor.terms.text import shorten
 
-__all__ = ["ENOUGH", "PhaseSpan", "RunLine", "RunPhases", "run_lines"]
 ENOUGH = 5  # Samples of a line from which on it is named: with 5, its share is uncertain by 45 %
 MOST_LINES = 500  # Lines that are kept, the largest: nobody reads more of generated code, or of a very long run
 HALF = 0.5
@@ -26,12 +26,11 @@ WORTH_SAYING_MS = 1000.0
 COMMAND = 60  # Characters of a process's command beside the reason
 
 
-class RunLine(Record, kw_only=True):
-    """Time of a phase at a line of the user's, in ms of the run; ``at`` is None where no line of theirs ran.
+class RunLine(PhaseLine, kw_only=True):
+    """Time of a phase at a line of the user's, in ms of the run.
 
-    ``caller`` is the user's line that called the function of ``at``, ``calls`` what the line calls of a library
-    ("pandas.DataFrame.iterrows"; "" is Python of its own; where it imports, the module: "pandas"), ``runs`` the
-    innermost function of a library. ``repeats`` says whether a loop holds the line: one of its function, or of the
+    ``caller`` is the user's line that called the function of ``at``, ``runs`` the innermost function of a library
+    ("pandas.DataFrame.iterrows"). ``repeats`` says whether a loop holds the line: one of its function, or of the
     line that calls it, or a library that calls the user's function again and again; None is unknown. ``loops`` is
     how many loops of the user's functions hold the line, without those around a call that trains. ``exact`` says
     that calls at the line were timed, so that few samples do not make it uncertain. ``executes_ms`` is the part of
@@ -39,12 +38,8 @@ class RunLine(Record, kw_only=True):
     """
 
     phase: Phase
-    at: Location | None
-    ms: float
-    samples: int
     function: str = ""  # the user's function that holds the line; "<module>" is the script itself
     caller: Location | None = None
-    calls: str = ""
     runs: str = ""
     repeats: bool | None = None
     loops: int = 0
@@ -92,7 +87,7 @@ class RunPhases(Record, kw_only=True):
     total_ms: float
     times: Mapping[Phase, float]
     lines: tuple[RunLine, ...] = ()
-    spans: tuple[PhaseSpan, ...] = ()
+    spans: tuple[PhaseSegment, ...] = ()
     once_ms: float = 0.0
     whole: bool = True
     missing: str = ""

@@ -12,6 +12,7 @@ from tfdoctor.facts.steps.untraced_pace import DISTORTED, FASTEST
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.recording.run_log import BucketSteps, LongStep
 from tfdoctor.terms.kinds import RunWork
+from tfdoctor.terms.run_time import LongStepTime, PhaseLine
 
 # Long steps from which a period can be told from chance, and the share of their distances that must equal it. Of
 # all choices of three steps among 20, 8 % are equally far apart, of four 1 %; five of 20 are no outliers.
@@ -27,19 +28,10 @@ MOST = 0.5  # Share of the samples in long steps from which they are like the tr
 ENOUGH_STEPS = 5  # Steps from which a median is one (see Steps.too_few)
 
 
-class LongSteps(Record, kw_only=True):
-    """Steps that took more than 1.5 times the usual one: their number, all their time, and what is beyond usual.
+class LongSteps(LongStepTime, kw_only=True):
+    """Long steps of the run, whose lines others measure."""
 
-    ``first_median_ms`` is the median of what first steps take beyond usual: one slow first epoch does not move it.
-    """
-
-    count: int
-    ms: float
-    beyond_ms: float
-    first: int = 0  # of these, first steps of an epoch or of a pass over the data
-    first_beyond_ms: float = 0.0
-    first_median_ms: float = 0.0
-    every: int | None = None  # their period in steps, where they have one
+    first_median_ms: float = 0.0  # of what first steps take beyond usual: one slow first epoch does not move it
 
 
 def long_steps(steps: Sequence[LongStep]) -> LongSteps | None:
@@ -60,18 +52,11 @@ def long_steps(steps: Sequence[LongStep]) -> LongSteps | None:
     )  # fmt: skip
 
 
-class LongLine(Record, kw_only=True):
-    """A line of the user's in long steps, what it calls of a library and what that does; time in ms of the run.
+class LongLine(PhaseLine, kw_only=True):
+    """A line of the user's in long steps, and what it does; time in ms of the run."""
 
-    ``trains`` says that it is the call that trains, which each step is in: it names no cause.
-    """
-
-    at: Location | None
-    ms: float
-    samples: int
-    calls: str = ""
     work: RunWork = RunWork.OTHER
-    trains: bool = False
+    trains: bool = False  # it is the call that trains, which each step is in: it names no cause
 
     @property
     def may_wait(self) -> bool:

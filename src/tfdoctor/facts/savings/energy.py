@@ -6,12 +6,14 @@ read once a second, so between readings energy is taken to grow evenly.
 
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.machine.samples import window_of
+from tfdoctor.facts.phases.run_course import MS
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_pieces import NS, begin_and_end
 from tfdoctor.facts.run.framework import Framework
 from tfdoctor.recording.samples import MachineSample
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.terms.record import field
+from tfdoctor.terms.run_time import CounterPower
 
 # Time in training from which power is told: counters are read once a second, and each end may be off by that.
 LEAST_S = 3.0
@@ -20,23 +22,16 @@ Span = tuple[float, float]  # Begin and end, in s since 1970
 Readings = list[tuple[float, float]]  # Times in s since 1970, with a value each
 
 
-class EnergyMeter(Record):
+class EnergyMeter(CounterPower, kw_only=True):
     """The counters of one kind together; power in W.
 
-    ``idle_w`` is the power while no kernel ran, anywhere in the run, and ``waiting_w`` that part of the mean power
-    which falls to the time without kernels: at least, for boards idle at less between runs than between kernels.
-    Both are None where that was not seen, and of CPUs.
+    ``waiting_w`` is that part of the mean power which falls to the time without kernels: at least, for boards idle
+    at less between runs than between kernels. It and ``idle_w`` are None where that was not seen, and of CPUs.
     """
 
-    source: EnergySource
-    devices: int  # with a counter
-    without: int  # devices of the run that have none
-    power_w: float  # mean while training steps run
-    seconds: float  # of training, that this is the mean over
+    seconds: float  # of training, that the mean power is over
     run_j: float  # from the first reading to the last
-    idle_w: float | None = None
     waiting_w: float | None = None
-    busy: float | None = None  # share of that time with kernels, 0 to 1
 
     @property
     def busy_w(self) -> float | None:
@@ -66,7 +61,7 @@ class Energy(Record):
         if log is not None and phases is not None and phases.whole and log.process.started_unix_ns:
             zero = log.process.started_unix_ns / NS + begin_and_end(log, recording.manifest)[0]
             steps = [span for span in phases.spans if span.phase is Phase.STEPS]
-            training = tuple((zero + span.start_s, zero + span.end_s) for span in steps)
+            training = tuple((zero + span.start_ms / MS, zero + span.end_ms / MS) for span in steps)
         sources = ([one for one in counters if one.source is source] for source in EnergySource)
         meters = tuple(meter for own in sources if (meter := _meter(own, training)))
         if not meters:

@@ -21,6 +21,7 @@ from math import comb, log2
 from tfdoctor.facts.kit import *
 from tfdoctor.facts.step_time.breakdown import UNKNOWN, Breakdown
 from tfdoctor.facts.steps.steps import Steps
+from tfdoctor.terms.record import field
 
 # Sources of steps (Steps.source) whose numbers count the run's steps, the same on every worker; other sources count
 # from the start of the trace.
@@ -108,9 +109,9 @@ class HostSteps(Record, kw_only=True):
 class MatchedBy(StrEnum):
     """How the steps of several hosts were matched."""
 
-    NUMBER = "number"
-    CLOCK = "clock"
-    ORDER = "order"
+    NUMBER = "step number"
+    CLOCK = "start time by the hosts' clocks"
+    ORDER = "order in the traces (step numbers and clocks are unknown)"
 
 
 class Matching(Record):
@@ -131,6 +132,8 @@ class Matching(Record):
 
 def match(hosts: Mapping[str, HostSteps]) -> Matching:
     """Match by number where the numbers are the run's, else by the clock, else in their order."""
+    if len(hosts) < 2:  # noqa: PLR2004 - nothing to match
+        return Matching(MatchedBy.ORDER, {})
     if all(host.counted for host in hosts.values()):
         common = sorted(set.intersection(*(set(host.numbers) for host in hosts.values())))
         numbered = {name: dict(zip(host.numbers, count(), strict=False)) for name, host in hosts.items()}
@@ -155,47 +158,43 @@ def match(hosts: Mapping[str, HostSteps]) -> Matching:
     return Matching(MatchedBy.ORDER, dict.fromkeys(hosts, tuple(range(shortest))))
 
 
-class ClockSkew(Record):
-    """Medians over the matched steps, in ms: the slowest host minus the median host."""
+class ClockSkew(Record, kw_only=True):
+    """Medians over the matched steps, in ms: the slowest host minus the median host; None is unknown."""
 
-    start_ms: float
-    end_ms: float
-    late_ms: Mapping[str, float]  # by how much each host starts after the median host (negative: before it)
-    basis: str  # what is assumed of the clocks
+    skew: str  # what is assumed of the clocks, or why the skew is unknown
+    skew_start_ms: float | None = None
+    skew_end_ms: float | None = None
+    late_ms: Mapping[str, float] = field(default_factory=dict)  # each host after the median host, or before it
 
 
 def clock_skew(hosts: Mapping[str, HostSteps], matching: Matching) -> ClockSkew:
-    """Compare when the hosts began and ended the matched steps.
-
-    Raises:
-        Unavailable: their clocks, or the steps, cannot be compared.
-    """
+    """Compare when the hosts began and ended the matched steps."""
+    if not matching.count:
+        return ClockSkew(skew="unknown (no two hosts have comparable steps)")
     for name, host in sorted(hosts.items()):
         if host.clock_missing:
-            raise Unavailable(f"{name}: {host.clock_missing}")
+            return ClockSkew(skew=f"unknown ({name}: {host.clock_missing})")
     if matching.by is MatchedBy.ORDER:
-        raise Unavailable("neither step numbers nor clocks show which steps belong together")
+        return ClockSkew(skew="unknown (neither step numbers nor clocks show which steps belong together)")
     late = []  # (hosts, steps) ms after the median host
     for edges in ("starts_ns", "ends_ns"):
         table = matching.table({name: getattr(host, edges) for name, host in hosts.items()})
         times = (table - table.min()).astype(float) / NS_PER_MS  # of differences, which are exact in float64
         late.append(times - np.median(times, axis=0))
     starts, ends = late
-    apart = float(np.median(ends.max(axis=0) - ends.min(axis=0)))
+    apart = _middle(ends.max(axis=0) - ends.min(axis=0))
     if apart > DISAGREE * float(np.median([np.median(host.total_ms) for host in hosts.values()])):
-        raise Unavailable(
-            f"the same step ends {apart:.3g} ms apart on different hosts: their clocks disagree, or they do "
-            "not train synchronously"
-        )
+        why = f"the same step ends {apart:.3g} ms apart on different hosts: their clocks disagree, or they do not"
+        return ClockSkew(skew=f"unknown ({why} train synchronously)")
     # One machine has one name, and monotonic clocks that began together.
     machines = {host.machine for host in hosts.values()}
     boots = [host.boot_ns for host in hosts.values() if host.boot_ns is not None]
     alone = len(boots) == len(hosts) and len(machines) == 1 and "" not in machines
     return ClockSkew(
-        start_ms=float(np.median(starts.max(axis=0))),
-        end_ms=float(np.median(ends.max(axis=0))),
-        late_ms={name: float(np.median(row)) for name, row in zip(sorted(hosts), starts, strict=True)},
-        basis=ONE_CLOCK if alone and max(boots) - min(boots) <= STEPPED_MS * NS_PER_MS else NTP,
+        skew=ONE_CLOCK if alone and max(boots) - min(boots) <= STEPPED_MS * NS_PER_MS else NTP,
+        skew_start_ms=_middle(starts.max(axis=0)),
+        skew_end_ms=_middle(ends.max(axis=0)),
+        late_ms={name: _middle(row) for name, row in zip(sorted(hosts), starts, strict=True)},
     )
 
 
@@ -225,11 +224,16 @@ class Comparison(Record):
     """The hosts that lag, the slowest first, and how the hosts' own work differs."""
 
     steps: int  # that all hosts have
-    steps_needed: int
-    step_ms: float  # the median step of all
-    largest_ms: float  # excess of any host
-    spread_ms: float  # its quartile deviation
-    lags: tuple[Lag, ...]
+    steps_needed: int = 0
+    step_ms: float = 0.0  # the median step of all
+    largest_ms: float = 0.0  # excess of any host
+    spread_ms: float = 0.0  # its quartile deviation
+    lags: tuple[Lag, ...] = ()
+
+    @property
+    def straggler(self) -> Lag | None:
+        """The slowest host that the others wait for."""
+        return next((lag for lag in self.lags if lag.holds_up), None)
 
     @property
     def too_few(self) -> bool:
@@ -238,10 +242,10 @@ class Comparison(Record):
 
 
 def compare(hosts: Mapping[str, HostSteps], matching: Matching) -> Comparison:
-    """Compare the own work of two or more hosts over the steps that all have."""
-    names, needed = sorted(hosts), ceil(log2(len(hosts) / ALPHA))
+    """Compare the own work of the hosts over the steps that all have."""
+    names, needed = sorted(hosts), ceil(log2(max(1, len(hosts)) / ALPHA))
     if matching.count < needed:
-        return Comparison(matching.count, needed, 0.0, 0.0, 0.0, ())
+        return Comparison(matching.count, needed)
     own = matching.table({name: host.own_ms for name, host in hosts.items()})
     step_ms = _middle(matching.table({name: host.total_ms for name, host in hosts.items()}))
     parts = {str(one): matching.table({name: host.parts[one] for name, host in hosts.items()}) for one in Stage}

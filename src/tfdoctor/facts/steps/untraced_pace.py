@@ -7,6 +7,7 @@ from tfdoctor.facts.run.program import Program, batches_of, line_of
 from tfdoctor.facts.steps.steps import OCCASIONS, PS_PER_MS, Steps
 from tfdoctor.recording.agent import MOST_TOLD, UntracedSteps
 from tfdoctor.terms.record import field
+from tfdoctor.terms.run_time import SlowStepsSummary
 
 DISTORTED = 1.5  # Slowdown by tracing beyond which a third of the step or more is the profiler's own cost
 # Slowdown beyond which most of the step is the profiler's own cost. No saving is predicted then: a Keras fit of
@@ -80,17 +81,11 @@ class UntracedPace(Record):
         return max(0.0, beyond / self.untraced.count)
 
 
-class SlowSteps(Record):
-    """The traced steps that are outliers, and the untraced ones of twice the median or more; times in ms.
+class SlowSteps(SlowStepsSummary):
+    """The traced steps that are outliers, and the untraced ones of twice the median or more.
 
-    Of the untraced ones at most the 40 longest are known. ``timed`` and ``timed_ms`` are of all steps.
+    Of the untraced ones at most the 40 longest are known.
     """
-
-    number: int
-    ms: float
-    timed: int
-    timed_ms: float
-    at_least: bool = False  # more untraced ones may be slow
 
     @classmethod
     def measure(cls, steps: Steps, recording: Recording) -> Self:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.entries import EntryRow, entries
+from tfdoctor.diagnosis.entries import EntryRow
 from tfdoctor.report import sentences
 from tfdoctor.stored import report
 from tfdoctor.terms.json_form import as_json, number
@@ -68,6 +68,6 @@ def contract(diagnosis: Diagnosis) -> Object:
             included_in=entry.included_in,
             in_run_together=entry.in_run_sum if diagnosis.run_together else UNSET,
         )
-        for entry in entries(diagnosis)
+        for entry in diagnosis.entries
     ]
     return {**content, "unknown": list(sentences.unknown(diagnosis)), "entries": as_json(shown)}

@@ -43,10 +43,9 @@ def find(start: Path, note: Callable[[str], object] = lambda _: None, reads: Ite
                 note(f"{file} came with a recording and sets nothing: name it by --config if it is yours")
             continue
         file = own if own.is_file() else project
-        table = _table(file) if file.is_file() else None
-        if table is None:
+        config = _read(file, file.relative_to(here) if folder == here else file) if file.is_file() else None
+        if config is None:
             continue
-        config = _located(Config.parse(table, file, file.relative_to(here) if folder == here else file))
         if config.rules and any(is_below(file, _folder(Path(path))) for path in reads):
             note(f"the rules of {file}, which lies in what is read, are not loaded: name it by --config")
             return replace(config, rules=())
@@ -70,21 +69,22 @@ def load(path: Path) -> Config:
     Raises:
         ConfigError: the file cannot be read, or a setting is invalid.
     """
-    table = _table(path)
-    if table is None:
+    config = _read(path)
+    if config is None:
         raise ConfigError(f"{path} has no table {TABLE}: add it, or name another file.")
-    return _located(Config.parse(table, path))
+    return config
 
 
-def _located(config: Config) -> Config:
-    """Return the settings with the line of each budget, for reports that point at it."""
-    budget = config.budget
-    if not budget.limits or budget.file is None:
-        return config
-    text = _text(budget.file).splitlines()
-    tables = ("tool", "tfdoctor") if budget.file.name == PROJECT_FILE else ()
-    lines = {limit: _line((*tables, *limit.keys), text) for limit in budget.limits}
-    return replace(config, budget=replace(budget, lines=lines))
+def _read(path: Path, called: Path | None = None) -> Config | None:
+    """Return the settings of a file, with the line of each budget, to which reports point; None without any."""
+    text = _text(path)
+    table = _table(text, path)
+    if table is None:
+        return None
+    config = Config.parse(table, path, called)
+    tables = ("tool", "tfdoctor") if path.name == PROJECT_FILE else ()
+    lines = {limit: _line((*tables, *limit.keys), text.splitlines()) for limit in config.budget.limits}
+    return replace(config, budget=replace(config.budget, lines=lines))
 
 
 def _line(keys: Sequence[str], lines: Sequence[str]) -> int:
@@ -112,10 +112,10 @@ def _text(path: Path) -> str:
         raise ConfigError(f"{path} is not valid TOML: its encoding is not UTF-8.") from error
 
 
-def _table(path: Path) -> Mapping[str, Any] | None:
+def _table(text: str, path: Path) -> Mapping[str, Any] | None:
     """Return the settings: our table of a pyproject.toml, None without; of another file its top level."""
     try:
-        table: dict[str, Any] = tomllib.loads(_text(path))
+        table: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from error
     tool = table.get("tool")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from tfdoctor.rulebook.values import LONGEST, hint, number, shown
+from tfdoctor.rulebook.values import LONGEST, Key, hint, number, shown
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.kinds import DeviceKind
 from tfdoctor.terms.record import Record, field
@@ -20,15 +20,6 @@ PERCENTAGE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%")
 
 # The tables for one kind of device.
 DEVICES: Mapping[str, DeviceKind] = {str(kind).lower(): kind for kind in DeviceKind}
-
-
-class BudgetKey(Record):
-    """A budget that can be set."""
-
-    read: Callable[[object, str], Quantity]
-    example: str
-    meaning: str
-    at_least: bool = False
 
 
 class BudgetLimit(Record):
@@ -65,14 +56,10 @@ class Budget(Record):
             ConfigError: a key is unknown, or a value has the wrong type or is out of range.
         """
         table = _table(value, where, (*BUDGET_KEYS, *DEVICES))
-        common = {key: item for key, item in table.items() if key in BUDGET_KEYS}
-        limits = [BudgetLimit(key, BUDGET_KEYS[key].read(item, f"{where}.{key}")) for key, item in common.items()]
+        limits = _limits(table, where)
         for name in (key for key in table if key in DEVICES):
-            below = _table(table[name], f"{where}.{name}", BUDGET_KEYS)
-            limits += [
-                BudgetLimit(key, BUDGET_KEYS[key].read(item, f"{where}.{name}.{key}"), DEVICES[name])
-                for key, item in below.items()
-            ]
+            at = f"{where}.{name}"
+            limits += _limits(_table(table[name], at, BUDGET_KEYS), at, DEVICES[name])
         return cls(tuple(limits))
 
     def with_limit(self, limit: BudgetLimit) -> Self:
@@ -101,6 +88,11 @@ def _table(value: object, where: str, known: tuple[str, ...] | Mapping[str, obje
     return value
 
 
+def _limits(table: Mapping[str, object], where: str, device: DeviceKind | None = None) -> list[BudgetLimit]:
+    set_here = [(key, BUDGET_KEYS[key], item) for key, item in table.items() if key in BUDGET_KEYS]
+    return [BudgetLimit(name, key.read(item, f"{where}.{name}"), device) for name, key, item in set_here]
+
+
 def _amount(of: Callable[[float], Quantity], each: float = 1.0) -> Callable[[object, str], Quantity]:
     """Return what reads a number above 0 of a unit that stands for so many of the quantity's."""
 
@@ -124,55 +116,55 @@ def _percentage(value: object, where: str) -> Quantity:
 
 
 # Every budget.
-BUDGET_KEYS: Mapping[str, BudgetKey] = {
-    "step-ms": BudgetKey(_amount(ms), "20", "most milliseconds per training step, as the report shows the step"),
-    "input-wait": BudgetKey(_percentage, '"5%"', "largest share of the step that waits for input"),
-    "examples-per-second": BudgetKey(
+BUDGET_KEYS: Mapping[str, Key] = {
+    "step-ms": Key(_amount(ms), "20", "most milliseconds per training step, as the report shows the step"),
+    "input-wait": Key(_percentage, '"5%"', "largest share of the step that waits for input"),
+    "examples-per-second": Key(
         _amount(examples_rate),
         "1000",
         "fewest training examples per second, of all replicas: the batch size over the step",
         at_least=True,
     ),
-    "matrix-unit": BudgetKey(
+    "matrix-unit": Key(
         _percentage,
         '"40%"',
         "smallest share of the matrix unit's peak rate that the step reaches while the device is busy; unknown on "
         "CPUs",
         at_least=True,
     ),
-    "roofline": BudgetKey(
+    "roofline": Key(
         _percentage,
         '"40%"',
         "smallest share of the step that its operations would need at the peak rates of the hardware; see "
         "[the distance to the hardware](../how-to/fail-in-ci.md#the-distance-to-the-hardware)",
         at_least=True,
     ),
-    "memory-gb": BudgetKey(
+    "memory-gb": Key(
         _amount(nbytes, GIGABYTE),
         "8",
         "most memory in 10^9 bytes: on a GPU or TPU what TensorFlow's allocator hands out on one device, on a CPU "
         "the resident memory of the run",
     ),
-    "run-s": BudgetKey(
+    "run-s": Key(
         _amount(ms, MS_PER_S), "600", "most seconds of the whole run, from the start of the process to its end"
     ),
-    "run-start-s": BudgetKey(
+    "run-start-s": Key(
         _amount(ms, MS_PER_S),
         "15",
         "most seconds of the run until the script's own work begins: the interpreter's start and imports",
     ),
-    "run-preparation-s": BudgetKey(
+    "run-preparation-s": Key(
         _amount(ms, MS_PER_S),
         "30",
         "most seconds of the run in which it prepares data, outside of training steps and epochs",
     ),
-    "epoch-boundary-s": BudgetKey(
+    "epoch-boundary-s": Key(
         _amount(ms, MS_PER_S),
         "2",
         "most seconds between two epochs, without validation and checkpoints that are calls of their own: the mean "
         "of all epochs",
     ),
-    "memory-peak-gb": BudgetKey(
+    "memory-peak-gb": Key(
         _amount(nbytes, GIGABYTE), "16", "most resident memory of the run at any time, in 10^9 bytes"
     ),
 }

@@ -1,13 +1,13 @@
 """The settings with checked types; whether the names in them exist is checked later."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from tfdoctor.rulebook.config.budget import Budget
-from tfdoctor.rulebook.values import LONGEST, hint, key_name, number, shown
+from tfdoctor.rulebook.values import LONGEST, Key, hint, key_name, number, shown
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Severity
@@ -118,14 +118,6 @@ def _limits(value: object, where: str) -> Mapping[str, Mapping[str, float]]:
             raise ConfigError(f"{at} must be a table of limits, such as {{ share = 0.1 }}, not {shown(table)}.")
         limits[rule] = {name: number(limit, f"{at}.{key_name(name)}") for name, limit in table.items()}
     return limits
-
-
-class Key(Record):
-    """A setting: its parser, its default and its meaning for the reference."""
-
-    read: Callable[[object, str], Any]
-    default: str
-    meaning: str
 
 
 # Every key.

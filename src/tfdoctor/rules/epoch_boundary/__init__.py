@@ -183,7 +183,7 @@ def _works(phases: RunPhases, calls: RunCalls, steps: RunSteps | None, limits: L
         if not group.at or group.at == waits_at:
             continue
         spans = (span for span in phases.spans if span.phase is Phase.BOUNDARIES and span.at == group.at)
-        times = [span.end_s - span.start_s for span in spans]
+        times = [span.end_ms - span.start_ms for span in spans]
         *_, second, longest = (0.0, 0.0, *sorted(times))
         known = len(times) >= calls.epochs - 1 and second
         usual_ms = (1.0 - (longest - second) / sum(times)) * group.ms if known else group.ms

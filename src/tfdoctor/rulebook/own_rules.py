@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import math
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable
@@ -10,14 +11,15 @@ from functools import wraps
 from inspect import signature
 from pathlib import Path
 from traceback import walk_tb
-from types import ModuleType
-from typing import Any
+from types import ModuleType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from tfdoctor.diagnosis.rule import Rule, Topic
 from tfdoctor.facts.chart import Unavailable, kind_of, needs
-from tfdoctor.rulebook.own_rules.verdicts import fault
+from tfdoctor.rulebook.values import LONGEST
 from tfdoctor.terms.errors import ConfigError
-from tfdoctor.terms.verdict import Verdict
+from tfdoctor.terms.units import Unit
+from tfdoctor.terms.verdict import Finding, Healthy, NotApplicable, Verdict
 
 PACKAGE = "tfdoctor_own_rules"  # Package of these modules, so that none hides another module of the same name
 
@@ -26,10 +28,9 @@ NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 # Modules in such a folder that are not rules: tests, and code that rules share.
 NO_RULE = re.compile(r"_.*|test_.*|conftest")
 
-PARTS = ("TOPIC", "check", "sick", "healthy")
-CALLED = ("check", "sick", "healthy")  # Those that are functions
+CALLED = ("check", "sick", "healthy")  # What a rule defines besides its topic
 
-HOME = Path(__file__).resolve().parents[2]
+HOME = Path(__file__).resolve().parents[1]
 
 
 def load(folders: Iterable[Path], taken: Collection[str]) -> tuple[Rule, ...]:
@@ -63,14 +64,13 @@ def _rule(path: Path) -> Rule:
     if not NAME.fullmatch(path.stem):
         raise ConfigError(f"{path}: name the file in lowercase with underscores, such as slow_checkpoint.py.")
     module = _imported(path)
-    for part in PARTS:
+    for part in ("TOPIC", *CALLED):
         if not hasattr(module, part):
-            raise ConfigError(f"{path} defines no {part}: a rule defines {', '.join(PARTS)}.")
+            raise ConfigError(f"{path} defines no {part}: a rule defines TOPIC, {', '.join(CALLED)}.")
     if not isinstance(module.TOPIC, Topic):
         topics = ", ".join(f"Topic.{topic.name}" for topic in Topic)
         raise ConfigError(f"{path}: TOPIC must be one of {topics}.")
     _check_parts(module, path)
-    _check_needs(module, path)
     try:
         rule = Rule.from_module(module)
         guarded: Any = {name: _guarded(getattr(rule, name), name, path) for name in CALLED if getattr(rule, name)}
@@ -80,11 +80,6 @@ def _rule(path: Path) -> Rule:
 
 
 def _imported(path: Path) -> ModuleType:
-    """Run a module.
-
-    Raises:
-        ConfigError: it fails, in whichever way.
-    """
     spec = importlib.util.spec_from_file_location(f"{PACKAGE}.{path.stem}", path)
     assert spec is not None  # noqa: S101 - for a file that ends in .py there always is one
     assert spec.loader is not None  # noqa: S101 - same
@@ -140,7 +135,6 @@ def _module_of(name: str) -> str:
 
 
 def _check_parts(module: ModuleType, path: Path) -> None:
-    """Check that a rule's functions are callable and that ``check`` takes its limits."""
     for part in CALLED:
         if not callable(getattr(module, part)):
             raise ConfigError(f"{path}: {part} must be a function.")
@@ -155,11 +149,7 @@ def _check_parts(module: ModuleType, path: Path) -> None:
     for field in fields(limits) if limits is not None else ():
         if not field.metadata.get("why") or not isinstance(field.default, int | float):
             raise ConfigError(f'{path}: define Limits.{field.name} with limit(0.1, "what it limits, and why").')
-
-
-def _check_needs(module: ModuleType, path: Path) -> None:
-    """Check that a rule asks for facts only, so that an error shows here and not in each report."""
-    try:
+    try:  # does it ask for facts only? An error shows here, and not in each report
         parts = (module.check, *getattr(module, "PRECONDITIONS", ()))
         wanted = {name: kind_of(kind) for part in parts for name, kind in needs(part).items()}
     except Exception as error:  # whatever an annotation does when it is evaluated
@@ -187,3 +177,44 @@ def _guarded(function: Callable[..., Verdict], name: str, path: Path) -> Callabl
         return verdict
 
     return call
+
+
+def fault(returned: object) -> str:
+    """Return what a rule returned instead of a verdict: "None, which is not a ..."; "" for a verdict."""
+    if not isinstance(returned, Finding | Healthy | NotApplicable):
+        return f"{_shown(returned)}, which is not a Finding, Healthy or NotApplicable"
+    wrong = _wrong(returned, type(returned), type(returned).__name__)
+    effects = returned.effects if isinstance(returned, Finding) and not wrong else ()
+    for effect in effects:
+        if not 0.0 <= effect.scales < math.inf:
+            return f"an Effect with scales={effect.scales:g}: it must be finite and at least 0; 1 means no change"
+        if effect.of and (effect.of.unit is not Unit.MILLISECONDS or not 0.0 <= effect.of.value < math.inf):
+            return "an Effect whose `of` is not a time: write of=ms(3.2)"
+    return wrong
+
+
+def _wrong(value: Any, kind: Any, where: str) -> str:  # noqa: ANN401 - whatever a rule put there
+    """Return where a value does not match its annotation; all items of a tuple have the same one."""
+    if get_origin(kind) is tuple:
+        if not isinstance(value, tuple):
+            return f"{where} = {_shown(value)}, which is not a tuple: write (x,) for a single item"
+        faults = (_wrong(item, get_args(kind)[0], f"{where}[{at}]") for at, item in enumerate(value))
+        return next(filter(None, faults), "")
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    if float in kinds and isinstance(value, int | float) and not isinstance(value, bool):
+        return ""
+    if not isinstance(value, tuple(kinds)):
+        known = " or ".join(str(getattr(kind, "__name__", kind)) for kind in kinds)
+        return f"{where} = {_shown(value)}, which is not a {known}"
+    if not is_dataclass(value):
+        return ""
+    hints = get_type_hints(type(value))
+    faults = (_wrong(getattr(value, one.name), hints[one.name], f"{where}.{one.name}") for one in fields(value))
+    return next(filter(None, faults), "")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST and "\n" not in shown else f"a {type(value).__name__}"
