@@ -6,7 +6,7 @@ is measured once, such as the memory, has no interval.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -51,21 +51,18 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
         measured = FIGURES[limit.key](diagnosis)
         if limit.device is not None and diagnosis.subject.device is None:
             measured = Measured95(why="the device of the run is unknown, and this budget depends on it")
-        value, low, high = measured.value, measured.low, measured.high
-        first, last = value if low is None else low, value if high is None else high
+        first, last = (measured.value if end is None else end for end in (measured.low, measured.high))
         found = BudgetState.UNKNOWN
         if first is not None and last is not None:
             found = state(limit.limit.value, first, last, at_least=limit.at_least)
-        told = {"value": value, "low": low, "high": high}
         check = BudgetCheck(
             key=limit.key,
             limit=limit.limit.value,
             unit=limit.limit.unit,
             at_least=limit.at_least,
             state=found,
-            **{name: None if one is None else float(one) for name, one in told.items()},
-            why=measured.why,
             at=Location(path, lines[limit]) if limit in lines else None,
+            **asdict(measured),
         )
         checks.append(check)
     return replace(diagnosis, budgets=tuple(checks))
@@ -107,7 +104,7 @@ def _why_no_step(diagnosis: Diagnosis, rows: Sequence[StepRow]) -> str:
             f"the recording has {counted(len(rows), 'step')} to measure, and an interval needs at least {FEWEST}: "
             "record more with --steps"
         )
-    return "" if min(row.total_ms for row in rows) > 0 else "a traced step has no length"
+    return ""
 
 
 def _input_wait(diagnosis: Diagnosis) -> Measured95:
@@ -168,7 +165,7 @@ def _roofline(diagnosis: Diagnosis) -> Measured95:
 def _recorded(diagnosis: Diagnosis, name: str) -> Measured95:
     value = getattr(diagnosis.conditions, name)
     why = diagnosis.conditions.missing.get(name) or "the recording does not contain it"
-    return Measured95(value, why="" if value is not None else why)
+    return Measured95(why=why) if value is None else Measured95(float(value))
 
 
 def _of_run(
@@ -180,7 +177,7 @@ def _of_run(
         run = diagnosis.run
         value = figure(run) if run and (run.whole or not whole) else None
         if value is not None:
-            return Measured95(value)
+            return Measured95(float(value))
         unknown = (run.missing if run else "") or "the run outside of the traced steps was not recorded"
         return Measured95(why=missing if run and run.whole else unknown)
 
