@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.report.diagnoses import told
 from tfdoctor.diagnose.accounts import accounts
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
@@ -19,7 +20,8 @@ from tfdoctor.facts.step_time.host_time import PartEvents, PythonOverhead
 from tfdoctor.facts.step_time.python_work import CompileTime, Retracing
 from tfdoctor.facts.steps.steps import STEP, SteadySteps, Steps
 from tfdoctor.report import sentences, words
-from tfdoctor.report.run.verdict import steps_matter
+from tfdoctor.report.prospects import NO_WAY, prospects
+from tfdoctor.report.sentences import steps_matter
 from tfdoctor.terms.humanize import about_ms, milliseconds, share
 from tfdoctor.terms.units import Unit
 from tfdoctor.terms.verdict import Stage
@@ -161,8 +163,8 @@ def calls_healthy(diagnosis: Diagnosis) -> bool:
     """Return whether a report calls a run healthy, or is silent, while a part of the step is unexplained."""
     unexplained = {account.part for account in sentences.unexplained(diagnosis)}
     silent = not unexplained <= {part for part, _, _ in words.accounts(diagnosis)}
-    said = " ".join(sentences.changes(diagnosis))
-    return bool(unexplained) and (silent or sentences.NO_WAY in said)
+    said = " ".join(prospects(diagnosis))
+    return bool(unexplained) and (silent or NO_WAY in said)
 
 
 WITHIN = 0.02
@@ -194,7 +196,7 @@ def other_steps(diagnosis: Diagnosis) -> Iterator[str]:
 def _other_words(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield what is wrong with the words of the verdict: the step, and what the changes reduce it to."""
     steps, together = diagnosis.steps, diagnosis.together
-    verdict = sentences.verdict(diagnosis)
+    verdict = told(diagnosis)
     if not any(milliseconds(steps.shown_ms) in words for words in verdict):
         yield f"the verdict does not name the step of {milliseconds(steps.shown_ms)}"
     if (run := sentences.whole_run(diagnosis)) and not steps_matter(run):
@@ -203,5 +205,5 @@ def _other_words(diagnosis: Diagnosis) -> Iterator[str]:
         after = about_ms(steps.shown_ms - together.ms_per_step)
         if words.pace_ms(diagnosis):  # what remains is of a traced step
             after = f"{share(together.share)} shorter"
-        if not any(after in words for words in sentences.changes(diagnosis)):
+        if not any(after in words for words in prospects(diagnosis)):
             yield f"the verdict does not say that {after} remain: {verdict}"

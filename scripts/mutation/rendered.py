@@ -15,10 +15,8 @@ from tfdoctor.history.runs import KeptHistory, ReadRun
 from tfdoctor.history.series import Demand, history
 from tfdoctor.report import comparison, formats, terminal
 from tfdoctor.report import history as history_report
-from tfdoctor.report.comparison import terminal as comparison_terminal
 from tfdoctor.report.files import UNCOMMANDING
 from tfdoctor.report.formats import html
-from tfdoctor.report.history import terminal as history_terminal
 from tfdoctor.stored.files import of_text
 from tfdoctor.terms.errors import InputError
 
@@ -70,12 +68,12 @@ def _of_several(shown: Diagnosis, stored: str) -> Iterator[tuple[str, str]]:
     dated = [replace(again, subject=replace(again.subject, recorded=day)) for day in DAYS]
     with suppress(InputError):  # nothing to compare
         compared = compare([again], [dated[0]])
-        yield "diff", _printed(comparison_terminal.render(compared, width=60, color=False))
+        yield "diff", _printed(comparison.terminal(compared, width=60, color=False))
         for name in comparison.FORMATS:
             yield f"diff.{name}", _written(name, comparison.render(name, compared))
     runs = [ReadRun.of(f"run{at}", one) for at, one in enumerate(dated)]
     made = history(runs, KeptHistory(), Demand(last=1), {})
-    yield "history", _printed(history_terminal.render(made, width=60, color=False))
+    yield "history", _printed(history_report.terminal(made, width=60, color=False))
     for name in history_report.FORMATS:
         yield f"history.{name}", _written(name, history_report.render(name, made))
 

@@ -25,7 +25,7 @@ from tfdoctor.diagnosis.comparison import (
 )
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Order, Relation, Relationship, Takes
-from tfdoctor.report.comparison import words
+from tfdoctor.report import comparison as words
 from tfdoctor.terms.verdict import Errored, NotApplicable, Outcome
 
 

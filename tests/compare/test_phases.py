@@ -17,7 +17,7 @@ from tfdoctor.diagnosis.comparison import FindingState
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
-from tfdoctor.report.comparison import words
+from tfdoctor.report import comparison as words
 from tfdoctor.report.formats.json import contract
 from tfdoctor.stored.files import of_text
 from tfdoctor.terms.kinds import Phase
@@ -78,7 +78,7 @@ def test_phases_and_the_whole_run_are_a_table_with_differences() -> None:
     before = whole({Phase.PREPARING: 21_400.0, Phase.STEPS: 60_000.0})
     after = whole({Phase.PREPARING: 1_400.0, Phase.STEPS: 60_000.0})
     comparison = compare([before], [after])
-    (title, grid), *_ = words.tables(comparison)
+    (title, grid), *_ = words.tables(comparison).items()
     assert title == "Phases of the run"
     assert grid.rows[0] == ("whole run", "81.4 s", "61.4 s", "20 s")
     assert grid.rows[1] == ("preparing data", "21.4 s", "1.4 s", "20 s")
@@ -113,7 +113,7 @@ def test_a_finding_about_the_run_changes_with_its_share(share: float, state: Fin
     before = report(series(0), results=[of_run(70_000.0, 0.69)])
     after = report(series(0), results=[of_run(share * 1e5, share)])
     compared = compare([before], [after])
-    (row,) = dict(words.tables(compared))[words.FINDINGS].rows
+    (row,) = words.tables(compared)[words.FINDINGS].rows
     assert compared.findings[0].state is state
     assert row[3] == "saves 70 s of the run"
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.fleet.runs import failed, finding, reported, run
 from tfdoctor.fleet.totals import device_prices
+from tfdoctor.report.fleet_words import job_cells
 from tfdoctor.terms.errors import ConfigError
 
 
@@ -106,9 +107,8 @@ def test_a_job_is_a_program_on_a_device() -> None:
         run("/b", recorded="2026-11-02", step_ms=25.0, device_name="Tesla T4"),
     ]
     first, second = reported(rows).jobs
-    assert [one.step_ms for one in first.runs] == [20.0, 30.0]
-    assert first.change == pytest.approx(0.5)
-    assert second.change is None
+    assert [one.step_ms for one in first] == [20.0, 30.0]
+    assert [job_cells(job)[4] for job in (first, second)] == ["50 % longer", ""]
 
 
 @pytest.mark.parametrize("price", ["free", "-1", "0", "nan", "A100=", "1e9"])

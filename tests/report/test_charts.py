@@ -9,13 +9,11 @@ import pytest
 
 from tests.report import diagnoses, test_history
 from tfdoctor.diagnosis.work import Profile, PythonPart
-from tfdoctor.report import icicle
 from tfdoctor.report.charts import charts
 from tfdoctor.report.figures import Figure, figure_json
-from tfdoctor.report.history.charts import charts as history_charts
+from tfdoctor.report.history import charts as history_charts
 from tfdoctor.report.palette import PART_COLOURS, SHARE_SCALE, ink, shade
-from tfdoctor.report.run.section import section
-from tfdoctor.report.run.words import PHASE_COLOURS
+from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.verdict import Location
 
@@ -75,9 +73,7 @@ def test_times_of_operations_say_that_the_profiler_ran(untraced_ms: float | None
 
 
 def test_boxes_are_within_their_parents_and_the_run_is_their_sum() -> None:
-    shown = icicle.figure(section(diagnoses.run().run))
-    assert shown is not None
-    drawn = json.loads(shown.figure)["data"][0]
+    drawn = json.loads(charts(diagnoses.run())[0].figure)["data"][0]
     ms = dict(zip(drawn["ids"], drawn["values"], strict=True))
     inside: dict[str, float] = defaultdict(float)
     for box, parent in zip(drawn["ids"], drawn["parents"], strict=True):
@@ -95,7 +91,7 @@ def test_it_comes_first_of_a_run_and_is_absent_without_lines() -> None:
     assert charts(run)[0].name == "account"
     assert run.run is not None
     bare = replace(run.run, rows=tuple(replace(row, lines=()) for row in run.run.rows))
-    assert icicle.figure(section(bare)) is None
+    assert charts(replace(run, run=bare))[0].name == "steps"
     assert charts(diagnoses.full())[0].name == "steps"
 
 
@@ -105,8 +101,8 @@ def test_a_line_of_the_step_contains_what_it_calls() -> None:
         PhaseLine(at=Location("train.py", 7), ms=1.0, samples=10),
         PhaseLine(at=None, ms=0.5, calls="a.b.c", samples=5),
     )
-    shown = icicle.step_figure(Profile(python=(PythonPart(part="host", ms=5.0, lines=lines),)))
-    assert shown is not None
+    profile = Profile(python=(PythonPart(part="host", ms=5.0, lines=lines),))
+    (shown,) = (one for one in charts(replace(diagnoses.full(), profile=profile)) if one.name == "python")
     drawn = json.loads(shown.figure)["data"][0]
     boxes = list(zip(drawn["parents"], drawn["labels"], drawn["values"], strict=True))
     assert boxes == [
@@ -121,7 +117,7 @@ def test_a_line_of_the_step_contains_what_it_calls() -> None:
 
 
 def test_a_step_without_samples_of_python_has_no_icicle() -> None:
-    assert icicle.step_figure(Profile()) is None
+    assert "python" not in [one.name for one in charts(replace(diagnoses.full(), profile=Profile()))]
 
 
 def luminance(colour: str) -> float:

@@ -13,7 +13,6 @@ from tests.report import comparisons
 from tfdoctor.diagnosis.comparison import Direction, PartChange, Undecided
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.report import comparison
-from tfdoctor.report.comparison import terminal, words
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.replacement import replace_file
 
@@ -28,7 +27,7 @@ def test_files(kind: str, file_format: str, golden: Compare) -> None:
 
 @pytest.mark.parametrize("kind", comparisons.ALL)
 def test_terminal(kind: str, golden: Compare) -> None:
-    golden(f"diff-{kind}.txt", terminal.render(comparisons.ALL[kind](), width=80, color=False))
+    golden(f"diff-{kind}.txt", comparison.terminal(comparisons.ALL[kind](), width=80, color=False))
 
 
 MINUS = "\N{MINUS SIGN}"
@@ -85,7 +84,7 @@ def test_a_saving_is_positive(kind: str, sign: int) -> None:
 
 @pytest.mark.parametrize(("kind", "shorter"), [("whole", True), ("longer", False)])
 def test_time_that_a_run_saves_is_positive(kind: str, *, shorter: bool) -> None:
-    phases = dict(words.tables(comparisons.ALL[kind]()))[words.PHASES]
+    phases = comparison.tables(comparisons.ALL[kind]())[comparison.PHASES]
     assert phases.columns[-1] == "saved"
     assert (MINUS in phases.rows[0][-1]) is not shorter
 
@@ -93,14 +92,14 @@ def test_time_that_a_run_saves_is_positive(kind: str, *, shorter: bool) -> None:
 def test_the_headline_begins_with_a_run_that_took_clearly_less() -> None:
     run = comparisons.sooner().run
     assert run
-    told = words.headline(comparisons.sooner())
+    told = comparison.headline(comparisons.sooner())
     assert told.startswith("The whole run took 3.6 s instead of 10.5 s, mostly because of tracing and")
-    assert "whole run" not in words.headline(comparisons.longer())  # it has more epochs
+    assert "whole run" not in comparison.headline(comparisons.longer())  # it has more epochs
     early = replace(comparisons.sooner(), run=replace(run, ended_early=True))
-    assert "whole run" not in words.headline(early)
-    assert any("--stop-after" in note for note in words.notes(early))
+    assert "whole run" not in comparison.headline(early)
+    assert any("--stop-after" in note for note in comparison.notes(early))
     little = replace(run, after_ms=0.95 * run.before_ms)
-    assert "whole run" not in words.headline(replace(comparisons.sooner(), run=little))
+    assert "whole run" not in comparison.headline(replace(comparisons.sooner(), run=little))
 
 
 def test_names_of_a_trace_do_not_become_markup() -> None:
@@ -163,7 +162,7 @@ def test_what_is_no_file_is_not_replaced() -> None:
 
 
 def test_a_sentence_of_a_finding_that_wraps_stays_below_it() -> None:
-    text = terminal.render(comparisons.unlike(), width=40, color=False)
+    text = comparison.terminal(comparisons.unlike(), width=40, color=False)
     assert re.search(r"^  </script><img src=x\n  onerror", text, re.MULTILINE)
 
 
@@ -172,6 +171,6 @@ def test_a_difference_that_says_nothing_has_no_figure(least: float, said: str) -
     found = comparisons.unknown()
     assert found.step is not None
     shown = replace(found, step=replace(found.step, least=least))
-    told = " ".join(terminal.render(shown, width=200, color=False).split())
+    told = " ".join(comparison.terminal(shown, width=200, color=False).split())
     assert said in told
     assert "455 %" not in told

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from tests.fleet.runs import finding, reported, run
 from tfdoctor.diagnosis.fleet_report import FleetReport
 from tfdoctor.report import fleet
-from tfdoctor.report.fleet import terminal, words
+from tfdoctor.report import fleet_words as words
 from tfdoctor.terms.errors import OutputError
 
 Compare = Callable[[str, str], None]
@@ -25,7 +25,7 @@ def test_page(golden: Compare) -> None:
 
 
 def test_terminal(golden: Compare) -> None:
-    golden("fleet.txt", terminal.render(reported(prices=("2.5",)), width=80, color=False))
+    golden("fleet.txt", fleet.terminal(reported(prices=("2.5",)), width=80, color=False))
 
 
 def test_names_do_not_become_markup() -> None:

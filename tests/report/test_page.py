@@ -15,8 +15,8 @@ from tfdoctor.report import findings, sections, sentences, words
 from tfdoctor.report.formats import html, md
 from tfdoctor.report.page import page
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS
-from tfdoctor.report.run.words import PHASE_COLOURS
-from tfdoctor.report.sentences import NO_WAY
+from tfdoctor.report.prospects import NO_WAY, prospects
+from tfdoctor.report.run import PHASE_COLOURS
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms.humanize import place
 from tfdoctor.terms.kinds import DeviceKind, StepSource
@@ -169,7 +169,7 @@ def test_no_steps_says_why_and_claims_no_health() -> None:
 
 
 def test_healthy_counts_what_was_and_was_not_checked() -> None:
-    assert " ".join(sentences.changes(diagnoses.healthy())) == (
+    assert " ".join(prospects(diagnoses.healthy())) == (
         "Nothing to change: two rules healthy, one rule not checked. "
         "Most of a step takes Conv2D: 2.40 ms (5 %), at 83 % of what this hardware allows."
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.report import diagnoses
-from tfdoctor.report import sentences
+from tests.report.diagnoses import told
 from tfdoctor.report.files import write
 from tfdoctor.report.formats import FORMATS, render
 
@@ -34,16 +34,16 @@ def test_importing_the_package_loads_no_library() -> None:
 
 
 def test_slow_steps_that_take_most_of_the_time_come_first() -> None:
-    first, second, *_ = sentences.verdict(diagnoses.slow_steps())
+    first, second, *_ = told(diagnoses.slow_steps())
     assert first == "4.65 s of the 4.78 s of 91 timed steps are in 16 slow steps."
-    assert second == sentences.verdict(diagnoses.full())[0].replace("Each step", "A typical step")
+    assert second == told(diagnoses.full())[0].replace("Each step", "A typical step")
 
 
 def test_a_typical_step_beside_slow_ones_is_the_untraced_one_too() -> None:
     slow = diagnoses.slow_steps()
     assert slow.steps.shown_ms
     outside = replace(slow.conditions, untraced_ms=slow.steps.shown_ms / 1.3)
-    _, second, *_ = sentences.verdict(replace(slow, conditions=outside))
+    _, second, *_ = told(replace(slow, conditions=outside))
     assert second.startswith("A typical step takes 40.0 ms (52.0 ms while it was traced), ")
 
 
@@ -53,12 +53,12 @@ def test_untraced_steps_that_differ_from_traced_ones_are_said(times: float, *, s
     base = diagnoses.full()
     assert base.steps.shown_ms
     outside = replace(base.conditions, untraced_ms=times * base.steps.shown_ms)
-    first, *_ = sentences.verdict(replace(base, conditions=outside))
+    first, *_ = told(replace(base, conditions=outside))
     assert ("(52.0 ms while it was traced)" in first) is said
 
 
 def test_few_steps_promise_nothing_and_say_why() -> None:
-    text = " ".join(sentences.verdict(diagnoses.single_step()))
+    text = " ".join(told(diagnoses.single_step()))
     assert "because fewer than five steps" in text
     assert "would" not in text
 

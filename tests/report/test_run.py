@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.report import diagnoses, running
+from tests.report.diagnoses import told
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.savings import Saving
 from tfdoctor.diagnosis.step import StepsSummary
 from tfdoctor.diagnosis.work import PhaseRow, RunAccount
+from tfdoctor.report import run as bar
 from tfdoctor.report import sentences, terminal
 from tfdoctor.report.formats import html, json, md, sarif
-from tfdoctor.report.run import bar
-from tfdoctor.report.run.section import section
-from tfdoctor.report.run.verdict import ALIKE, headline
-from tfdoctor.report.run.words import GLYPHS, PHASE_COLOURS, PHASE_NOUNS
+from tfdoctor.report.prospects import FEW_STEPS, prospects
+from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, PHASE_NOUNS, section
+from tfdoctor.report.sentences import ALIKE
 from tfdoctor.report.words import joined, run_saving
 from tfdoctor.terms.kinds import Phase, StepSource
 from tfdoctor.terms.run_time import LongStepTime, PhaseLine, PhaseSegment
@@ -40,7 +41,7 @@ def of(run: RunAccount, **changes: Any) -> Diagnosis:
 
 
 def first(run: RunAccount, **changes: Any) -> str:
-    return sentences.verdict(of(run, **changes))[0]
+    return told(of(run, **changes))[0]
 
 
 NO_STEPS = StepsSummary(source=StepSource.NONE, missing="nothing repeats")
@@ -71,7 +72,7 @@ def test_the_first_sentence_says_what_the_run_took_and_what_for(times: dict[Phas
 
 def test_a_run_that_trains_nothing_is_reported_on_and_no_step_is_missed() -> None:
     run = spent({Phase.IMPORTS: 11.0, Phase.PREDICTION: 30.0})
-    words = sentences.verdict(of(run, steps=NO_STEPS, results=(), together=None))
+    words = told(of(run, steps=NO_STEPS, results=(), together=None))
     assert words[0] == "The run took 41 s and trained nothing: 30 s (73 %) are prediction."
     assert "No training step" not in " ".join(words)
 
@@ -91,7 +92,7 @@ def test_steps_that_the_recorder_cannot_see_are_not_called_nothing() -> None:
 
 def test_a_run_without_a_trace_tells_its_steps_and_why_their_parts_are_unknown() -> None:
     run = spent({Phase.STEPS: 72.0}, steps=4220, step_median_ms=16.9)
-    words = " ".join(sentences.verdict(of(run, steps=NO_STEPS)))
+    words = " ".join(told(of(run, steps=NO_STEPS)))
     assert "Each of 4,220 training steps takes 16.9 ms (median); its parts are unknown: nothing repeats." in words
 
 
@@ -106,19 +107,19 @@ def test_a_run_without_a_trace_tells_its_steps_and_why_their_parts_are_unknown()
 def test_two_steps_have_no_median(steps: int, said: str) -> None:
     """The median of two is their mean, which neither may take."""
     run = spent({Phase.STEPS: 72.0}, steps=steps, step_mean_ms=39.0, step_median_ms=25.8)
-    assert said in sentences.verdict(of(run, steps=NO_STEPS))
+    assert said in told(of(run, steps=NO_STEPS))
 
 
 def test_steps_of_one_loop_are_not_called_all_of_the_run() -> None:
     run = spent({Phase.STEPS: 72.0}, steps=500, step_median_ms=0.5, step_loops=3)
-    words = " ".join(sentences.verdict(of(run, steps=NO_STEPS)))
+    words = " ".join(told(of(run, steps=NO_STEPS)))
     assert "Each of 500 training steps of the longest of 3 loops takes 0.50 ms (median)" in words
 
 
 def test_a_run_that_did_not_end_says_so() -> None:
     unknown = of(spent({Phase.STEPS: 72.0}, finished=False))
     unknown = replace(unknown, subject=replace(unknown.subject, exit_code=None))
-    words = sentences.verdict(unknown)
+    words = told(unknown)
     assert words[0].startswith("72 s of the run were recorded: ")
     assert words[1] == "The run has no recorded end: it was killed, or is still running."
 
@@ -133,19 +134,19 @@ def test_a_run_that_did_not_end_says_so() -> None:
 )
 def test_how_a_run_ended_that_recorded_no_end_is_known_by_its_exit_code(code: int, said: str) -> None:
     ended = of(spent({Phase.STEPS: 72.0}, finished=False))
-    words = sentences.verdict(replace(ended, subject=replace(ended.subject, exit_code=code)))
+    words = told(replace(ended, subject=replace(ended.subject, exit_code=code)))
     assert words[1] == said
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(9.0, False), (12.0, True)])
 def test_much_unnamed_time_is_in_the_verdict(seconds: float, said: bool) -> None:  # noqa: FBT001
     run = spent({Phase.STEPS: 100.0 - seconds, Phase.UNNAMED: seconds})
-    words = " ".join(sentences.verdict(of(run)))
+    words = " ".join(told(of(run)))
     assert (f"{seconds:.0f} s ({seconds:.0f} %) of the run are unnamed" in words) is said
 
 
 def test_the_profiler_is_no_work_of_the_script() -> None:
-    words = sentences.verdict(of(spent({Phase.STEPS: 4.0, Phase.PROFILER: 6.0, Phase.END: 1.0})))
+    words = told(of(spent({Phase.STEPS: 4.0, Phase.PROFILER: 6.0, Phase.END: 1.0})))
     assert words[0].endswith("4 s (36 %) are training steps, 7 s are not.")
     assert words[1] == (
         "6 s (55 %) of the run are tfdoctor's own: the profiler, and writing the recording (with --no-trace, less)."
@@ -161,13 +162,13 @@ def test_the_profiler_is_no_work_of_the_script() -> None:
 )
 def test_the_traced_steps_say_what_they_stand_for(share: float, said: str) -> None:
     run = spent({Phase.STEPS: 72.0}, window_share=share, window_steps=20)
-    assert said in sentences.verdict(of(run))
+    assert said in told(of(run))
 
 
 def test_of_long_steps_without_any_cause_the_time_is_said_once() -> None:
     long = LongStepTime(count=3, ms=14_000.0, beyond_ms=13_000.0, unknown_ms=13_000.0)
     run = spent({Phase.STEPS: 100.0}, long_steps=long)
-    assert sentences.verdict(of(run))[1].endswith(" beyond the usual time; the cause is unknown.")
+    assert told(of(run))[1].endswith(" beyond the usual time; the cause is unknown.")
     shown = section(run)
     assert shown is not None
     assert shown.long.endswith(" beyond the usual time. The cause is unknown.")
@@ -175,14 +176,14 @@ def test_of_long_steps_without_any_cause_the_time_is_said_once() -> None:
 
 def test_long_steps_that_take_much_are_in_the_verdict_with_their_unknown_cause() -> None:
     long = LongStepTime(count=3, ms=14_000.0, beyond_ms=13_000.0, unknown_ms=8000.0)
-    words = sentences.verdict(of(spent({Phase.STEPS: 100.0}, long_steps=long)))
+    words = told(of(spent({Phase.STEPS: 100.0}, long_steps=long)))
     assert words[1] == (
         "13 s (13 %) are what three long steps take beyond the usual time; the cause of 8 s is unknown."
     )
 
 
 def test_a_traced_window_is_not_called_the_run() -> None:
-    words = sentences.verdict(diagnoses.run_window())
+    words = told(diagnoses.run_window())
     assert words[0].startswith("Each step takes 52.0 ms")
     assert sentences.trust(diagnoses.run_window())[-1] == (
         "The account of the run covers the traced window of 1.2 s; the rest of the run was not recorded: "
@@ -192,7 +193,7 @@ def test_a_traced_window_is_not_called_the_run() -> None:
 
 
 def test_changes_save_of_the_run_then_of_a_step() -> None:
-    assert " ".join(sentences.changes(diagnoses.run())) == (
+    assert " ".join(prospects(diagnoses.run())) == (
         "Three changes would reduce the run from 131 s to 85 s at best (1.55×), and a run of 90 epochs by 41 %. "  # noqa: RUF001 - as it is shown
         "Three changes would reduce a step to about 9 ms (5.8×)."  # noqa: RUF001 - as it is shown
     )
@@ -215,7 +216,7 @@ def test_a_bound_says_which_steps_it_counts_where_the_traced_ones_are_few(share:
         (of_step, Bound.EXPECTED, ""),
     ):
         tied = replace(together, rules=rules, bound=bound)
-        sentence = sentences.changes(replace(base, run_together=tied))[0]
+        sentence = prospects(replace(base, run_together=tied))[0]
         assert ("counting" in sentence) is bool(said and share < ALIKE)
         assert sentence.endswith(said) or share >= ALIKE
 
@@ -223,36 +224,34 @@ def test_a_bound_says_which_steps_it_counts_where_the_traced_ones_are_few(share:
 def test_a_step_that_is_little_of_the_run_promises_nothing() -> None:
     base = diagnoses.run()
     little = spent({Phase.STEPS: 9.0, Phase.PREPARING: 91.0})
-    assert "a step to" not in sentences.verdict(replace(base, run=little))[-1]
+    assert "a step to" not in told(replace(base, run=little))[-1]
     unpriced = tuple(replace(result, run=None) for result in base.results)
     alone = replace(base, run=little, run_together=None, results=unpriced)
-    assert sentences.verdict(alone)[-1] == (
-        "Six problems found; what the changes save of the run could not be computed."
-    )
+    assert told(alone)[-1] == ("Six problems found; what the changes save of the run could not be computed.")
 
 
 def test_slow_steps_are_told_by_the_account() -> None:
     slow = diagnoses.slow_steps()
-    words = sentences.verdict(replace(slow, run=spent({Phase.STEPS: 72.0})))
+    words = told(replace(slow, run=spent({Phase.STEPS: 72.0})))
     assert not any("timed steps" in sentence for sentence in words)
 
 
 def test_too_few_steps_forbid_savings_of_the_step_alone() -> None:
     base = diagnoses.run()
-    first, *_, last = sentences.changes(replace(base, steps=replace(base.steps, too_few=True)))
+    first, *_, last = prospects(replace(base, steps=replace(base.steps, too_few=True)))
     assert first.startswith("Three changes would reduce the run")
-    assert last == sentences.FEW_STEPS
+    assert last == FEW_STEPS
 
 
 def test_of_a_run_without_a_trace_no_traced_steps_are_missed() -> None:
     base = of(spent({Phase.STEPS: 10.0, Phase.IMPORTS: 2.0}))
     steps = replace(base.steps, too_few=True, rows=())
-    words = " ".join(sentences.verdict(replace(base, steps=steps)))
+    words = " ".join(told(replace(base, steps=steps)))
     assert "fewer than five steps" not in words
 
 
 def test_without_a_sum_the_largest_saving_of_the_run_is_named() -> None:
-    said, *_ = sentences.changes(replace(diagnoses.run(), run_together=None))
+    said, *_ = prospects(replace(diagnoses.run(), run_together=None))
     assert "problems found; the largest saving is at most 19.8 s of the run (15 %)." in said
 
 
@@ -262,7 +261,7 @@ def test_the_verdict_counts_the_entries_of_the_sum_of_the_run() -> None:
     assert base.run_together is not None
     fewer = replace(base.run_together, rules=("slow-preparation", "compile-in-loop"))
     short = replace(base, run_together=fewer, order=None)
-    assert "Two changes would reduce the run" in sentences.changes(short)[0]
+    assert "Two changes would reduce the run" in prospects(short)[0]
     shown = " ".join(terminal.render(short, width=100, color=False).split())
     assert "included in input-bound, float32-matmul and between-steps" in shown
     assert json.contract(short)["entries"][1]["in_run_together"] is False
@@ -273,7 +272,7 @@ def test_a_run_is_not_said_to_become_longer() -> None:
     base = diagnoses.run()
     assert base.run_together is not None
     small = replace(base.run_together, share=0.04)
-    said, *_ = sentences.changes(replace(base, run_together=small, order=None))
+    said, *_ = prospects(replace(base, run_together=small, order=None))
     assert said.startswith("Three changes would save at most ")
     assert said.endswith(" of the run (4 %), and 41 % of a run of 90 epochs.")
 
@@ -386,11 +385,11 @@ def test_a_run_that_was_ended_early_is_about_its_steps_first() -> None:
     whole = running.trains(diagnoses.full())
     assert whole.run
     early = replace(whole, run=replace(whole.run, ended_early=True))
-    assert sentences.verdict(whole)[0].startswith("The run took ")
+    assert told(whole)[0].startswith("The run took ")
     first, *others = sentences.account(early)
     assert first.startswith("Each step takes ")
     assert any(one.startswith("The run was ended after its traced steps, as asked") for one in others)
-    assert "a step" in sentences.changes(early)[0]
+    assert "a step" in prospects(early)[0]
     rows = (*whole.run.rows, PhaseRow(phase=Phase.PREPARING, ms=1e8))
     once = replace(whole.run, ended_early=True, rows=rows, for_epochs=2, for_times=2.0)
     assert sentences.account(replace(early, run=once))[0].startswith("The run was ended after")
@@ -438,7 +437,7 @@ def test_more_stretches_than_a_screen_has_pixels_become_cells() -> None:
 def test_a_piece_says_phase_times_and_line() -> None:
     shown = section(running.account())
     assert shown is not None
-    assert shown.pieces[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
+    assert bar.pieces(shown.account)[2].words == "preparing data: 21.4 s, from 6.1 s to 27.5 s, prepare.py:33"
     assert [label for _, label in shown.ticks] == ["0", "30 s", "60 s", "90 s"]
 
 
@@ -500,7 +499,7 @@ def test_what_was_saved_is_named_by_what_its_lines_call(calls: list[str], words:
     lines = tuple(PhaseLine(at=None, ms=60_000.0, calls=one) for one in calls)
     row = PhaseRow(phase=Phase.SAVING, ms=120_000.0, lines=lines)
     account = RunAccount(total_ms=120_000.0, rows=(row,))
-    assert f"120 s (100 %) are {words}." in headline(account, trained=True)[0]
+    assert f"120 s (100 %) are {words}." in told(of(account))[0]
 
 
 def test_every_phase_has_a_label_a_noun_a_colour_and_a_glyph_of_its_own() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.diagnose.test_engine import chart_of, effects, part, states, times
 from tests.report import diagnoses
+from tests.report.diagnoses import told
 from tfdoctor.diagnose import engine, savings
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnose.order import order
@@ -20,7 +21,7 @@ from tfdoctor.facts.input.input_pipeline import PipelineSegment
 from tfdoctor.facts.savings.step_model import StepModel
 from tfdoctor.facts.step_time.breakdown import PARTS
 from tfdoctor.recording import Recording
-from tfdoctor.report import sentences, terminal
+from tfdoctor.report import terminal
 from tfdoctor.report.formats import html, json, md
 from tfdoctor.report.step_bars import step_bars
 from tfdoctor.rules import all_rules
@@ -49,7 +50,7 @@ def agree(diagnosis: Diagnosis) -> None:
     assert set(together.rules) <= named
     assert all(entry.names & set(together.rules) for entry in counts)
     assert all(bool(e.included_in) is (saves(e) and not e.in_sum) for e in found)
-    said = sentences.verdict(diagnosis)[-1]
+    said = told(diagnosis)[-1]
     if SUM in said:
         assert counted(len(counts), "change").capitalize() + SUM in said
         predicted = next(bar for bar in step_bars(diagnosis) if bar.label == "predicted")
@@ -97,7 +98,7 @@ def of_which_one_includes_the_other() -> Diagnosis:
 
 def test_a_saving_outside_of_the_sum_says_what_includes_it() -> None:
     diagnosis = of_which_one_includes_the_other()
-    assert "One change would reduce it to about 60 ms" in sentences.verdict(diagnosis)[-1]
+    assert "One change would reduce it to about 60 ms" in told(diagnosis)[-1]
     words = "at most 15.0 ms (15 %), included in whole"
     assert words in md.render(diagnosis)
     assert words in html.render_without_plotly(diagnosis)

@@ -42,10 +42,7 @@ def without(*parts: PartTrial, diagnosis: Diagnosis | None = None) -> Diagnosis:
 
 
 def cells(part: PartTrial) -> tuple[str, ...]:
-    section = trials.section(without(part))
-    assert section is not None
-    assert section.parts is not None
-    return section.parts.rows[0]
+    return trials.parts_grid(Trials(rows=(), parts=(part,))).rows[0]
 
 
 def test_a_part_is_told_with_its_line_and_its_interval() -> None:
@@ -88,22 +85,14 @@ def test_all_formats_have_the_experiments_and_call_none_a_saving(diagnosis: Diag
 
 
 def test_a_trial_of_parts_alone_names_the_largest() -> None:
-    section = trials.section(without(INPUT, CHECKPOINT))
-    assert section is not None
-    assert " ".join(section.verdict) == (
-        "Measured: Without ModelCheckpoint, 47 % less of the whole run (44 to 50 %)."
+    assert trials.verdict(without(INPUT, CHECKPOINT)) == (
+        "Measured: Without ModelCheckpoint, 47 % less of the whole run (44 to 50 %).",
     )
-    assert not section.lines
 
 
 def test_a_trial_of_parts_alone_without_a_figure_says_so() -> None:
-    section = trials.section(without(BROKEN))
-    assert section is not None
-    assert section.verdict == ("No part was shown to take time.",)
+    assert trials.verdict(without(BROKEN)) == ("No part was shown to take time.",)
 
 
 def test_parts_change_nothing_that_is_said_of_changes() -> None:
-    before, after = trials.section(tried()), trials.section(without(INPUT, diagnosis=tried()))
-    assert before is not None
-    assert after is not None
-    assert (before.verdict, before.lines, before.ticks) == (after.verdict, after.lines, after.ticks)
+    assert trials.verdict(tried()) == trials.verdict(without(INPUT, diagnosis=tried()))

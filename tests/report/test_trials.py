@@ -1,6 +1,5 @@
 """What was measured, in every format: beside what was promised, with whether it trains the same."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -26,10 +25,8 @@ from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.diagnosis.trials import Beside, Measured, TrainingMatch, TrainingState, Trial, Trials
 from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, llm, md
-from tfdoctor.report.formats import json as json_format
 from tfdoctor.report.page import page
 from tfdoctor.report.step_bars import step_bars
-from tfdoctor.report.trial_scale import SavingScale
 from tfdoctor.report.trial_words import against, against_itself, beside, saved, trained
 from tfdoctor.terms.verdict import Bound, Recurrence
 
@@ -70,15 +67,6 @@ def test_a_report_without_trials_has_no_section() -> None:
     assert "Measured by running" not in md.render(full())
 
 
-def test_markdown_has_the_table() -> None:
-    text = md.render(tried())
-    assert "### Measured by running the changes" in text
-    assert "| saves 31 % (28 to 34 %); promise too high by 6 % of the step |" in text
-    assert "NO: other weights after 20 steps" in text
-    assert "| small-batch | no promise | saves 31 % (28 to 34 %) per example |" in text
-    assert "| 13.8 ms with 2 times the examples |" in text
-
-
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
 def test_the_terminal_keeps_long_names_whole_and_within_the_width(width: int) -> None:
     text = terminal.render(tried(), width=width, color=False)
@@ -87,15 +75,6 @@ def test_the_terminal_keeps_long_names_whole_and_within_the_width(width: int) ->
     if width > 40:
         assert re.search(r"\bsame\?", text)
         assert re.search(r"^half-the-batch\.diff ", text, re.MULTILINE)
-
-
-def test_the_contract_has_trials_and_the_findings_figure() -> None:
-    contract = json.loads(json_format.render(tried()))
-    assert contract["results"][0]["measured"]["share"] == 0.31
-    variants = {row["name"]: row for row in contract["trials"]["variants"]}
-    assert variants["tcmalloc"]["missing"] == "OSError: <b>no library</b>"
-    assert variants["half-the-batch.diff"]["training"]["state"] == "different"
-    assert contract["trials"]["writes_thrown_away"] is False
 
 
 @pytest.mark.parametrize(
@@ -130,7 +109,7 @@ def test_the_words_say_why_a_variant_got_no_more_rounds() -> None:
 
 def test_too_short_a_trial_says_how_long_is_enough() -> None:
     short = Trials(rows=(UNTRIED,), needed_minutes=2.2)
-    assert " ".join(trials.verdict(short)).endswith(
+    assert " ".join(trials.proved(short)).endswith(
         "a figure needs two rounds, which take about 2.2 minutes; allow them with --minutes 3."
     )
 
@@ -173,14 +152,8 @@ def test_a_promise_is_compared_with_the_interval(
     [(False, "beside a and b: saves 31 % (28 to 34 %)"), (True, "in place of a and b: saves 31 % (28 to 34 %)")],
 )
 def test_a_change_beside_others_in_words(*, instead: bool, words: str) -> None:
-    assert beside(Beside(others=("a", "b"), instead=instead, measured=HELPS)) == words
-
-
-def test_the_contract_says_how_a_change_does_beside_others() -> None:
-    variants = json.loads(json_format.render(tried()))["trials"]["variants"]
-    assert variants[0]["beside"] is None
-    assert variants[1]["beside"]["others"] == ["input-bound"]
-    assert variants[1]["beside"]["measured"]["share"] == 0.08
+    made = Beside(others=("a", "b"), instead=instead, measured=HELPS)
+    assert beside(Trial(name="c", beside=made)) == words
 
 
 @pytest.mark.parametrize(
@@ -257,7 +230,7 @@ def test_a_stored_control_that_excludes_zero_is_not_called_no_difference(
 
 def test_an_interval_that_says_nothing_is_not_drawn() -> None:
     rows = [trial("a", HELPS), trial("b", NOISY)]
-    drawn, empty = (SavingScale.of(rows).picture(row) for row in rows)
+    drawn, empty = trials.drawn(rows)[1]
     assert drawn is not None
     assert empty is not None
     assert (drawn.range is None, empty.range is None) == (False, True)
@@ -268,7 +241,7 @@ def test_an_interval_that_says_nothing_is_not_drawn() -> None:
 def test_the_headline_says_what_was_proved_and_what_does_not_count() -> None:
     diagnosis = tried()
     assert diagnosis.trials is not None
-    assert " ".join(trials.verdict(diagnosis.trials)) == (
+    assert " ".join(trials.proved(diagnosis.trials)) == (
         "Measured: 1.59\N{MULTIPLICATION SIGN} as fast with two of the eleven changes tried: a step is 37 % "
         "shorter (36.0 to 39.0 %). small-batch (saves 31 % (28 to 34 %) per example) saves time and changes what "
         "is trained: compare the accuracy. half-the-batch.diff and float32-matmul make a step shorter, but do not "
@@ -278,12 +251,12 @@ def test_the_headline_says_what_was_proved_and_what_does_not_count() -> None:
 
 def test_a_larger_batch_is_never_told_as_a_change_without_effect() -> None:
     larger = replace(trial("batch", HELPS), training=CHANGED, examples=2.0)
-    assert " ".join(trials.verdict(Trials(rows=(larger,)))) == (
+    assert " ".join(trials.proved(Trials(rows=(larger,)))) == (
         "Measured: batch (saves 31 % (28 to 34 %) per example) saves time and changes what is trained: "
         "compare the accuracy."
     )
     kept = replace(larger, kept=True)
-    assert " ".join(trials.verdict(Trials(rows=(kept,)))).endswith("an example takes 31 % less time (28 to 34 %).")
+    assert " ".join(trials.proved(Trials(rows=(kept,)))).endswith("an example takes 31 % less time (28 to 34 %).")
 
 
 KEPT = trial("a", HELPS, kept=True)
@@ -310,7 +283,7 @@ UNTRIED = Trial(name="c", missing="there was no time left for it")
     ],
 )
 def test_the_headline_counts_the_changes_that_ran(rows: tuple[Trial, ...], words: str) -> None:
-    assert " ".join(trials.verdict(Trials(rows=rows))).endswith(words)
+    assert " ".join(trials.proved(Trials(rows=rows))).endswith(words)
 
 
 WIDE = replace(NOISY, rounds=(*NOISY.rounds, *NOISY.rounds))
@@ -409,53 +382,49 @@ def test_a_bound_of_the_run_goes_with_that_of_the_step_or_by_whole_runs() -> Non
 
 def test_all_changes_that_help_are_counted_without_their_set() -> None:
     rows = (KEPT, trial("b", HELPS, kept=True), replace(trial("a + b", HELPS), parts=("a", "b")))
-    assert "with both changes tried:" in " ".join(trials.verdict(Trials(rows=rows, together="a + b")))
+    assert "with both changes tried:" in " ".join(trials.proved(Trials(rows=rows, together="a + b")))
 
 
 def test_a_plus_in_the_name_of_a_patch_makes_it_no_set() -> None:
     rows = (KEPT, trial("b", NOTHING), trial("a + b", NOTHING))
-    assert "with one of the three changes tried:" in " ".join(trials.verdict(Trials(rows=rows)))
+    assert "with one of the three changes tried:" in " ".join(trials.proved(Trials(rows=rows)))
 
 
 def test_the_scale_has_zero_and_every_promise_on_it() -> None:
-    scale = SavingScale.of([trial("a", HELPS, promised=PROMISED)])
-    assert list(scale.ticks) == [
+    ticks, [picture] = trials.drawn([trial("a", HELPS, promised=PROMISED)])
+    assert ticks == [
         (0.0, "0 %", True),
         (25.0, "10 %", False),
         (50.0, "20 %", False),
         (75.0, "30 %", False),
         (100.0, "40 %", False),
     ]
-    picture = scale.picture(trial("a", HELPS, promised=PROMISED))
     assert picture is not None
     assert (picture.range, picture.promise) == ((70.0, 15.0), 100.0)
     assert picture.points == (75.0, 77.5, 82.5)
 
 
 def test_a_change_that_takes_several_times_as_long_does_not_stretch_the_scale() -> None:
-    rows = [trial("a", HELPS), trial("b", SLOW), trial("c", NOISY)]
-    scale = SavingScale.of(rows)
-    assert (scale.low, scale.high) == pytest.approx((-0.6, 0.4))
-    picture = scale.picture(rows[1])
+    ticks, (_, picture, _) = trials.drawn([trial("a", HELPS), trial("b", SLOW), trial("c", NOISY)])
+    assert [label for _, label, _ in (ticks[0], ticks[-1])] == ["\N{MINUS SIGN}60 %", "40 %"]
     assert picture is not None
     assert (picture.below, picture.above, picture.points) == (True, False, ())
 
 
 def test_a_scale_of_nothing_has_two_ends() -> None:
-    scale = SavingScale.of([UNTRIED])
-    assert [label for _, label, _ in scale.ticks] == ["0 %", "1 %"]
-    assert scale.picture(UNTRIED) is None
+    ticks, pictures = trials.drawn([UNTRIED])
+    assert [label for _, label, _ in ticks] == ["0 %", "1 %"]
+    assert pictures == [None]
 
 
 def test_the_headline_names_a_larger_promise_that_was_not_tried() -> None:
     diagnosis = full()
     first = diagnosis.results[0]
     rows = (trial("a", HELPS, kept=True),)
-    told = trials.section(replace(diagnosis, trials=Trials(rows=rows)))
-    assert told is not None
+    told = trials.verdict(replace(diagnosis, trials=Trials(rows=rows)))
     patch = f"; where a patch makes that change, give it as --patch {first.rule.name}=FILE."
-    assert told.verdict[-1].endswith(f"was not tried{patch}")
-    assert first.rule.name in " ".join(told.verdict)
+    assert told[-1].endswith(f"was not tried{patch}")
+    assert first.rule.name in " ".join(told)
 
 
 def test_promises_are_compared_by_what_they_save_of_the_run() -> None:
@@ -473,16 +442,14 @@ def test_promises_are_compared_by_what_they_save_of_the_run() -> None:
     last = replace(diagnosis.results[-1], outcome=diagnosis.results[0].outcome, run=of_run)
     results = (*diagnosis.results[:-1], last)
     rows = (trial("a", NOTHING, promised=replace(PROMISED, share=0.85)),)
-    told = trials.section(replace(diagnosis, results=results, trials=Trials(rows=rows)))
-    assert told is not None
-    assert told.verdict[0].startswith(f"{last.rule.name}, which promises ")
-    assert told.verdict[1].startswith("Measured: the one change tried was not shown")
+    told = trials.verdict(replace(diagnosis, results=results, trials=Trials(rows=rows)))
+    assert told[0].startswith(f"{last.rule.name}, which promises ")
+    assert told[1].startswith("Measured: the one change tried was not shown")
 
 
 def test_the_headline_names_no_promise_below_those_that_were_tried() -> None:
     diagnosis = full()
     promised = replace(PROMISED, share=0.99)
     rows = (trial("a", HELPS, kept=True, promised=promised),)
-    told = trials.section(replace(diagnosis, trials=Trials(rows=rows)))
-    assert told is not None
-    assert "not tried" not in " ".join(told.verdict)
+    told = trials.verdict(replace(diagnosis, trials=Trials(rows=rows)))
+    assert "not tried" not in " ".join(told)

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.builders import chart, recording, trace
+from tests.report.diagnoses import told
 from tests.rules.cases.cost import example
 from tests.rules.verdicts import as_finding, as_not_applicable
 from tfdoctor import cli
@@ -17,7 +18,6 @@ from tfdoctor.facts.chart import Unavailable
 from tfdoctor.facts.operations.matmuls import MatrixUnit
 from tfdoctor.facts.savings.price import Epoch, Price
 from tfdoctor.recording import Recording
-from tfdoctor.report import sentences
 from tfdoctor.rules import all_rules
 from tfdoctor.rules.cost import Limits
 from tfdoctor.terms.humanize import dollars, quantity
@@ -165,4 +165,4 @@ def test_a_price_alone_is_no_fault() -> None:
     rules = [rule for rule in all_rules() if rule.name == "cost"]
     diagnosis = diagnose(Recording.open(SAMPLE), rules, "x", ask_xprof=False, price=PRICE)
     assert isinstance(diagnosis.results[0].outcome, Finding)
-    assert "One problem found" not in " ".join(sentences.verdict(diagnosis))
+    assert "One problem found" not in " ".join(told(diagnosis))

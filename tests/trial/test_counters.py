@@ -13,7 +13,7 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.capture.sampler.rapl import RaplSampler
-from tfdoctor.report.trials import section
+from tfdoctor.report.trials import notes, step
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.trial.counters import EnergyCounters
 from tfdoctor.trial.times import Loop, TrialTimes, times_of
@@ -80,10 +80,7 @@ def test_the_report_tells_it_beside_the_time() -> None:
     assert made.trials is not None
     first, *rest = made.trials.rows
     rows = (replace(first, energy_j={"GPU": 15.1}), *rest)
-    told = section(replace(made, trials=replace(made.trials, rows=rows, as_is_energy_j={"GPU": 18.0})))
-    assert told is not None
-    assert told.lines[0].step.endswith("15.1 J (GPU)")
-    assert "A step as it is took 18 J (GPU)" in " ".join(told.notes)
-    plain = section(made)
-    assert plain is not None
-    assert " J" not in " ".join([*plain.notes, *(line.step for line in plain.lines)])
+    told = replace(made.trials, rows=rows, as_is_energy_j={"GPU": 18.0})
+    assert step(rows[0]).endswith("15.1 J (GPU)")
+    assert "A step as it is took 18 J (GPU)" in " ".join(notes(told))
+    assert " J" not in " ".join([*notes(made.trials), *map(step, made.trials.rows)])

@@ -22,9 +22,7 @@ from tfdoctor.history.series import FEWEST, Demand
 from tfdoctor.history.series import history as of_runs
 from tfdoctor.report import comparison as comparisons
 from tfdoctor.report import history as histories
-from tfdoctor.report.comparison import terminal as comparison_terminal
-from tfdoctor.report.comparison.words import mismatch
-from tfdoctor.report.history import terminal as history_terminal
+from tfdoctor.report.comparison import mismatch
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.progress_line import late_line, line
@@ -58,7 +56,7 @@ def diff(given: DiffOptions) -> int:
     if most is not None and comparison.step is None:  # a gate must not pass unseen
         raise InputError(f"--max-regression cannot be checked: {comparison.missing}.")
     written = comparisons.write(comparison, given.out or Path(), wanted) if wanted else ()
-    draw(comparison_terminal.render(comparison).rstrip("\n"))
+    draw(comparisons.terminal(comparison).rstrip("\n"))
     tell_files(written, show=given.show)
     gate = comparison.gate
     return 0 if gate is None else FOUND if gate.failed else UNDECIDED if gate.unclear else 0
@@ -95,7 +93,7 @@ def history(given: HistoryOptions) -> int:
         known.write(file)
         typer.echo(f"wrote {file}", err=True)
     written = histories.write(made, given.out or Path(), wanted) if wanted else ()
-    draw(history_terminal.render(made).rstrip("\n"))
+    draw(histories.terminal(made).rstrip("\n"))
     tell_files(written, show=given.show)
     return FOUND if made.failed else UNDECIDED if made.undecided else 0
 

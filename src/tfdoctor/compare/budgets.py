@@ -6,12 +6,10 @@ is measured once, such as the memory, has no interval.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from msgspec.structs import asdict
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
@@ -54,13 +52,10 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
         measured = FIGURES[limit.key](diagnosis)
         if limit.device is not None and diagnosis.subject.device is None:
             measured = Measured95(why="the device of the run is unknown, and this budget depends on it")
-        first = measured.value if measured.low is None else measured.low
-        last = measured.value if measured.high is None else measured.high
+        first, last = (measured.value if end is None else end for end in (measured.low, measured.high))
         found = BudgetState.UNKNOWN
         if first is not None and last is not None:
             found = state(limit.limit.value, first, last, at_least=limit.at_least)
-        told: dict[str, Any] = asdict(measured)  # of bytes the figures are whole numbers
-        told |= {name: float(one) for name, one in told.items() if isinstance(one, int)}
         check = BudgetCheck(
             key=limit.key,
             limit=limit.limit.value,
@@ -68,7 +63,7 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
             at_least=limit.at_least,
             state=found,
             at=Location(path, lines[limit]) if limit in lines else None,
-            **told,
+            **asdict(measured),
         )
         checks.append(check)
     return replace(diagnosis, budgets=finished(tuple(checks)))
@@ -110,7 +105,7 @@ def _why_no_step(diagnosis: Diagnosis, rows: Sequence[StepRow]) -> str:
             f"the recording has {counted(len(rows), 'step')} to measure, and an interval needs at least {FEWEST}: "
             "record more with --steps"
         )
-    return "" if min(row.total_ms for row in rows) > 0 else "a traced step has no length"
+    return ""
 
 
 def _input_wait(diagnosis: Diagnosis) -> Measured95:
@@ -171,7 +166,7 @@ def _roofline(diagnosis: Diagnosis) -> Measured95:
 def _recorded(diagnosis: Diagnosis, name: str) -> Measured95:
     value = getattr(diagnosis.conditions, name)
     why = diagnosis.conditions.missing.get(name) or "the recording does not contain it"
-    return Measured95(value, why="" if value is not None else why)
+    return Measured95(why=why) if value is None else Measured95(float(value))
 
 
 def _of_run(
@@ -183,7 +178,7 @@ def _of_run(
         run = diagnosis.run
         value = figure(run) if run and (run.whole or not whole) else None
         if value is not None:
-            return Measured95(value)
+            return Measured95(float(value))
         unknown = (run.missing if run else "") or "the run outside of the traced steps was not recorded"
         return Measured95(why=missing if run and run.whole else unknown)
 

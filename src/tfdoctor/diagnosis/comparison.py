@@ -168,7 +168,7 @@ class RegressionGate(Record, kw_only=True):
 class RunComparison(Record, kw_only=True):
     """The result of comparing two runs."""
 
-    version: str  # of tfdoctor
+    version: str = field(name="tfdoctor")
     before: RunSide
     after: RunSide
     step: ChangeOfStep | None  # None where the step of a run is not known, or times cannot be compared

@@ -78,6 +78,11 @@ class FleetRun(Record, kw_only=True):
     wasted_usd: float | None = None
 
     @property
+    def on(self) -> str:
+        """The name of its devices, or of their kind."""
+        return self.device_name or self.device
+
+    @property
     def is_whole(self) -> bool:
         """Whether what it wastes is known of the whole run, and not of its training steps alone."""
         return self.run_hours is not None and self.run_saving_share is not None
@@ -140,25 +145,6 @@ class FleetFault(Record, kw_only=True):
     worst: str = ""  # place of the run that loses most by it
 
 
-class FleetJob(Record, kw_only=True):
-    """The runs of one program on one kind of device whose step is known, in the order of time."""
-
-    name: str
-    device_name: str
-    runs: tuple[FleetRun, ...]
-
-    @property
-    def steps_ms(self) -> tuple[float, ...]:
-        """The steps of the runs."""
-        return tuple(run.step_ms or 0.0 for run in self.runs)
-
-    @property
-    def change(self) -> float | None:
-        """How much longer the last step is than the first, relative; None for one run."""
-        steps = self.steps_ms
-        return steps[-1] / steps[0] - 1 if len(steps) > 1 else None
-
-
 class FleetReport(Record, kw_only=True):
     """All recordings of a fleet; the only input of its renderings."""
 
@@ -170,7 +156,8 @@ class FleetReport(Record, kw_only=True):
     device_hours: float  # of those among them whose length is known
     timed: int  # how many these are
     faults: tuple[FleetFault, ...]  # the most expensive first
-    jobs: tuple[FleetJob, ...]
+    # Of each program on each kind of device, those whose step is known, in the order of time; the most runs first.
+    jobs: tuple[tuple[FleetRun, ...], ...]
     priced: bool  # whether a price was given
     unpriced: int  # runs whose device has none
     by_hours: bool  # runs are ranked by device-hours, which nearly all have; otherwise by devices

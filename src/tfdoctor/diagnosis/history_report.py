@@ -147,7 +147,7 @@ class Series(Record, kw_only=True):
 class History(Record, kw_only=True):
     """All runs that were read."""
 
-    version: str  # of tfdoctor
+    version: str = field(name="tfdoctor")
     series: tuple[Series, ...]  # those with the newest runs first
     unread: tuple[tuple[str, str], ...] = ()  # places that could not be read, and why
     last: int = 0  # runs that the newest one is compared with

@@ -98,6 +98,11 @@ class Trial(Record, kw_only=True):
     run_ms: Sometimes[Ms | None] = None  # wall time of the whole run with it
     energy_j: Sometimes[Mapping[str, Number]] = field(default_factory=dict)  # of a step by EnergySource, in joules
 
+    @property
+    def prediction(self) -> Saving | RunSaving | None:
+        """What is promised: of the run where whole runs were compared, else of the step."""
+        return self.promised_run or self.promised
+
 
 class PartTrial(Record, kw_only=True):
     """The program without one of its parts: an experiment, which shows the most that a change of the part can save.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tfdoctor import __version__
-from tfdoctor.diagnosis.fleet_report import FleetCopy, FleetFault, FleetJob, FleetReport, FleetRun, Waste, product
+from tfdoctor.diagnosis.fleet_report import FleetCopy, FleetFault, FleetReport, FleetRun, Waste, product
 from tfdoctor.fleet.places import job
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.verdict import Bound
@@ -57,7 +57,7 @@ def report(
     ]
     runs = []
     for run in (run for run in single if not run.failure):
-        device = (run.device_name or run.device).lower()
+        device = run.on.lower()
         price = next((price for name, price in prices.items() if name.lower() in device), None)
         per_hour, whole = product(run.wasted_devices, price), product(run.wasted_device_hours, price)
         name = job(run.place, run.script)
@@ -151,11 +151,11 @@ def _faults(runs: Sequence[FleetRun], titles: Mapping[str, str], *, by_hours: bo
     return tuple(sorted((fault(rule, own) for rule, own in found.items()), key=dearest))
 
 
-def _jobs(runs: Sequence[FleetRun]) -> tuple[FleetJob, ...]:
-    """Return the jobs, those with the most runs first; runs on other devices are another job's."""
+def _jobs(runs: Sequence[FleetRun]) -> tuple[tuple[FleetRun, ...], ...]:
+    """Return the runs of each job, those with the most first; runs on other devices are another job's."""
     groups: dict[tuple[str, str], list[FleetRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.recorded, run.place)):
         if run.step_ms is not None:
-            groups[run.job, run.device_name or run.device].append(run)
-    jobs = [FleetJob(name=name, device_name=device, runs=tuple(own)) for (name, device), own in groups.items()]
-    return tuple(sorted(jobs, key=lambda job: (-len(job.runs), job.name, job.device_name)))
+            groups[run.job, run.on].append(run)
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return tuple(tuple(own) for _, own in ranked)

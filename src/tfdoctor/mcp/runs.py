@@ -19,7 +19,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.examination import examined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import MANIFEST
-from tfdoctor.recording.locate import whole
+from tfdoctor.recording.folders import whole
 from tfdoctor.report import comparison
 from tfdoctor.report.formats import llm, md
 from tfdoctor.report.rule_page import rule_page

@@ -3,21 +3,22 @@
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.step import PARTS, StepRow, StepsSummary
-from tfdoctor.diagnosis.work import OperationRow, PipelineStage
-from tfdoctor.report import icicle, roofline
+from tfdoctor.diagnosis.work import OperationRow, PipelineStage, Profile
+from tfdoctor.report import roofline
 from tfdoctor.report.figures import TEXTS, Figure, PlotBox, as_text, boxes, figure_json, mark
 from tfdoctor.report.palette import CRITICAL_STAGE, OTHER_STAGE, PART_COLOURS, shade
-from tfdoctor.report.run import section as run_section
-from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid
-from tfdoctor.report.words import PART_LABELS, is_known
+from tfdoctor.report.run import PHASE_COLOURS, RunSection, section, where
+from tfdoctor.report.tables import operations_grid, pipeline_grid, steps_grid, texts
+from tfdoctor.report.words import PART_LABELS, is_known, joined
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import counted, location, milliseconds, number, share
+from tfdoctor.terms.humanize import counted, duration, location, milliseconds, number, share
+from tfdoctor.terms.run_time import PhaseLine
 
 STEPS_SHOWN = 400  # More bars than that are thinner than a pixel on a phone
 TALLEST_OUTLIER = 2.5  # Times the median: taller bars are cut there and say their time, or the others would be flat
@@ -26,6 +27,7 @@ LABELLED_OUTLIERS = 4  # More of them would write over each other on a phone; al
 TIMES_SIDE_BY_SIDE = 6  # Times that fit above the steps in a row on a phone, each about 60 of 350 pixels wide
 _LABEL = 26  # Characters of a stage name in the chart: what fits on a phone
 _TILE = 16  # Characters of a line in a tile of the treemap
+LEAST = 0.002  # Share of the run below which a line has no box: it would be two pixels wide
 TILES_SHOWN = 100  # Smaller operations share a tile per layer: nobody can read them, and the table has all
 
 _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder": "normal"}
@@ -34,9 +36,9 @@ _LEGEND = {"orientation": "h", "x": 0, "y": -0.12, "yanchor": "top", "traceorder
 def charts(diagnosis: Diagnosis) -> tuple[Figure, ...]:
     """Return the pictures for which there is data."""
     pictures = (
-        icicle.figure(run_section.section(diagnosis.run)),
+        _run(section(diagnosis.run)),
         _steps(diagnosis.steps),
-        icicle.step_figure(diagnosis.profile),
+        _python(diagnosis.profile),
         _pipeline(diagnosis.pipeline),
         _operations(diagnosis.operations, diagnosis.operations_omitted, diagnosis.steps.untraced_ms),
         roofline.figure(diagnosis.operations, diagnosis.rates),
@@ -70,12 +72,20 @@ def _steps(steps: StepsSummary) -> Figure | None:
         "shapes": [across] if median > 0 else [],
         "yaxis": {"title": {"text": "ms"}, "range": [0, top * 1.04]},
     }
-    description, table = " ".join(_steps_sentences(steps)), steps_grid(steps.rows)
-    return Figure("steps", "Step by step", description, figure_json(_part_bars(rows), layout, top=40), table)
+    untraced = f"Without the profiler's cost a step takes {milliseconds(steps.untraced_ms)}."
+    description = joined(
+        f"Times of {counted(len(steps.rows), 'step')} in order, stacked by part.",
+        f"The dashed line is the median, {milliseconds(steps.median_ms)}.",
+        "" if steps.untraced_ms is None else untraced,
+        "" if all(row.steady for row in steps.rows) else "Pale bars marked with a triangle are outliers.",
+        f"Only the first {STEPS_SHOWN} are drawn." if len(steps.rows) > STEPS_SHOWN else "",
+        by=" ",
+    )
+    drawn = figure_json(_part_bars(rows), layout, top=40)
+    return Figure("steps", "Step by step", description, drawn, steps_grid(steps.rows))
 
 
 def _part_bars(rows: Sequence[StepRow]) -> Iterator[dict[str, Any]]:
-    """Yield the bars of each part that takes time; those of outliers are pale."""
     for part in PARTS:
         times = [row.parts_ms.get(part, 0.0) for row in rows]
         if any(time > 0 for time in times):
@@ -90,28 +100,29 @@ def _part_bars(rows: Sequence[StepRow]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _steps_sentences(steps: StepsSummary) -> Iterator[str]:
-    yield f"Times of {counted(len(steps.rows), 'step')} in order, stacked by part."
-    yield f"The dashed line is the median, {milliseconds(steps.median_ms)}."
-    if steps.untraced_ms is not None:
-        yield f"Without the profiler's cost a step takes {milliseconds(steps.untraced_ms)}."
-    if not all(row.steady for row in steps.rows):
-        yield "Pale bars marked with a triangle are outliers."
-    if len(steps.rows) > STEPS_SHOWN:
-        yield f"Only the first {STEPS_SHOWN} are drawn."
-
-
 def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
     shown = [at for at, stage in enumerate(stages) if is_known(stage.self_ms)]
     if not shown:
         return None
-    slowest = max((stages[at] for at in shown), key=lambda stage: stage.self_ms)
-    kinds = (("critical chain", CRITICAL_STAGE, True), ("other stages", OTHER_STAGE, False))
-    bars = [
-        _stage_bars(name, colour, {at: stages[at] for at in mine})
-        for name, colour, critical in kinds
-        if (mine := [at for at in shown if stages[at].critical is critical])
-    ]
+    bars = []
+    for name, colour, critical in (("critical chain", CRITICAL_STAGE, True), ("other stages", OTHER_STAGE, False)):
+        if mine := [at for at in shown if stages[at].critical is critical]:
+            labels, hovers = zip(*(_stage_words(stages[at]) for at in mine), strict=True)
+            bars.append(
+                {
+                    "type": "bar",
+                    "name": name,
+                    "orientation": "h",
+                    "y": mine,
+                    "x": [stages[at].self_ms for at in mine],
+                    "marker": {"color": colour},
+                    "text": labels,
+                    "textposition": "auto",
+                    "cliponaxis": False,
+                    "customdata": hovers,
+                    "hovertemplate": "%{customdata}<extra></extra>",
+                }
+            )
     rows = {
         "tickmode": "array",
         "tickvals": shown,
@@ -122,6 +133,7 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
     }
     across = {"ticksuffix": " ms", "rangemode": "tozero"}
     layout = {"barmode": "overlay", "bargap": 0.3, "legend": _LEGEND, "xaxis": across, "yaxis": rows}
+    slowest = max((stages[at] for at in shown), key=lambda stage: stage.self_ms)
     return Figure(
         name="pipeline",
         title="Input pipeline",
@@ -132,28 +144,11 @@ def _pipeline(stages: Sequence[PipelineStage]) -> Figure | None:
     )
 
 
-def _stage_bars(name: str, colour: str, shown: Mapping[int, PipelineStage]) -> dict[str, Any]:
-    labels, hovers = [], []
-    for stage in shown.values():
-        threads = number(round(stage.parallelism, 1))
-        unit = "thread" if threads == "1" else "threads"
-        labels.append(f"{milliseconds(stage.self_ms)} · {threads} {unit}")
-        names = (text.name(stage.name, 60), text.name(stage.written, 60))
-        facts = (*names, location(stage.at), stage.note)
-        hovers.append(as_text(" · ".join(text.name(fact, 80) for fact in facts if fact)))
-    return {
-        "type": "bar",
-        "name": name,
-        "orientation": "h",
-        "y": list(shown),
-        "x": [stage.self_ms for stage in shown.values()],
-        "marker": {"color": colour},
-        "text": labels,
-        "textposition": "auto",
-        "cliponaxis": False,
-        "customdata": hovers,
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
+def _stage_words(stage: PipelineStage) -> tuple[str, str]:
+    threads = number(round(stage.parallelism, 1))
+    facts = (text.name(stage.name, 60), text.name(stage.written, 60), location(stage.at), stage.note)
+    hover = as_text(" · ".join(text.name(fact, 80) for fact in facts if fact))
+    return f"{milliseconds(stage.self_ms)} · {threads} {'thread' if threads == '1' else 'threads'}", hover
 
 
 def _operations(rows: Sequence[OperationRow], omitted: int, untraced_ms: float | None) -> Figure | None:
@@ -220,3 +215,85 @@ def _broken(name: str) -> str:
         return as_text(name)
     words = re.sub(r"(?<=[a-z0-9_])(?=[A-Z])", " ", name)
     return "<br>".join(as_text(line.replace(" ", "")) for line in textwrap.wrap(words, _TILE))
+
+
+# Of an icicle: the name of a box, its label and colour, its time in ms, and the lines within it.
+Group = tuple[str, str, str, float, Sequence[PhaseLine]]
+
+
+def _run(section: RunSection | None) -> Figure | None:
+    """Return the run: phases, in each the lines that ran, below these what they called; None without lines."""
+    if section is None or not any(row.lines for row in section.phases):
+        return None
+    whole = section.whole_ms
+    groups = [
+        (row.phase.name.lower(), str(row.phase), PHASE_COLOURS[row.phase], row.ms, row.lines)
+        for row in section.phases
+    ]
+    drawn, rows = _icicle(
+        "run", "run", groups, lambda ms: (duration(ms), share(ms / whole)), least_ms=LEAST * whole
+    )
+    return Figure(
+        name="account",
+        title="The run by phase, line and call",
+        description="Time of the host's Python from samples of its stack: a line is within its phase, and what it "
+        "called is within the line. A click shows one box alone.",
+        figure=figure_json([drawn], TEXTS, height=300, left=0),
+        table=texts({"phase": "text", "line": "place", "calls": "text", "time": "number", "share": "number"}, rows),
+    )
+
+
+def _python(profile: Profile) -> Figure | None:
+    """Return the host's Python in a step likewise; None where its stack was not sampled."""
+    if not profile.python:
+        return None
+    groups = []
+    for part in profile.python:
+        lines = [replace(line, calls=text.name(line.calls)) for line in part.lines]
+        groups.append((part.part, PART_LABELS[part.part], PART_COLOURS[part.part], part.ms, lines))
+    drawn, rows = _icicle("step", "Python of a step", groups, lambda ms: (milliseconds(ms),))
+    return Figure(
+        name="python",
+        title="Python of a step by line and call",
+        description="Time of the host's Python per step from samples of its stack: a line is within its part of "
+        "the step, and what it called is within the line. A click shows one box alone.",
+        figure=figure_json([drawn], TEXTS, height=220, left=0),
+        table=texts({"part": "text", "line": "place", "calls": "text", "time": "number"}, rows),
+    )
+
+
+def _icicle(
+    root: str, title: str, groups: Sequence[Group], told: Callable[[float], tuple[str, ...]], least_ms: float = 0.0
+) -> tuple[dict[str, Any], Iterator[tuple[str, ...]]]:
+    """Return the boxes of groups, lines and calls, lines from a time on, and the rows of the table, with all."""
+    found: list[PlotBox] = []
+    for key, label, colour, ms, lines in groups:
+        by_place: dict[str, list[PhaseLine]] = defaultdict(list)
+        for line in lines:
+            if line.ms >= least_ms:
+                by_place[where(line)].append(line)
+        inner, inner_ms = list[PlotBox](), 0.0
+        for at, (place, mine) in enumerate(by_place.items()):
+            name, total = f"{key} {at}", sum(line.ms for line in mine)
+            inner_ms += total
+            inner.append(PlotBox(name, key, as_text(place), total, colour, *told(total)))
+            for called, line in enumerate(mine):
+                if line.calls:  # shown by the end of its dotted name
+                    call = as_text(".".join(line.calls.split(".")[-2:]))
+                    inner.append(PlotBox(f"{name} {called}", name, call, line.ms, colour, *told(line.ms)))
+        whole = max(ms, inner_ms)
+        found += [PlotBox(key, root, label, whole, colour, told(whole)[0], *told(ms)[1:]), *inner]
+    total = sum(box.value for box in found if box.parent == root)
+    drawn = boxes(
+        "icicle",
+        [PlotBox(root, "", title, total, OTHER_STAGE, told(total)[0]), *found],
+        {},
+        branchvalues="total",
+        sort=False,
+        leaf={"opacity": 1.0},
+        hovertemplate="%{label}<br>%{text} %{customdata}<extra></extra>",
+        tiling={"orientation": "v"},
+        pathbar={"visible": True, "thickness": 18},
+    )
+    rows = ((label, where(line), line.calls, *told(line.ms)) for _, label, _, _, lines in groups for line in lines)
+    return drawn, rows

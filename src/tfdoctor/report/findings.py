@@ -1,16 +1,15 @@
 """The words of one result: of a finding what to change, where and what it saves, and what other rules said."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from difflib import ndiff
-from itertools import zip_longest
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rank import is_lowered
 from tfdoctor.diagnosis.results import Result
+from tfdoctor.diagnosis.trials import Trial, Trials
 from tfdoctor.report.sections import energy_saving
-from tfdoctor.report.trials import TrialLine, TrialSection
+from tfdoctor.report.trial_words import against
 from tfdoctor.report.words import each, joined, listed, run_saving, saves, severity_name
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, location, place
@@ -67,14 +66,12 @@ def saving(entry: Entry, diagnosis: Diagnosis | None) -> tuple[str, str]:
 
     Either says in which other changes it is included, where the sum has those instead.
     """
-
-    def with_included(saved: str, others: tuple[str, ...]) -> str:
-        return joined(saved, f"included in {listed(others)}" if others else "")
-
-    words = _of_run(entry.priced, diagnosis)
-    if words is None:
-        return with_included(saves(entry.priced.saving), entry.included_in), ""
-    return words[0], with_included(words[1], entry.run_included_in)
+    of_run = _of_run(entry.priced, diagnosis)
+    others = entry.run_included_in if of_run else entry.included_in
+    included = f"included in {listed(others)}" if others else ""
+    if of_run is None:
+        return joined(saves(entry.priced.saving), included), ""
+    return of_run[0], joined(of_run[1], included)
 
 
 def _of_run(result: Result, diagnosis: Diagnosis | None) -> tuple[str, str] | None:
@@ -83,8 +80,10 @@ def _of_run(result: Result, diagnosis: Diagnosis | None) -> tuple[str, str] | No
 
 def own_saving(result: Result, entry: Entry, diagnosis: Diagnosis) -> str:
     """Return what a finding of an entry saves; "" where that is the saving of the entry."""
-    words = _of_run(result, diagnosis)
-    return "" if result is entry.priced else words[0] if words else saves(result.saving)
+    if result is entry.priced:
+        return ""
+    of_run = _of_run(result, diagnosis)
+    return of_run[0] if of_run else saves(result.saving)
 
 
 def after(entry: Entry, limit: int = text.NAME_LIMIT) -> str:
@@ -97,13 +96,15 @@ def after(entry: Entry, limit: int = text.NAME_LIMIT) -> str:
 BY_TRIAL = "the severity follows what was measured"
 
 
-def trial(entry: Entry, tried: TrialSection | None) -> TrialLine | None:
-    """Return what was measured of an entry's change, and that its severity follows that, where it does."""
+def trial(entry: Entry, trials: Trials | None) -> tuple[Trial, str] | None:
+    """Return the trial of an entry's change alone, and how its promise and severity follow what was measured."""
+    tried = {row.rules: row for row in reversed(trials.rows)} if trials else {}
     every = (entry.result, *entry.same, *entry.symptoms)
-    line = tried.of(one.rule.name for one in every) if tried else None
-    if line is None or not is_lowered(entry.priced):
-        return line
-    return replace(line, remark=joined(line.remark, BY_TRIAL, by="; "))
+    row = next((tried[rules] for one in every if (rules := (one.rule.name,)) in tried), None)
+    if row is None:
+        return None
+    lowered = BY_TRIAL if is_lowered(entry.priced) else ""
+    return row, joined(against(row.prediction, row.measured), lowered, by="; ")
 
 
 # Of the finding of a general rule.
@@ -145,7 +146,8 @@ class Change(Record):
 def changes(result: Result) -> Iterator[Change]:
     """Yield the changes; the first one is where the finding is, as in every list of findings."""
     where = place(result.place)
-    for remedy, edit in zip_longest(finding(result).remedies, result.edits):
+    for remedy in finding(result).remedies:
+        edit = remedy.edit or remedy.by_hand
         caveat = f" ({remedy.changes})" if remedy.changes else ""
         action, at = text.capitalized(remedy.action + caveat), where or location(remedy.at)
         where = ""
@@ -166,9 +168,8 @@ def by_outcome(diagnosis: Diagnosis) -> Mapping[str, list[Result]]:
     groups: dict[str, list[Result]] = {title: [] for title in OUTCOMES}
     for result in diagnosis.results:
         if isinstance(result.outcome, kinds):
-            at = kinds.index(type(result.outcome))
             failed_own = isinstance(result.outcome, Errored) and result.rule.name in own
-            groups[OUTCOMES[at + failed_own]].append(result)
+            groups[OUTCOMES[kinds.index(type(result.outcome)) + failed_own]].append(result)
     return groups
 
 

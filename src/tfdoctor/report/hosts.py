@@ -17,11 +17,7 @@ NAMED = 4  # Hosts that a cell names; the JSON report has all
 
 def sorted_rows(hosts: Hosts) -> list[HostRow]:
     """Return the hosts by own work, most first."""
-
-    def own(row: HostRow) -> float:
-        return row.own_ms if row.own_ms is not None and is_known(row.own_ms) else -1.0
-
-    return sorted(hosts.rows, key=lambda row: (-own(row), bool(row.missing)))
+    return sorted(hosts.rows, key=lambda row: (-row.own_ms if is_known(row.own_ms) else 1.0, bool(row.missing)))
 
 
 def brief(row: HostRow) -> tuple[str, str, str]:
@@ -36,14 +32,14 @@ def brief(row: HostRow) -> tuple[str, str, str]:
 
 def verdict(hosts: Hosts) -> str:
     """Say which host the verdict is about, and what its savings mean for the job."""
-    shown, of = text.name(hosts.shown), counted(len(hosts.rows), "host")
+    gains = "The job gains only what all hosts save."
     if hosts.straggler:
-        lag, gain = milliseconds(hosts.lag_ms), milliseconds(hosts.gain_ms)
-        return (
-            f"The steps shown are those of {shown}, one of {of}. The other hosts wait for its {lag} of extra work. "
-            f"The job gains at most {gain} per step from changes to this host alone."
+        gains = (
+            f"The other hosts wait for its {milliseconds(hosts.lag_ms)} of extra work. The job gains at most "
+            f"{milliseconds(hosts.gain_ms)} per step from changes to this host alone."
         )
-    return f"The steps shown are those of {shown}, one of {of}. The job gains only what all hosts save."
+    of = counted(len(hosts.rows), "host")
+    return f"The steps shown are those of {text.name(hosts.shown)}, one of {of}. {gains}"
 
 
 def notes(hosts: Hosts) -> Iterator[str]:
@@ -52,13 +48,11 @@ def notes(hosts: Hosts) -> Iterator[str]:
     if hosts.matched:
         steps = counted(hosts.matched, "step").capitalize()
         yield f"{steps} of all hosts compared, matched by {text.prose(hosts.matched_by)}."
-    if hosts.skew_start_ms is None or hosts.skew_end_ms is None:
-        yield text.sentence(f"Clock skew between hosts: {hosts.skew}")
-    else:
+    skew = f"Clock skew between hosts: {hosts.skew}"
+    if None not in (hosts.skew_start_ms, hosts.skew_end_ms):
         start, end = milliseconds(hosts.skew_start_ms), milliseconds(hosts.skew_end_ms)
-        yield text.sentence(
-            f"The slowest host starts a step {start} after the median host and ends {end} after it; {hosts.skew}"
-        )
+        skew = f"The slowest host starts a step {start} after the median host and ends {end} after it; {hosts.skew}"
+    yield text.sentence(skew)
 
 
 def bars(hosts: Hosts) -> list[tuple[HostRow, list[tuple[str, float, float]]]]:
@@ -95,8 +89,8 @@ def findings_grid(hosts: Hosts) -> Grid:
     rows: list[list[Cell]] = []
     for finding in hosts.findings:
         names = finding.hosts
-        where = f"{', '.join(map(text.name, names[:NAMED]))}"
-        where += f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        where = f"{', '.join(map(text.name, names[:NAMED]))}{more}"
         if len(names) == len(hosts.rows):
             where = "both hosts" if len(names) == 2 else f"all {len(names)} hosts"  # noqa: PLR2004 - both is two
         severity, summary = words.severity_name(finding.severity), text.sentence(finding.summary)

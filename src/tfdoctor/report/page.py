@@ -4,9 +4,8 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.rank import with_measured_bounds
 from tfdoctor.report import hosts, sections, sentences, trials, words
-from tfdoctor.report.run import section as run_section
-from tfdoctor.report.run.section import RunSection
-from tfdoctor.report.trials import TrialSection
+from tfdoctor.report.prospects import prospects
+from tfdoctor.report.run import RunSection, section
 from tfdoctor.terms import text
 from tfdoctor.terms.record import Record
 
@@ -19,7 +18,6 @@ class Page(Record, kw_only=True):
     verdict: tuple[str, ...]  # at most two sentences: what it takes, and what would change it
     remarks: tuple[str, ...]  # what else is to be known of the figures
     entries: tuple[Entry, ...]  # what the run costs comes last
-    tried: TrialSection | None  # what was measured by running the changes
     run: RunSection | None  # the account of the run, where one is known
 
     @property
@@ -39,10 +37,9 @@ def page(diagnosis: Diagnosis) -> Page:
 
     What a trial tells stands in place of what was predicted, and that it tells nothing beside it.
     """
-    tried, diagnosis = trials.section(diagnosis), with_measured_bounds(diagnosis)
-    (first, *more), changes = sentences.account(diagnosis), sentences.changes(diagnosis)
-    trial = tried.verdict if tried else ()
-    if tried and tried.tells:
+    trial, diagnosis = trials.verdict(diagnosis), with_measured_bounds(diagnosis)
+    (first, *more), changes = sentences.account(diagnosis), prospects(diagnosis)
+    if diagnosis.trials and trials.tells(diagnosis.trials):
         second, *remarks = trial[0], *more, *trial[1:], *changes
     else:
         second, *remarks = text.clauses(*changes[:1], *trial[:1]), *more, *changes[1:], *trial[1:]
@@ -54,6 +51,5 @@ def page(diagnosis: Diagnosis) -> Page:
         verdict=tuple(filter(None, (first, second))),
         remarks=(*remarks, *filter(None, (compared, budgets))),
         entries=tuple(sorted(diagnosis.entries, key=lambda entry: words.is_about_money(entry.result))),
-        tried=tried,
-        run=run_section.section(diagnosis.run),
+        run=section(diagnosis.run),
     )

@@ -69,8 +69,7 @@ def placed(diagnosis: Diagnosis) -> list[Placed]:
         best = next((place for place in result.places if paths[place]), None)
         if best is None:
             continue
-        pairs = zip(outcome.remedies, result.edits, strict=False)
-        edits = (edit for remedy, edit in pairs if edit.replacements and edit.at and not remedy.changes)
+        edits = (one.edit for one in outcome.remedies if one.edit and one.edit.replacements and not one.changes)
         found.append(
             Placed(
                 name=text.name(result.rule.name),
@@ -90,12 +89,14 @@ def _message(entry: Entry, diagnosis: Diagnosis, shown: PlaceKind) -> str:
     """Return what is wrong, what to change, what that saves, and what is at the line if it is not its own."""
     told, change = findings.summary(entry.result), text.sentence(findings.what(entry.result))
     amount, each = findings.saving(entry, diagnosis)
-    near, best = "", entry.result.place
-    if shown is not PlaceKind.LINE:
-        own = best and best.kind is PlaceKind.LINE
-        line = f"The line, {place(best)}, is in no file of the repository" if own else "The line is unknown"
-        near = f"{line}: this is the {NEAR[shown]}."
-    saves = f"Saves {joined(amount, each)}." if amount else ""
+    saves, best, line = (
+        f"Saves {joined(amount, each)}." if amount else "",
+        entry.result.place,
+        "The line is unknown",
+    )
+    if best and best.kind is PlaceKind.LINE:
+        line = f"The line, {place(best)}, is in no file of the repository"
+    near = "" if shown is PlaceKind.LINE else f"{line}: this is the {NEAR[shown]}."
     return joined(told, change if change != told else "", saves, near, by=" ")
 
 

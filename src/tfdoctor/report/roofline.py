@@ -6,7 +6,7 @@ and results, so an operation whose tensors stay in caches can lie above the memo
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tfdoctor.diagnosis.work import DeviceRates, OperationRow
 from tfdoctor.report.figures import Figure, as_text, figure_json
@@ -53,32 +53,28 @@ def figure(rows: Sequence[OperationRow], rates: DeviceRates | None) -> Figure | 
         ]
         for row, intensity, flop_s in points
     ]
-    return Figure(
-        name="roofline",
-        title="Roofline",
-        description=" ".join(_sentences(points[0], rates)),
-        figure=_drawn(points, rates),
-        table=grid(("layer", "operation", "own time", "FLOP per byte", "rate", "of the limit"), cells),
+    row, intensity, flop_s = points[0]
+    limit, whose = (
+        limit_at(intensity, rates),
+        "this run's own elementwise operations" if rates.measured else "the memory",
     )
+    reaches = f", {quantity(ratio(flop_s / limit))} of what its FLOPs and bytes allow" if limit and flop_s else ""
+    told = [
+        "The rate of each operation and its FLOPs for each byte.",
+        f"The heaviest, {_name(row)}, computes at {quantity(flop_rate(flop_s))}{reaches}.",
+    ]
+    if rates.bytes_s:
+        told.append(f"The sloped line is the rate of {whose}, {quantity(bandwidth(rates.bytes_s))}.")
+    if rates.flop_s:
+        told.append(f"The level line is the 16-bit peak, {quantity(flop_rate(rates.flop_s))}.")
+    columns = ("layer", "operation", "own time", "FLOP per byte", "rate", "of the limit")
+    return Figure("roofline", "Roofline", " ".join(told), _drawn(points, rates), grid(columns, cells))
 
 
 def limit_at(intensity: float, rates: DeviceRates) -> float | None:
     """Return the FLOPs per second that the rates allow at so many FLOPs for each byte."""
     limits = [rates.flop_s, intensity * rates.bytes_s if rates.bytes_s else None]
     return min((limit for limit in limits if limit), default=None)
-
-
-def _sentences(heaviest: RooflinePoint, rates: DeviceRates) -> Iterator[str]:
-    row, intensity, flop_s = heaviest
-    limit = limit_at(intensity, rates)
-    reaches = f", {quantity(ratio(flop_s / limit))} of what its FLOPs and bytes allow" if limit and flop_s else ""
-    yield "The rate of each operation and its FLOPs for each byte."
-    yield f"The heaviest, {_name(row)}, computes at {quantity(flop_rate(flop_s))}{reaches}."
-    if rates.bytes_s:
-        whose = "this run's own elementwise operations" if rates.measured else "the memory"
-        yield f"The sloped line is the rate of {whose}, {quantity(bandwidth(rates.bytes_s))}."
-    if rates.flop_s:
-        yield f"The level line is the 16-bit peak, {quantity(flop_rate(rates.flop_s))}."
 
 
 def _name(row: OperationRow, *limit: int) -> str:
@@ -133,7 +129,6 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _share(value: float, of: tuple[float, float]) -> float:
-    """Return where a value lies on an axis, 0 to 1."""
     return (math.log10(value) - of[0]) / (of[1] - of[0])
 
 

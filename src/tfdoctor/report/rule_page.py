@@ -34,10 +34,10 @@ def _sections(texts: Mapping[str, str]) -> str:
 
 
 def _about(rule: Rule, off: str = "") -> str:
-    about = [("rule", f"`{rule.name}`"), ("topic", f"{rule.topic}"),
-             ("since", rule.since or "your own rule"),
-             ("facts it uses", ", ".join(f"`{name}`" for name in rule.needs))]  # fmt: skip
-    return "\n".join(table(("", ""), [*about, *([("switched off", off)] if off else [])]))
+    facts = ", ".join(f"`{name}`" for name in rule.needs)
+    about = {"rule": f"`{rule.name}`", "topic": f"{rule.topic}", "since": rule.since or "your own rule"}
+    about |= {"facts it uses": facts} | ({"switched off": off} if off else {})
+    return "\n".join(table(("", ""), about.items()))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -77,12 +77,12 @@ def generated_example(rule: Rule, sick: Callable[[], Verdict], healthy: Callable
 
 def _quoted(result: Result) -> Iterator[str]:
     """Yield a finding's summary, evidence and changes as one quotation."""
-    blocks: list[list[str]] = [[f"**{summary(result)}**"]]
-    numbers: list[str] = []
-    for one in measures(result.outcome):
-        limit = f" (limit: {quantity(one.limit)})" if one.limit else ""
-        numbers.append(f"- {prose(one.label)}: {quantity(one.value)}{limit}")
-    blocks += [numbers, *(list(table(grid.columns, grid.rows)) for grid in grids(result.outcome))]
+    numbers = [
+        f"- {prose(one.label)}: {quantity(one.value)}{f' (limit: {quantity(one.limit)})' if one.limit else ''}"
+        for one in measures(result.outcome)
+    ]
+    tables = (list(table(grid.columns, grid.rows)) for grid in grids(result.outcome))
+    blocks = [[f"**{summary(result)}**"], numbers, *tables]
     for change in changes(result):
         where = f" (`{change.where}`)" if change.where else ""
         blocks.append([f"{change.action}{where}"])

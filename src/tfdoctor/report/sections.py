@@ -77,16 +77,6 @@ def budget_verdict(checks: Iterable[BudgetCheck]) -> str:
     )
 
 
-def budget_grid(checks: Iterable[BudgetCheck]) -> Grid:
-    """Return the budgets as a table."""
-    columns = ("budget", "limit", "measured", "95 % interval", "result")
-    rows: list[tuple[str, ...]] = []
-    for check in checks:
-        *figures, remark = budget_cells(check)
-        rows.append((check.key, *figures, joined(budget_state(check), remark, by=": ")))
-    return Grid(columns, ("text",) * len(columns), tuple(rows))
-
-
 def baseline(diagnosis: Diagnosis) -> tuple[str, ...]:
     """Return how many findings the baseline knows, and which of its findings are gone; () without a baseline."""
     if (use := diagnosis.baseline) is None:
@@ -163,13 +153,6 @@ def reached_told(row: ProfileRow) -> str:
     """Return how near a row is, and why no more of that is known."""
     why = unreached(row)
     return f"{reached(row)} ({why})" if why else reached(row)
-
-
-def profile_grid(rows: Iterable[ProfileRow]) -> Grid:
-    """Return rows of the profile as a table."""
-    columns = ("what", "where", "per step", "share", "of what this hardware allows")
-    cells = [(*profile_cells(row), reached_told(row)) for row in rows]
-    return Grid(columns, ("text", "place", "number", "number", "text"), tuple(cells))
 
 
 # Energy, where a counter measured it: what it counts, and whose it is.

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from tfdoctor.diagnosis import Diagnosis
-from tfdoctor.diagnosis.step import PARTS
+from tfdoctor.diagnosis.step import PARTS, StepsSummary
 from tfdoctor.diagnosis.trials import Trials
-from tfdoctor.report.run.bar import BarPiece
-from tfdoctor.report.words import PART_LABELS, at_most, pace_ms, parts_of
+from tfdoctor.report.run import BarPiece
+from tfdoctor.report.words import PART_LABELS, at_most, pace_ms, parts_of, segments
 from tfdoctor.terms.humanize import milliseconds, percent, share
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import Bound
@@ -22,11 +22,6 @@ class StepBar(Record):
     label: str
     time: str
     pieces: tuple[BarPiece, ...]
-
-    @property
-    def words(self) -> str:
-        """The bar in words, for those who do not see it."""
-        return f"{self.label} {self.time}: {', '.join(piece.words for piece in self.pieces)}."
 
 
 def step_bars(diagnosis: Diagnosis) -> tuple[StepBar, ...]:
@@ -77,7 +72,16 @@ def pieces(parts: Mapping[str, float], longest: float) -> tuple[BarPiece, ...]:
     return tuple(found)
 
 
-def blocks(fraction: float, room: int) -> str:
-    """Return a bar in eighths of a character; a part that exists is never invisible."""
-    full, eighth = divmod(max(1, round(fraction * room * 8)), 8)
-    return "█" * full + _EIGHTHS[eighth].strip()
+def lines(steps: StepsSummary, room: int) -> list[tuple[str, str, str]]:
+    """Return the parts of the step as lines: the part, its figures in columns, and its bar of so many characters.
+
+    The bar is in eighths of a character; a part that exists is never invisible.
+    """
+    rows = [(part, (PART_LABELS[part], time, of), fraction) for part, time, of, fraction in segments(steps)]
+    widths = [max(map(len, column)) for column in zip(*(figures for _, figures, _ in rows), strict=True)]
+    found: list[tuple[str, str, str]] = []
+    for part, (label, time, of), fraction in rows:
+        full, eighth = divmod(max(1, round(fraction * room * 8)), 8)
+        figures = f"{label:<{widths[0]}}  {time:>{widths[1]}}  {of:>{widths[2]}}  "
+        found.append((part, figures, "█" * full + _EIGHTHS[eighth].strip()))
+    return found

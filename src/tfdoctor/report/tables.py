@@ -1,6 +1,6 @@
 """Tables as text for every rendering: the data of the charts and the evidence of verdicts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tfdoctor.diagnosis.step import StepRow
@@ -11,8 +11,6 @@ from tfdoctor.terms.humanize import cell, milliseconds, number
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.units import Quantity, count, ms, ratio
 from tfdoctor.terms.verdict import Cell, Location, Measure, Outcome, Table
-
-FEW_MORE = 2
 
 
 class Grid(Record):
@@ -34,11 +32,6 @@ class Grid(Record):
         columns, kinds, *rows = (tuple(row[at] for at in kept) for row in (self.columns, self.kinds, *self.rows))
         return replace(self, columns=columns, kinds=kinds, rows=tuple(rows))
 
-    def cut(self, limit: int) -> tuple["Grid", "Grid"]:
-        """Return the rows that are shown at once, and the others: one or two of those are worth no click."""
-        at = limit if len(self.rows) > limit + FEW_MORE else len(self.rows)
-        return replace(self, rows=self.rows[:at]), replace(self, rows=self.rows[at:])
-
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
     """Return a table as text, each row as long as the heading."""
@@ -50,6 +43,11 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Grid:
         kinds.append("number" if types == {Quantity} else "place" if types == {Location} else "text")
     texts = tuple(tuple(map(cell, row)) for row in padded)
     return Grid(tuple(map(text.name, columns)), tuple(kinds), texts)
+
+
+def texts(kinds: Mapping[str, str], rows: Iterable[tuple[str, ...]]) -> Grid:
+    """Return a table of clean text, by its columns with their kinds."""
+    return Grid(tuple(kinds), tuple(kinds.values()), tuple(rows))
 
 
 def measures(outcome: Outcome) -> list[Measure]:
@@ -104,6 +102,6 @@ def depths(stages: Sequence[PipelineStage]) -> list[int]:
     """Return for each stage how many stages consume its elements, directly or not."""
     counts: list[int] = []
     for stage in stages:
-        known = stage.parent is not None and 0 <= stage.parent < len(counts)
-        counts.append(counts[stage.parent] + 1 if known and stage.parent is not None else 0)
+        at = len(counts) if stage.parent is None else stage.parent
+        counts.append(counts[at] + 1 if 0 <= at < len(counts) else 0)
     return counts

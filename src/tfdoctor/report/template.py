@@ -1,16 +1,18 @@
 """The templates of HTML pages and what they share."""
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from tfdoctor.report import findings, hosts, run, sections, sentences, tables, trial_words, trials, words
 from tfdoctor.report.bundle import script_hash
 from tfdoctor.report.palette import DARK_PAGE, LIGHT_PAGE, PART_COLOURS, ink
 from tfdoctor.report.timeline import caption, lanes, ticks
-from tfdoctor.terms.humanize import duration, location, milliseconds, place, quantity
+from tfdoctor.terms.humanize import counted, duration, location, milliseconds, place, quantity
 from tfdoctor.terms.text import name, prose, sentence, unbroken
 
 ROWS = 100  # Rows of a table that a page contains; the JSON in it has all
@@ -24,9 +26,19 @@ _HTTPS = re.compile(r"https://[a-z0-9]", re.IGNORECASE)
 setattr(_PARSER, "validateLink", _HTTPS.match)  # noqa: B010 - how its documentation replaces it
 
 
+# What templates call for their words.
+MODULES = (findings, hosts, run, sections, sentences, tables, trial_words, trials, words)
+
+
 @cache
-def environment() -> Environment:
-    """Return the environment of all templates: with autoescape, and without undefined names."""
+def environment(escaped: Callable[[str], str] | None = None) -> Environment:
+    """Return the environment of templates: without undefined names, with autoescape: of HTML, or as said."""
+
+    def written(value: object) -> object:
+        if escaped is None or isinstance(value, Markup):
+            return value
+        return Markup(escaped(str(value)))  # noqa: S704 - for files that are no HTML
+
     try:  # compiled templates take 0.2 s to make: kept in a folder of the user's alone below the temporary one
         compiled: BytecodeCache | None = FileSystemBytecodeCache()
     except (OSError, RuntimeError):  # there is no such place
@@ -39,22 +51,24 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        finalize=written,
     )
     made.filters |= {one.__name__: one for one in (name, prose, sentence, quantity, milliseconds, location, place)}
     made.filters |= {
         "markdown": to_html, "coded": coded, "unbroken": unbroken, "breakable": breakable, "in_script": in_script,
-        "duration": duration, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
+        "duration": duration, "counted": counted, "ink": ink, "caption": caption, "lanes": lanes, "ticks": ticks,
     }  # fmt: skip
     made.globals |= {
         "asset": asset, "script_hash": script_hash, "most_rows": ROWS, "unfolded_rows": UNFOLDED_ROWS,
         "colours": PART_COLOURS, "surfaces": (LIGHT_PAGE, DARK_PAGE),
     }  # fmt: skip
+    made.globals |= {module.__name__.rpartition(".")[2]: module for module in MODULES}
     return made
 
 
-def fill(template: str, **values: object) -> str:
+def fill(template: str, escaped: Callable[[str], str] | None = None, /, **values: object) -> str:
     """Return a page of a template with these values, all of the names that it knows."""
-    return environment().get_template(template).render(values)
+    return environment(escaped).get_template(template).render(values)
 
 
 @cache

@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
+from itertools import groupby
 from typing import TextIO
 
 from rich.console import Group, RenderableType
@@ -16,18 +17,17 @@ from rich.text import Text
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
 from tfdoctor.diagnosis.gates import BudgetCheck
-from tfdoctor.diagnosis.hosts import Hosts
-from tfdoctor.diagnosis.work import ProfileRow
-from tfdoctor.report import findings, hosts, sections, sentences, words
+from tfdoctor.diagnosis.work import PhaseRow, ProfileRow
+from tfdoctor.report import findings, hosts, sections, sentences, trial_words, trials, words
 from tfdoctor.report.page import Page, page
 from tfdoctor.report.palette import PART_COLOURS
-from tfdoctor.report.run import terminal as run_terminal
-from tfdoctor.report.step_bars import blocks
+from tfdoctor.report.run import GLYPHS, PHASE_COLOURS, RunSection, cells, where
+from tfdoctor.report.step_bars import lines
 from tfdoctor.report.tables import Grid
 from tfdoctor.report.terminal_diff import brief
 from tfdoctor.report.terminal_table import HELD, HoldingConsole, fitted, natural_width
-from tfdoctor.report.trials import PARTS_TITLE
-from tfdoctor.terms.humanize import counted, place
+from tfdoctor.terms.humanize import counted, duration, place
+from tfdoctor.terms.run_time import PhaseLine
 from tfdoctor.terms.text import harmless, name, prose, sentence, shorten
 
 WIDEST = 100  # Lines longer than this are hard to read, however wide the window
@@ -39,6 +39,11 @@ HOSTS = 8
 PROFILE_ROWS = 5
 OFF = 8
 FIXES = 5  # The rest is in the files
+RUN_LINES = 4
+RUN_NOTES = 5
+LARGE = 0.1  # Share of the run from which on a line is listed
+LONG = 0.01  # Share of the run from which on the time of long steps beyond the usual is told
+LEAST_NAME = 24  # Characters of a place and of a name that are kept in the narrowest window
 TRIED_COLUMNS = 4  # Of what was tried, the change or part to what was measured and whether it trains the same
 
 _SEVERITY_STYLES = {"critical": "bold red", "warning": "bold yellow", "note": "bold blue"}
@@ -108,52 +113,91 @@ def grid_table(title: str, grid: Grid, rows: int, width: int) -> RenderableType:
     return Group(Text(title, style="bold"), table, *more(shown.omitted, "in the files"))
 
 
-def _sections(shown: Page, width: int) -> list[RenderableType | None]:
-    """Return the sections in order; those that are None or an empty text are not shown."""
-    diagnosis, tried = shown.diagnosis, shown.tried
-    reasons = " ".join(shorten(reason, 240) for reason in sentences.trust(diagnosis))
+def _sections(shown: Page, width: int) -> Iterator[RenderableType | None]:
+    """Yield the sections in order; those that are None or an empty text are not shown."""
+    diagnosis, tried = shown.diagnosis, shown.diagnosis.trials
+    notes = list(trials.notes(tried)) if tried else []
+    yield Text(" ".join(shown.verdict), style="bold")
+    yield _run(shown.run, width) if shown.run else None
+    step = lines(diagnosis.steps, max(8, width - 42))
+    bar = Text("\n").join(Text(figures).append(blocks, style=PART_COLOURS[part]) for part, figures, blocks in step)
+    yield _titled(shown.run.step_title, bar) if shown.run and step else bar
+    yield Text(" ".join(shown.remarks))
+    yield Text("\n".join(f"{label}: {told}" for _, label, told in words.accounts(diagnosis)))
+    yield _profile(diagnosis.profile.rows, width) if sections.has_profile(diagnosis) else None
+    yield _budgets(diagnosis.budgets) if diagnosis.budgets else None
+    if of := diagnosis.hosts:
+        rows = hosts.sorted_rows(of)
+        brief_rows = ([shorten(cell, 60) for cell in hosts.brief(row)] for row in rows[:HOSTS])
+        left_out = more(len(rows) - HOSTS, "in the report")
+        yield _titled("Hosts", Text(sentence(of.slowest)), _grid(brief_rows), *left_out)
+    if tried and tried.rows:  # the step, the last column, is in the files
+        yield _tried("Measured by running the changes", trials.changes_grid(tried), notes, width)
+    if tried and tried.parts:
+        yield _tried(trials.PARTS_TITLE, trials.parts_grid(tried), () if tried.rows else notes, width)
+    if shown.fixes:
+        fixes = ((f"{rank}.", _fix(entry, shown)) for rank, entry in enumerate(shown.fixes[:FIXES], start=1))
+        yield _titled("What to change", _grid(fixes, gap=1), *more(len(shown.fixes) - FIXES, "in the report"))
+    told = ("\n".join(shown.order), "\n".join(sections.baseline(diagnosis)))
     energy = sections.energy_brief(diagnosis)
-    return [
-        Text(" ".join(shown.verdict), style="bold"),
-        run_terminal.drawn(shown.run, width) if shown.run else None,
-        _step(shown, width),
-        Text(" ".join(shown.remarks)),
-        Text("\n".join(f"{label}: {told}" for _, label, told in words.accounts(diagnosis))),
-        _profile(diagnosis.profile.rows, width) if sections.has_profile(diagnosis) else None,
-        _budgets(diagnosis.budgets) if diagnosis.budgets else None,
-        _hosts(diagnosis.hosts) if diagnosis.hosts else None,
-        # The step, the last column, is in the files.
-        _tried("Measured by running the changes", tried.grid, tried.notes, width)
-        if tried and tried.lines
-        else None,
-        _tried(PARTS_TITLE, tried.parts, () if tried.lines else tried.notes, width)
-        if tried and tried.parts
-        else None,
-        _fixes(shown) if shown.fixes else None,
-        Text("\n".join(shown.order)),
-        Text("\n".join(sections.baseline(diagnosis))),
-        Text(f"Energy: {energy}" if energy else ""),
-        Text(words.cost(diagnosis.results)),
-        Text.assemble((f"Trust: {name(diagnosis.trust.level)}", "bold"), f". {reasons}"),
-        Text("\n".join(_rest(diagnosis))),
-    ]
+    yield from map(Text, (*told, f"Energy: {energy}" if energy else "", words.cost(diagnosis.results)))
+    reasons = " ".join(shorten(reason, 240) for reason in sentences.trust(diagnosis))
+    yield Text.assemble((f"Trust: {name(diagnosis.trust.level)}", "bold"), f". {reasons}")
+    yield Text("\n".join(_rest(diagnosis)))
+
+
+def _budgets(budgets: Sequence[BudgetCheck]) -> RenderableType:
+    states = (Text(sections.budget_state(one), style="bold red" if one.failed else "") for one in budgets)
+    told = (shorten(sections.budget_told(one), 240) for one in budgets)
+    return _titled("Budgets", _grid(zip((one.key for one in budgets), states, told, strict=True)))
 
 
 def _titled(title: str, *below: RenderableType) -> RenderableType:
     return Group(Text(title, style="bold"), *below)
 
 
-def _step(shown: Page, width: int) -> RenderableType | None:
-    """Return the bar of the step, below a title where there is a bar of the run too; None of no known step."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    room = max(8, width - 42)
-    for part, time, share, fraction in words.segments(shown.diagnosis.steps):
-        bar = Text(blocks(fraction, room), style=PART_COLOURS[part])
-        figures = (Text(figure, justify="right") for figure in (time, share))
-        grid.add_row(Text(words.PART_LABELS[part]), *figures, bar)
-    if not grid.row_count:
-        return None
-    return _titled(shown.run.step_title, grid) if shown.run else grid
+def _grid(rows: Iterable[Iterable[Text | str]], gap: int = 2) -> RenderableType:
+    grid = Table.grid(padding=(0, gap, 0, 0))
+    for row in rows:
+        grid.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    return grid
+
+
+def _run(shown: RunSection, width: int) -> Text:
+    """Return the bar, the times of the phases, the largest lines, and remarks."""
+    run, bar = shown.account, Text()
+    for phase, stretch in groupby(one.phase for one in cells(run, width)):
+        bar.append(GLYPHS[phase] * len(list(stretch)), style=PHASE_COLOURS[phase])
+    title = [] if run.whole and run.segments else [Text(shown.title, style="bold")]
+    rows = [*title, bar, *_legend(shown, width)]
+    large = [(line, row) for row in shown.phases for line in row.lines if line.ms >= LARGE * shown.whole_ms]
+    large.sort(key=lambda pair: -pair[0].ms)
+    rows += [Text(_run_line(shown, line, row, width)) for line, row in large[:RUN_LINES]]
+    long = run.long_steps.beyond_ms if run.long_steps else 0.0
+    notes = [*([shown.long] if long >= LONG * run.total_ms else []), *shown.notes][:RUN_NOTES]
+    return Text("\n").join([*rows, *(Text(shorten(note, 240)) for note in notes)])
+
+
+def _run_line(shown: RunSection, line: PhaseLine, of: PhaseRow, width: int) -> str:
+    """Return a line with its figures, which are never cut: of a narrow window the ends of its names stay."""
+    figures = f"{duration(line.ms)} ({shown.share(line)}) · {of.phase}"
+    room = max(LEAST_NAME, width - len(figures) - len(" ·  · "))
+    place = shorten(where(line), max(LEAST_NAME, room - len(line.calls)))
+    calls = shorten(line.calls, max(LEAST_NAME, room - len(place)))
+    return " · ".join(filter(None, (place, figures, calls)))
+
+
+def _legend(shown: RunSection, width: int) -> Iterator[Text]:
+    """Yield lines of phases with their times; none is broken within a phase."""
+    line = Text()
+    for row in shown.phases:
+        glyph = (GLYPHS[row.phase], PHASE_COLOURS[row.phase])
+        entry = Text.assemble(glyph, f" {row.phase} {duration(row.ms)}")
+        if line and line.cell_len + len(" · ") + entry.cell_len > width:
+            yield line
+            line = Text()
+        line.append(" · " if line else "").append_text(entry)
+    yield line
 
 
 def _profile(rows: Sequence[ProfileRow], width: int) -> RenderableType:
@@ -174,22 +218,6 @@ def _profile(rows: Sequence[ProfileRow], width: int) -> RenderableType:
     return Group(title, fitted(shown, width, numbers=(1, 2)), *more(len(rows) - PROFILE_ROWS, "in the report"))
 
 
-def _budgets(budgets: Sequence[BudgetCheck]) -> RenderableType:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for check in budgets:
-        state = Text(sections.budget_state(check), style="bold red" if check.failed else "")
-        grid.add_row(Text(check.key), state, Text(shorten(sections.budget_told(check), 240)))
-    return _titled("Budgets", grid)
-
-
-def _hosts(of: Hosts) -> RenderableType:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    rows = hosts.sorted_rows(of)
-    for row in rows[:HOSTS]:
-        grid.add_row(*(Text(shorten(cell, 60)) for cell in hosts.brief(row)))
-    return _titled("Hosts", Text(sentence(of.slowest)), grid, *more(len(rows) - HOSTS, "in the report"))
-
-
 def _tried(title: str, grid: Grid, notes: Sequence[str], width: int) -> RenderableType:
     """Return the first columns of what was measured, the first one in bold, and notes."""
     styles = ["bold", *[""] * (TRIED_COLUMNS - 1)]
@@ -200,16 +228,9 @@ def _tried(title: str, grid: Grid, notes: Sequence[str], width: int) -> Renderab
     return _titled(title, table, *(Text(shorten(one, 240)) for one in notes))
 
 
-def _fixes(shown: Page) -> RenderableType:
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    for rank, entry in enumerate(shown.fixes[:FIXES], start=1):
-        grid.add_row(Text(f"{rank}."), _fix(entry, shown))
-    return _titled("What to change", grid, *more(len(shown.fixes) - FIXES, "in the report"))
-
-
 def _fix(entry: Entry, shown: Page) -> Text:
     """Return one change: what to do, then where, what it saves and how bad it is, then the user's own lines."""
-    result, trial = entry.result, findings.trial(entry, shown.tried)
+    result, trial = entry.result, findings.trial(entry, shown.diagnosis.trials)
     (amount, each), takes = findings.saving(entry, shown.diagnosis), words.takes(result.takes)
     after = f"after {findings.after(entry, 60)}" if findings.after(entry) else ""
     saves = words.joined(f"saves {words.joined(amount, each)}", after, by=" ") if amount else ""
@@ -217,7 +238,7 @@ def _fix(entry: Entry, shown: Page) -> Text:
         shorten(place(result.place), 60),
         saves or (f"takes {takes}" if takes else after),
         sections.energy_saved(entry.priced.energy),
-        f"measured: {trial.brief}" if trial else "",
+        f"measured: {trial_words.brief(*trial)}" if trial else "",
         shorten(findings.rules(entry), 80),
         findings.known(entry),
     ]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from tfdoctor.diagnosis.step import PARTS, Timeline, TimelineBar
-from tfdoctor.report.run.bar import axis
+from tfdoctor.report.run import axis
 from tfdoctor.report.words import PART_LABELS
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, milliseconds, percent

@@ -1,11 +1,13 @@
 """What a trial measured of a change or without a part, in words: the saving, its promise, and how it trains."""
 
 import math
+from collections.abc import Mapping
 
 from tfdoctor.diagnosis.savings import RunSaving, Saving
-from tfdoctor.diagnosis.trials import Beside, Difference, Measured, TrainingMatch, TrainingState, Trial, is_broken
+from tfdoctor.diagnosis.trials import Difference, Measured, TrainingMatch, TrainingState, Trial, is_broken
+from tfdoctor.report import words
 from tfdoctor.terms import text
-from tfdoctor.terms.humanize import counted, percent
+from tfdoctor.terms.humanize import counted, energy, percent, share
 from tfdoctor.terms.verdict import Bound
 
 MINUS = "\N{MINUS SIGN}"
@@ -20,6 +22,34 @@ ABOVE = "above the upper bound, which is within the interval"
 LEAST = 0.001  # Relative difference of losses below which the figure says nothing
 
 
+def what(row: Trial) -> tuple[str, str]:
+    """Return what a variant changes, and its rule, patch or variable; "" where that says what it changes."""
+    name = text.prose(row.name)
+    return (text.capitalized(row.action), name) if row.action else (name, "")
+
+
+def promised(row: Trial) -> str:
+    """Return what is promised of a variant."""
+    if of_run := row.promised_run:
+        return f"{words.at_most(of_run.bound)}{share(of_run.share)} of the whole run"
+    return words.promised(row.promised) or "no promise"
+
+
+def told(row: Trial, remark: str) -> str:
+    """Return what was measured, what that says of the promise, and how it does beside others."""
+    return words.joined(saved_by(row), remark, beside(row), by="; ")
+
+
+def brief(row: Trial, remark: str) -> str:
+    """Return what was measured, and how it contradicts the promise."""
+    return words.joined(saved_by(row), "" if remark in (HOLDS, HOLDS_AT_MOST) else remark, by="; ")
+
+
+def energies(by_source: Mapping[str, float]) -> list[str]:
+    """Return the energy of a step by its counters: "15.1 J (GPU)"."""
+    return [f"{energy(joules)} ({text.name(source)})" for source, joules in sorted(by_source.items())]
+
+
 def saved(measured: Measured | None, training: TrainingMatch | None = None) -> str:
     """Return a measured saving: "saves 31 % (28 to 34 %)"; "" of none.
 
@@ -27,8 +57,7 @@ def saved(measured: Measured | None, training: TrainingMatch | None = None) -> s
     """
     if measured is None:
         return ""
-    found = _saved(measured, training)
-    return f"{found}; {text.prose(measured.why)}" if measured.why else found
+    return words.joined(_saved(measured, training), text.prose(measured.why), by="; ")
 
 
 def _saved(measured: Measured, training: TrainingMatch | None = None) -> str:
@@ -65,7 +94,7 @@ def less(measured: Measured) -> str:
 
 
 def _unknown(measured: Measured, training: TrainingMatch | None = None) -> str:
-    """Return why an interval is too wide to be shown: rounds that differ, or are few, and what to do."""
+    """Return why an interval is too wide to be shown, and what to do."""
     why = why_unclear(measured, training)
     if _is_infinite(training):
         return f"unknown, because it got no more rounds: {why}"
@@ -76,7 +105,7 @@ def _unknown(measured: Measured, training: TrainingMatch | None = None) -> str:
 
 
 def why_unclear(measured: Measured, training: TrainingMatch | None) -> str:
-    """Return the same without what to do."""
+    """Return the same without what to do: rounds that differ, or are few."""
     if _is_infinite(training):
         return "its weights became infinite or NaN"
     if len(measured.rounds) < ENOUGH_ROUNDS:
@@ -89,9 +118,9 @@ def _is_infinite(training: TrainingMatch | None) -> bool:
 
 
 def saved_by(row: Trial) -> str:
-    """Return what a variant saves: of a step, or per example where its step has another number of examples."""
-    found = saved(row.measured, row.training)
-    return f"{found} per example" if found and row.examples != 1 else found
+    """Return what a variant saves, of a step, or per example where its step has others; or why it has no figure."""
+    found = saved(row.measured, row.training) or f"no figure: {text.prose(row.missing)}"
+    return f"{found} per example" if row.measured and row.examples != 1 else found
 
 
 def of_what(measured: Measured) -> str:
@@ -113,9 +142,9 @@ def number(share: float, digits: int = 0) -> str:
     return written.replace("-", MINUS) if float(written) else "0"
 
 
-def promise(promised: Saving | RunSaving | None) -> float | None:
-    """Return the share of the step or of the run that is promised; None without a figure."""
-    return promised.share if promised is not None and math.isfinite(promised.share) else None
+def promise(*promised: Saving | RunSaving | None) -> float | None:
+    """Return the share of the step or of the run by the first promise that has a figure; None of none."""
+    return next((one.share for one in promised if one is not None and math.isfinite(one.share)), None)
 
 
 def against(promised: Saving | RunSaving | None, measured: Measured | None) -> str:
@@ -133,13 +162,12 @@ def against(promised: Saving | RunSaving | None, measured: Measured | None) -> s
     return ABOVE if measured.share > share else HOLDS_AT_MOST
 
 
-def beside(one: Beside | None) -> str:
+def beside(row: Trial) -> str:
     """Return what a change saves beside others, or in place of them, as a clause; "" of a change tried alone."""
-    if one is None:
+    if row.beside is None:
         return ""
-    others = " and ".join(map(text.prose, one.others))
-    start = f"in place of {others}" if one.instead else f"beside {others}"
-    return f"{start}: {saved(one.measured)}"
+    others = " and ".join(map(text.prose, row.beside.others))
+    return f"{'in place of' if row.beside.instead else 'beside'} {others}: {saved(row.beside.measured)}"
 
 
 def trained(training: TrainingMatch | None, runs: int) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
@@ -29,7 +30,7 @@ PART_LABELS = {part: label for part, (label, *_) in PART_WORDS.items()}
 FEW = 2  # Traced steps up to which none is called typical
 
 
-def is_known(value: float | None) -> bool:
+def is_known(value: float | None) -> TypeGuard[float]:
     """Return whether there is a number, and a finite one."""
     return value is not None and math.isfinite(value)
 
@@ -162,7 +163,7 @@ def _typical(step: Saving, which: str) -> str:
 def _rated(saving: RunSaving, told: float) -> str:
     """Return the share that the severity follows, where no share that is told gives the same one."""
     shares = [told, saving.extrapolated_share] if is_known(saving.extrapolated_share) else [told]
-    if any(one is not None and Severity.of(one) == Severity.of(saving.rated_share) for one in shares):
+    if Severity.of(saving.rated_share) in map(Severity.of, shares):
         return ""
     of = "a longer run" if saving.recurs is Recurrence.ONCE else "what recurs"
     return f"{share(saving.rated_share)} of {of}"
@@ -170,22 +171,17 @@ def _rated(saving: RunSaving, told: float) -> str:
 
 def _each_time(saving: RunSaving, step: Saving | None, which: str) -> str:
     """Return how often a change saves how much: "0.9 s in each of 10 epochs"; "" where that was not counted."""
-    match saving.recurs:
-        case Recurrence.ONCE:
-            return "once"
-        case Recurrence.PER_EPOCH:
-            noun, time = "epoch", duration(saving.each_ms)
-        case Recurrence.PER_CALL:
-            noun, time = "call", duration(saving.each_ms)
-        case Recurrence.PER_STEP if step is not None and gains(step):
-            return _typical(step, which)
-        case Recurrence.PER_STEP:
-            noun, time = "step", milliseconds(saving.each_ms)
+    if saving.recurs is Recurrence.ONCE:
+        return "once"
+    of_steps = saving.recurs is Recurrence.PER_STEP
+    if of_steps and step is not None and gains(step):
+        return _typical(step, which)
+    noun = "step" if of_steps else "epoch" if saving.recurs is Recurrence.PER_EPOCH else "call"
     if saving.times <= 1:
         return f"in one {noun}" if saving.times else ""
     if not is_known(saving.each_ms):
         return f"in {saving.times:,} {noun}s"
-    return f"{time} in each of {saving.times:,} {noun}s"
+    return f"{(milliseconds if of_steps else duration)(saving.each_ms)} in each of {saving.times:,} {noun}s"
 
 
 def is_about_money(result: Result) -> bool:
@@ -197,8 +193,7 @@ def is_about_money(result: Result) -> bool:
 def cost(results: Iterable[Result]) -> str:
     """Return what the run costs, as a sentence; "" where no price was given."""
     outcomes = (result.outcome for result in results if is_about_money(result))
-    summaries = (outcome.summary for outcome in outcomes if isinstance(outcome, Finding | Healthy))
-    return next(map(text.sentence, summaries), "")
+    return next((text.sentence(one.summary) for one in outcomes if isinstance(one, Finding | Healthy)), "")
 
 
 def order(of: Order | None, merged: Container[str] = ()) -> tuple[str, ...]:
@@ -265,15 +260,14 @@ def _account(account: Account, profiled: frozenset[str]) -> str:
     why = [text.sentence(reason) for reason in account.why]
     if account.state is not AccountState.UNEXPLAINED:
         return joined(text.sentence(named), " ".join(why), by=" ")
+    # Of the rest, necessary work may be a part, which the reasons name.
+    rest = f"{'; part of the rest is' if why else ', the rest'} {named}" if named else ""
+    told = [f"{milliseconds(account.unexplained_ms)} without a finding{rest}.", *why]
     seen: list[str] = []
     for one in account.seen:
         at = f" at {location(one.at)}" if one.at else ""
         of = " of the stack samples" if one.unit is Unit.RATIO else ""
         seen.append(f"{text.name(one.what)}{at} ({quantity(Quantity(one.value, one.unit))}{of})")
-    left = milliseconds(account.unexplained_ms)
-    # Of the rest, necessary work may be a part, which the reasons name.
-    partly = f"; part of the rest is {named}" if why else f", the rest {named}"
-    partly = partly if named else ""
-    found = f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it."
-    told = [] if account.part in profiled else [found]
-    return " ".join([f"{left} without a finding{partly}.", *why, *told])
+    if account.part not in profiled:
+        told.append(f"Seen in it: {'; '.join(seen)}." if seen else "The recording shows nothing in it.")
+    return " ".join(told)

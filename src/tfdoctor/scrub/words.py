@@ -9,7 +9,7 @@ from typing import Self
 
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.recording import Recording
-from tfdoctor.recording.files import manifest_in
+from tfdoctor.recording.files import TRACE, manifest_in
 from tfdoctor.terms.record import Record, rebuilt
 
 # Standard accounts of system, notebook and cloud images, which name nobody.
@@ -67,7 +67,7 @@ class Secrets(Record):
             for path in (manifest.cwd, manifest.python, *manifest.command):
                 users += users_of_path(path)
         if not manifests:  # in other recordings a trace has the name of its host
-            hosts = [trace.name.removesuffix(".xplane.pb") for trace in recording.traces]
+            hosts = [trace.name.removesuffix(TRACE) for trace in recording.traces]
         shown = tuple(str(path) for path in (recording.root, *recording.traces, *recording.workers) if path)
         users += users_in((*manifests, recording.program, shown))
         recorded_here = platform.node() in hosts

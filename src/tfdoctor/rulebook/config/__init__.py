@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tfdoctor.recording.files import AGENT, MANIFEST, RUNS, traces
-from tfdoctor.recording.processes import PROCESSES, WORKERS
+from tfdoctor.recording.folders import PROCESSES, WORKERS
 from tfdoctor.rulebook.config.budget import Budget, BudgetLimit
 from tfdoctor.rulebook.config.settings import ALL, Config, FailOn, RuleNames
 from tfdoctor.terms.errors import ConfigError

@@ -1,6 +1,6 @@
 """The history in words and tables: its headline, what became of each metric, and who accepted what."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from tfdoctor.diagnosis.gates import BudgetState
 from tfdoctor.diagnosis.history_report import (
@@ -14,7 +14,7 @@ from tfdoctor.diagnosis.history_report import (
     RunMetric,
     Series,
 )
-from tfdoctor.report.tables import Grid
+from tfdoctor.report.tables import Grid, texts
 from tfdoctor.terms import text
 from tfdoctor.terms.humanize import counted, percent, quantity, quantity_span
 from tfdoctor.terms.units import ratio
@@ -59,9 +59,9 @@ def headline(history: History) -> str:
     return f"{what}: {', '.join(filter(None, (told, others if undecided < len(states) else '')))}"
 
 
-def notes(history: History) -> tuple[str, ...]:
+def notes(history: History) -> list[str]:
     """Return which runs could not be read."""
-    return tuple(f"Not read: {text.name(place, 160)}: {why}" for place, why in history.unread)
+    return [f"Not read: {text.name(place, 160)}: {why}" for place, why in history.unread]
 
 
 def title(series: Series) -> str:
@@ -143,38 +143,27 @@ def against(baseline: NamedBaseline, metric: MetricHistory) -> str:
 
 def tables(series: Series) -> dict[str, Grid]:
     """Return the tables by their titles: the newest commit beside the runs before it, and the others with rows."""
-    last = series.runs[-1]
+    last, labels = series.runs[-1], [LABELS[one.metric] for one in series.metrics]
     newest = f"The newest {'commit' if last.commit else 'run'}, {commit(last)}, and the runs before it"
-    columns = ("newest", "before", "change", "interval", "of runs")
-    compared_rows = [row for row in map(compared, series.metrics) if row]
+    columns = dict.fromkeys(("newest", "before", "change", "interval", "of runs"), "number")
+    compare = texts({"metric": "text", **columns, "result": "text"}, filter(None, map(compared, series.metrics)))
     findings = {"finding": "text", "saves": "number", "runs with it": "number", "in the newest run": "text"}
-    baselines = {"baseline": "text", "commit": "text", **{LABELS[one.metric]: "number" for one in series.metrics}}
+    baselines = [
+        (text.name(one.name), one.commit[:SHORT], *(against(one, metric) for metric in series.metrics))
+        for one in series.baselines
+    ]
+    accepted = [
+        (one.what, one.commit[:SHORT], text.name(one.by), one.on, text.name(one.why, 160))
+        for one in series.accepted
+    ]
     others = {
         "Changes of the level": _changes(series),
-        "Findings": _grid(findings, (_finding(one, series.runs) for one in series.findings)),
-        "Baselines": _grid(
-            baselines,
-            (
-                (text.name(one.name), one.commit[:SHORT], *(against(one, metric) for metric in series.metrics))
-                for one in series.baselines
-            ),
-        ),
-        "Accepted": _grid(
-            dict.fromkeys(("what", "commit", "by", "on", "why"), "text"),
-            (
-                (one.what, one.commit[:SHORT], text.name(one.by), one.on, text.name(one.why, 160))
-                for one in series.accepted
-            ),
-        ),
+        "Findings": texts(findings, (_finding(one, series.runs) for one in series.findings)),
+        "Baselines": texts({"baseline": "text", "commit": "text", **dict.fromkeys(labels, "number")}, baselines),
+        "Accepted": texts(dict.fromkeys(("what", "commit", "by", "on", "why"), "text"), accepted),
         RUNS: _runs(series),
     }
-    compare = _grid({"metric": "text", **dict.fromkeys(columns, "number"), "result": "text"}, compared_rows)
     return {newest: compare.told(), **{name: grid.told() for name, grid in others.items() if grid.rows}}
-
-
-def _grid(columns: Mapping[str, str], rows: Iterable[tuple[str, ...]]) -> Grid:
-    """Return a table of columns with their kinds."""
-    return Grid(tuple(columns), tuple(columns.values()), tuple(rows))
 
 
 def compared(metric: MetricHistory) -> tuple[str, ...]:
@@ -204,11 +193,10 @@ def _changes(series: Series) -> Grid:
             run, refused = series.runs[point.at], "not accepted" if point.share > 0 else ""
             rows.append((*of_level, commit(run), when(run), by(point.accepted) if point.accepted else refused))
     kinds = {"metric": "text", "level": "text", "change": "number"}
-    return _grid({**kinds, **dict.fromkeys(("since", "day", "accepted"), "text")}, rows)
+    return texts({**kinds, **dict.fromkeys(("since", "day", "accepted"), "text")}, rows)
 
 
 def _finding(one: FindingHistory, runs: tuple[HistoryRun, ...]) -> tuple[str, ...]:
-    """Return a finding as a row, with what became of it."""
     saving = one.last.saving if one.last else None
     known = [found for found in one.found if found is not None]
     if one.found[-1] is None:
@@ -237,4 +225,4 @@ def _runs(series: Series) -> Grid:
         rows.append((commit(run), when(run), *shown, f"{len(run.findings):,}", text.name(run.place)))
     first = "commit" if any(run.commit for run in series.runs) else "recorded"
     numbers = dict.fromkeys((*(LABELS[one] for one in metrics), "findings"), "number")
-    return _grid({first: "text", "day": "text", **numbers, "run": "text"}, rows)
+    return texts({first: "text", "day": "text", **numbers, "run": "text"}, rows)

@@ -1,7 +1,9 @@
 """What many runs waste, in sentences and as cells of tables."""
 
-from tfdoctor.diagnosis.fleet_report import FleetJob, FleetReport, FleetRun
-from tfdoctor.report.tables import Grid
+from collections.abc import Sequence
+
+from tfdoctor.diagnosis.fleet_report import FleetReport, FleetRun
+from tfdoctor.report.tables import Grid, texts
 from tfdoctor.terms.humanize import amount, counted, dollars, duration, milliseconds, share
 from tfdoctor.terms.text import capitalized, name
 from tfdoctor.terms.verdict import Bound
@@ -36,22 +38,18 @@ def headline(report: FleetReport) -> str:
     return capitalized(f"{most}{devices} could be saved while {runs}")
 
 
-def notes(report: FleetReport) -> tuple[str, ...]:
+def notes(report: FleetReport) -> list[str]:
     """Return what a reader needs to know of the figures."""
     told = [_money(report), _lengths(report)]
     if without := sum(run.lost_share is None for run in report.runs):
-        runs = counted(without, "run")
-        told.append(f"For {runs} the saving is unknown: the report of the run says why.")
-    if report.failed:
-        recordings = capitalized(counted(len(report.failed), "recording"))
-        told.append(f"{recordings} could not be diagnosed.")
+        told.append(f"For {counted(without, 'run')} the saving is unknown: the report of the run says why.")
+    if failed := len(report.failed):
+        told.append(f"{capitalized(counted(failed, 'recording'))} could not be diagnosed.")
     if report.left:
-        recordings = counted(report.left, "recording was", "recordings were")
-        told.append(
-            f"{capitalized(recordings)} not examined, because the command was interrupted: "
-            "the same command continues."
-        )
-    return tuple(filter(None, told))
+        recordings = capitalized(counted(report.left, "recording was", "recordings were"))
+        because = "because the command was interrupted: the same command continues."
+        told.append(f"{recordings} not examined, {because}")
+    return [sentence for sentence in told if sentence]
 
 
 def _money(report: FleetReport) -> str:
@@ -62,8 +60,7 @@ def _money(report: FleetReport) -> str:
         return "No price was given for any of these devices."
     most, hours = ("at most " if ceiling else "" for ceiling in (waste.at_most, waste.hours_at_most))
     known = f"{hours}{dollars(waste.usd)} over the runs whose length is known, and " if waste.usd else ""
-    unpriced = counted(report.unpriced, "run")
-    missing = f" without {unpriced} whose device has no price" if report.unpriced else ""
+    missing = f" without {counted(report.unpriced, 'run')} whose device has no price" if report.unpriced else ""
     rate = f"{most}{dollars(waste.usd_per_hour)} per hour while all of them train"
     return f"At the given prices that is {known}{rate}{missing}."
 
@@ -86,81 +83,72 @@ def faults(report: FleetReport) -> Grid:
     for fault in report.faults:
         waste = fault.waste
         unknown = f" + {fault.unknown:,} unknown" if fault.unknown else ""
-        devices = f"{_limit(waste.at_most)}{amount(waste.devices)}{unknown}" if waste.runs else "unknown"
-        hours = f"{_limit(waste.hours_at_most)}{amount(waste.device_hours)}" if waste.device_hours else ""
+        devices = f"{_limited(waste.devices, waste.at_most)}{unknown}" if waste.runs else "unknown"
+        hours = _limited(waste.device_hours, waste.hours_at_most) if waste.device_hours else ""
         usd = waste.usd if report.by_hours else waste.usd_per_hour
         money = ["" if usd is None else dollars(usd)] if report.priced else []
         runs = f"{waste.runs + fault.unknown:,}"
         rows.append((name(fault.title), fault.rule, runs, hours, devices, *money, name(fault.worst)))
     money = [f"US dollars{'' if report.by_hours else ' per hour'}"] if report.priced else []
-    columns = ("fault", "rule", "runs", "device-hours", "devices", *money, "worst run")
-    return Grid(columns, ("text", "text", *("number" for _ in columns[2:-1]), "text"), tuple(rows))
+    numbers = dict.fromkeys(("runs", "device-hours", "devices", *money), "number")
+    return texts({"fault": "text", "rule": "text", **numbers, "worst run": "text"}, rows)
 
 
 def failures(report: FleetReport) -> Grid:
     """Return the recordings that could not be diagnosed."""
     rows = [(name(run.place), run.failure, name(run.error, 400)) for run in report.failed]
-    return Grid(("recording", "kind", "error"), ("text",) * 3, tuple(rows))
+    return texts(dict.fromkeys(("recording", "kind", "error"), "text"), rows)
 
 
 def cells(run: FleetRun, report: FleetReport) -> tuple[str, ...]:
     """Return a run as a row, in the order of COLUMNS."""
-    rules = [finding.rule for finding in run.findings]
-    others = f" and {len(rules) - RULES} more" if len(rules) > RULES else ""
+    if run.lost_share == 0:
+        saved = NOTHING
+    elif report.by_hours and run.wasted_device_hours is not None:
+        saved = f"{_limited(run.wasted_device_hours, run.at_most)} device-h"
+    elif run.wasted_devices is not None:  # runs are ranked by these
+        noun = "device" if amount(run.wasted_devices) == "1" else "devices"
+        saved = f"{_limited(run.wasted_devices, run.at_most)} {noun}"
+    else:
+        saved = "unknown"
     of_run = ""
     if run.is_whole and run.run_hours is not None:
         long = duration(run.run_hours * MS_PER_HOUR)
         of_run = f"{_part(run.run_saving_share, at_most=run.at_most)} of {long}"
+    rules = [finding.rule for finding in run.findings]
+    others = f" and {len(rules) - RULES} more" if len(rules) > RULES else ""
+    many = f"{run.devices:,} \N{MULTIPLICATION SIGN} " if run.devices and run.devices > 1 else ""
     return (
-        _saved(run, by_hours=report.by_hours),
+        saved,
         of_run,
         _part(run.saving_share, at_most=run.saving_bound == Bound.AT_MOST.value),
         milliseconds(run.step_ms),
         f"{', '.join(rules[:RULES])}{others}",
-        devices(run),
+        name(f"{many}{run.on or 'unknown device'}"),
         run.recorded.removesuffix("Z").replace("T", " "),
     )
 
 
-def _saved(run: FleetRun, *, by_hours: bool) -> str:
-    """Return what a run wastes: device-hours, or devices where runs are ranked by these."""
-    if run.lost_share == 0:
-        return NOTHING
-    if by_hours and run.wasted_device_hours is not None:
-        return f"{_limit(run.at_most)}{amount(run.wasted_device_hours)} device-h"
-    if run.wasted_devices is None:
-        return "unknown"
-    number = amount(run.wasted_devices)
-    return f"{_limit(run.at_most)}{number} {'device' if number == '1' else 'devices'}"
-
-
-def devices(run: FleetRun) -> str:
-    """Return the devices of a run, with their number if there are several."""
-    many = f"{run.devices:,} \N{MULTIPLICATION SIGN} " if run.devices and run.devices > 1 else ""
-    return name(f"{many}{run.device_name or run.device or 'unknown device'}")
-
-
-def job_cells(job: FleetJob) -> tuple[str, ...]:
-    """Return a job as a row; its last saving is that of the step."""
-    last, changed = job.runs[-1], ""
-    if job.change is not None:
-        changed = f"{share(abs(job.change))} {'longer' if job.change >= 0 else 'shorter'}"
-    dates = [run.recorded[:10] for run in job.runs]
-    recorded = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+def job_cells(job: Sequence[FleetRun]) -> tuple[str, ...]:
+    """Return the runs of a job as a row; its last saving is that of the step."""
+    first, last = job[0], job[-1]
+    change = (last.step_ms or 0.0) / (first.step_ms or 1.0) - 1
+    changed = f"{share(abs(change))} {'longer' if change >= 0 else 'shorter'}"
+    recorded = " to ".join(dict.fromkeys((first.recorded[:10], last.recorded[:10])))
     return (
-        name(job.name),
-        name(job.device_name),
-        f"{len(job.runs):,}",
+        name(last.job),
+        name(last.on),
+        f"{len(job):,}",
         span(job),
-        changed,
+        changed if len(job) > 1 else "",
         _part(last.saving_share, at_most=last.at_most),
-        recorded if all(dates) else "dates unknown: by place",
+        recorded if all(run.recorded for run in job) else "dates unknown: by place",
     )
 
 
-def span(job: FleetJob) -> str:
+def span(job: Sequence[FleetRun]) -> str:
     """Return the first and the last step of a job."""
-    return " → ".join(map(milliseconds, job.steps_ms[:: max(1, len(job.runs) - 1)]))
+    return " → ".join(milliseconds(run.step_ms) for run in job[:: max(1, len(job) - 1)])
 
 
 def _part(share_of_step: float | None, *, at_most: bool) -> str:
@@ -170,5 +158,5 @@ def _part(share_of_step: float | None, *, at_most: bool) -> str:
     return f"≤ {share(share_of_step).replace('>99', '100')}" if at_most else share(share_of_step)
 
 
-def _limit(at_most: bool) -> str:  # noqa: FBT001 - one private flag
-    return "≤ " if at_most else ""
+def _limited(number: float, at_most: bool) -> str:  # noqa: FBT001 - one private flag
+    return f"{'≤ ' if at_most else ''}{amount(number)}"

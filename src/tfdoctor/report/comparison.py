@@ -1,6 +1,12 @@
-"""What a comparison says, for every rendering: sentences, tables and bars."""
+"""A comparison of two runs in sentences, bars and tables, and its renderings: files, and that of a terminal."""
 
 from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from tfdoctor.diagnosis.comparison import (
     WIDEST,
@@ -8,9 +14,9 @@ from tfdoctor.diagnosis.comparison import (
     ChangeOfRun,
     ChangeOfStep,
     Direction,
-    FindingChange,
     FindingState,
     Mismatch,
+    Mover,
     MoverKind,
     PartChange,
     RegressionGate,
@@ -18,13 +24,24 @@ from tfdoctor.diagnosis.comparison import (
     StepFigure,
     Undecided,
 )
-from tfdoctor.report.run.words import PHASE_NOUNS
+from tfdoctor.report.files import contract, plain, write_texts
+from tfdoctor.report.formats.md import ROWS, escaped, marker, table
+from tfdoctor.report.palette import PART_COLOURS
+from tfdoctor.report.run import PHASE_NOUNS
 from tfdoctor.report.step_bars import StepBar, pieces
-from tfdoctor.report.tables import Grid
+from tfdoctor.report.tables import Grid, texts
+from tfdoctor.report.template import fill
+from tfdoctor.report.terminal import capture, grid_table
 from tfdoctor.report.trial_words import number
-from tfdoctor.report.words import PART_LABELS
+from tfdoctor.report.words import PART_LABELS, joined
+from tfdoctor.terms import json_form
 from tfdoctor.terms.humanize import counted, duration, milliseconds, percent, place
-from tfdoctor.terms.text import name, prose
+from tfdoctor.terms.text import name, prose, shorten
+
+FORMATS = ("html", "json", "md")
+
+TERMINAL_ROWS = 8  # Rows of a table on a terminal; the files have the rest
+LEAST_BAR = 10
 
 # Share of the step from which a part is named in the headline, and of its former time below which it is gone.
 LARGE, GONE = 0.05, 0.05
@@ -34,18 +51,16 @@ VARYING = 1.0  # Least relative difference that would show, from which on its fi
 RUN_CHANGED = 0.1
 
 PHASES, FINDINGS = "Phases of the run", "Findings"
+# What became of a finding, where that is not its name.
 STATES = {
-    FindingState.NEW: "new",
-    FindingState.WORSE: "worse",
-    FindingState.SAME: "same",
-    FindingState.BETTER: "better",
     FindingState.GONE: "no longer found",
     FindingState.UNCHECKED_BEFORE: "not checked before",
     FindingState.UNCHECKED_AFTER: "not checked after",
 }
-CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
+STYLES = {"new": "bold red", "worse": "bold yellow", "better": "bold blue", "no longer found": "bold green"}
 KINDS = {MoverKind.OPERATION: "operation", MoverKind.STAGE: "input stage"}
 AMOUNTS = {AmountKind.SAVING: "saves", AmountKind.COST: "takes"}
+CHANGED = {True: "yes", False: "within noise", None: "unknown: too few steps"}
 _UNDECIDED = {
     Undecided.WIDE: (
         f"the 95 % interval is wider than ±{percent(WIDEST)}; record more steps (--steps 60), or several runs"
@@ -74,7 +89,6 @@ def headline(comparison: RunComparison) -> str:
 
 
 def _whole_run(run: ChangeOfRun) -> str:
-    """Return the time of both runs, and the phase that most of the difference is in."""
     whole_ms = run.after_ms - run.before_ms
     most = max(run.phases, key=lambda one: abs(one.after_ms - one.before_ms), default=None)
     part = ""
@@ -85,7 +99,6 @@ def _whole_run(run: ChangeOfRun) -> str:
 
 
 def _of_step(comparison: RunComparison, step: ChangeOfStep, before: float) -> str:
-    """Return the verdict about the step in one sentence."""
     between = _ends(-step.high, -step.low)
     if step.direction is Direction.NONE:
         changed = [_became(part, in_ms=comparison.in_ms) for part in comparison.parts if part.changed]
@@ -120,15 +133,15 @@ def _changed_part(comparison: RunComparison, step: ChangeOfStep) -> str:
 
 
 def _became(part: PartChange, *, in_ms: bool) -> str:
-    first, last = (_amount(value, in_ms=in_ms) for value in (part.before, part.after))
-    return f"{PART_LABELS[part.part]} {first} → {last}"
+    return f"{PART_LABELS[part.part]} {' → '.join(_both(part, in_ms=in_ms))}"
 
 
-def _amount(value: float | None, *, in_ms: bool) -> str:
-    """Return a time, or a share of the step."""
-    if value is None:
-        return "none"
-    return milliseconds(value) if in_ms else percent(value)
+def _both(one: PartChange | Mover, *, in_ms: bool) -> list[str]:
+    """Return the time before and after, or the shares of the step."""
+    return [
+        "none" if time is None else milliseconds(time) if in_ms else percent(time)
+        for time in (one.before, one.after)
+    ]
 
 
 def sides(comparison: RunComparison) -> Iterator[str]:
@@ -159,19 +172,15 @@ def notes(comparison: RunComparison) -> Iterator[str]:
 
 
 def _about_run(run: ChangeOfRun) -> Iterator[str]:
-    """Yield what the times of the whole runs rest on."""
     yield (
         f"The whole run, without what the profiler took of it, took {duration(run.before_ms)} before and "
         f"{duration(run.after_ms)} after the change. Each phase was measured once, so its difference may be chance."
     )
     if run.ended_early:
         yield "A run was ended after its traced steps, as asked (--stop-after), so most of it is what comes once."
-    for what, (first, last) in {"epochs": run.epochs, "training steps": run.steps}.items():
-        if first != last:
-            yield (
-                f"The runs have {first:,} and {last:,} {what}, so phases that recur differ for this reason as well."
-            )
-            return
+    counts = {"epochs": run.epochs, "training steps": run.steps}
+    if differ := [f"{first:,} and {last:,} {what}" for what, (first, last) in counts.items() if first != last]:
+        yield f"The runs have {differ[0]}, so phases that recur differ for this reason as well."
 
 
 def _about_interval(comparison: RunComparison, step: ChangeOfStep) -> Iterator[str]:
@@ -201,7 +210,6 @@ def _about_interval(comparison: RunComparison, step: ChangeOfStep) -> Iterator[s
 
 
 def _gate(gate: RegressionGate, step: ChangeOfStep | None) -> str:
-    """Return whether a regression is larger than allowed."""
     allowed = f"a regression of {percent(gate.most)} is allowed"
     if step is None:
         return f"not checked; {allowed}."
@@ -215,59 +223,116 @@ def _gate(gate: RegressionGate, step: ChangeOfStep | None) -> str:
     return f"passed. The step is {most} slower; {allowed}."
 
 
-def bars(comparison: RunComparison) -> tuple[StepBar, ...]:
+def bars(comparison: RunComparison) -> list[StepBar]:
     """Return the bars of both sides on one scale; those of shares have each its own, and no time."""
     sides = {"before": comparison.before, "after": comparison.after}
     sums = {which: sum(side.parts_ms.values()) for which, side in sides.items()}
-    longest, in_ms = max(sums.values()), comparison.in_ms
-    return tuple(
-        StepBar(
-            which,
-            milliseconds(side.step_ms) if in_ms else "",
-            pieces(side.parts_ms, longest if in_ms else sums[which]),
-        )
-        for which, side in sides.items()
-        if sums[which] > 0
-    )
+    found = []
+    for which, side in sides.items():
+        time, longest = (milliseconds(side.step_ms), max(sums.values())) if comparison.in_ms else ("", sums[which])
+        if sums[which] > 0:
+            found.append(StepBar(which, time, pieces(side.parts_ms, longest)))
+    return found
 
 
-def tables(comparison: RunComparison) -> tuple[tuple[str, Grid], ...]:
-    """Return the tables that have rows, with their titles; what was saved of the run is positive."""
+def tables(comparison: RunComparison) -> dict[str, Grid]:
+    """Return the tables that have rows, by their titles; what was saved of the run is positive."""
     run, in_ms = comparison.run, comparison.in_ms
     times = [("whole run", run.before_ms, run.after_ms)] if run else []
     times += [(str(one.phase), one.before_ms, one.after_ms) for one in run.phases] if run else []
     phases = [(label, *map(duration, (first, last, first - last))) for label, first, last in times]
-    parts = [
-        (PART_LABELS[one.part], *(_amount(ms, in_ms=in_ms) for ms in (one.before, one.after)), CHANGED[one.changed])
-        for one in comparison.parts
-    ]
-    movers = [
-        (KINDS[one.kind], name(one.name), *(_amount(ms, in_ms=in_ms) for ms in (one.before, one.after)))
-        for one in comparison.movers
-    ]
+    parts = [(PART_LABELS[one.part], *_both(one, in_ms=in_ms), CHANGED[one.changed]) for one in comparison.parts]
+    movers = [(KINDS[one.kind], name(one.name), *_both(one, in_ms=in_ms)) for one in comparison.movers]
     found = []
-    for one in shown(comparison):
+    for one in comparison.findings:
+        if one.shown_by:  # another finding shows it
+            continue
         before = _finding_time(one.before_kind, one.before_ms, one.before_run_ms) if in_ms else ""
         after = _finding_time(one.after_kind, one.after_ms, one.after_run_ms) if in_ms else ""
-        found.append((STATES[one.state], name(one.rule), place(one.at), before, after, prose(one.summary)))
-    finding = {"": "text", "rule": "place", "where": "place", "before": "number", "after": "number", "what": "text"}
-    titled = (
-        (PHASES, {"phase": "text", "before": "number", "after": "number", "saved": "number"}, phases),
-        ("Parts of the step", {"part": "text", "before": "number", "after": "number", "changed": "text"}, parts),
-        (FINDINGS, finding, found),
-        ("Changed most", {"kind": "text", "name": "text", "before": "number", "after": "number"}, movers),
-    )
-    return tuple(
-        (title, Grid(tuple(kinds), tuple(kinds.values()), tuple(rows))) for title, kinds, rows in titled if rows
-    )
-
-
-def shown(comparison: RunComparison) -> tuple[FindingChange, ...]:
-    """Return the findings without those that another one shows."""
-    return tuple(change for change in comparison.findings if not change.shown_by)
+        state = STATES.get(one.state, one.state.value)
+        found.append((state, name(one.rule), place(one.at), before, after, prose(one.summary)))
+    sides = {"before": "number", "after": "number"}
+    grids = {
+        PHASES: texts({"phase": "text", **sides, "saved": "number"}, phases),
+        "Parts of the step": texts({"part": "text", **sides, "changed": "text"}, parts),
+        FINDINGS: texts({"": "text", "rule": "place", "where": "place", **sides, "what": "text"}, found),
+        "Changed most": texts({"kind": "text", "name": "text", **sides}, movers),
+    }
+    return {title: grid for title, grid in grids.items() if grid.rows}
 
 
 def _finding_time(kind: AmountKind | None, ms: float | None, run_ms: float | None) -> str:
     if kind and ms is not None:
         return f"{AMOUNTS[kind]} {milliseconds(ms)}"
     return f"saves {duration(run_ms)} of the run" if run_ms is not None else ""
+
+
+def render(file_format: str, comparison: RunComparison) -> str:
+    """Return the text of a file in one of ``FORMATS``; docs/reference/json-comparison.md describes the JSON."""
+    told, found = list(notes(comparison)), tables(comparison)
+    if file_format == "md":  # for a comment on a pull request, or a CI job's summary: at most some kilobytes
+        parts = [
+            f"## tfdoctor: {escaped(headline(comparison))} {marker(f'diff {comparison.after.title}')}",
+            escaped(" ".join(sides(comparison))),
+            "\n".join(f"- {escaped(note)}" for note in told),
+            *(f"### {title}\n\n{table(grid.first(2 * ROWS))}" for title, grid in found.items()),
+        ]
+        return "\n\n".join(filter(None, parts)) + "\n"
+    content = plain(comparison)
+    if step := comparison.step:  # as `tfdoctor try` states it: positive is faster
+        saved = {"share": -step.change, "low": -step.high, "high": -step.low}
+        content["step"]["saved"] = {name: json_form.number(share) for name, share in saved.items()}
+    written = contract("comparison", content)
+    if file_format == "json":
+        return written
+    return fill(
+        "comparison.html.jinja",
+        comparison=comparison,
+        headline=headline(comparison),
+        bars=bars(comparison),
+        sides=sides(comparison),
+        notes=told,
+        tables=found,
+        labels=PART_LABELS,
+        contract=written.strip(),
+    )
+
+
+def write(comparison: RunComparison, folder: Path, formats: list[str]) -> tuple[Path, ...]:
+    """Write ``tfdoctor-diff.<format>`` for each format and return the paths.
+
+    Raises:
+        OutputError: the folder cannot be made or written to, or something else has the name of a file.
+    """
+    return write_texts(folder, {folder / f"tfdoctor-diff.{one}": render(one, comparison) for one in formats})
+
+
+def terminal(comparison: RunComparison, *, width: int | None = None, color: bool | None = None) -> str:
+    """Return what a terminal shows; width and color default to its own."""
+    return capture(lambda columns: _sections(comparison, columns), width=width, color=color)
+
+
+def _sections(comparison: RunComparison, width: int) -> Iterator[RenderableType]:
+    yield Text(headline(comparison), style="bold")
+    yield Text("\n".join(sides(comparison)))
+    if both := bars(comparison):
+        drawn, room = Table.grid(padding=(0, 2, 0, 0)), max(LEAST_BAR, width - 22)
+        for bar in both:
+            line = Text()
+            for piece in bar.pieces:
+                line.append("█" * max(1, round(piece.width * room)), style=PART_COLOURS[piece.part])
+            drawn.add_row(Text(bar.label), Text(bar.time, justify="right"), line)
+        yield drawn
+    for title, grid in tables(comparison).items():
+        if title != FINDINGS:
+            yield grid_table(title, grid, len(grid.rows) if title == PHASES else TERMINAL_ROWS, width)
+            continue
+        parts: list[RenderableType] = [Text(FINDINGS, style="bold")]
+        # Each in two lines: what became of it, then its sentence.
+        for state, rule, where, before, after, what in grid.rows[:TERMINAL_ROWS]:
+            times = f"{before or 'none'} → {after or 'none'}" if before or after else ""
+            facts = joined(rule, shorten(where, 60), times, by=" · ")
+            parts.append(Text.assemble((state, STYLES.get(state, "not bold")), f": {facts}"))
+            parts.append(Padding(Text(shorten(what, 160)), (0, 0, 0, 2)))
+        yield Group(*parts)
+    yield Text("\n".join(notes(comparison)))
