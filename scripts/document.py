@@ -198,11 +198,12 @@ def _default(option: Any) -> str:  # noqa: ANN401 - click's, which typer hides
 CONFIGURATION = """\
 `tfdoctor report`, `profile`, `attach`, `rules` and `explain`, and recordings from Python, read the nearest
 `tfdoctor.toml`, or `pyproject.toml` with a table `[tool.tfdoctor]`, from the current folder upward. In a
-`tfdoctor.toml` the keys are at the top level, without `tool.tfdoctor`. `--config FILE` names another file. A file
-in the folder of a recording, or below it, came with the recording and sets nothing, since it may name rules,
-which are code; the rules of a file that lies in what a command reads, such as `report .`, are not loaded either.
-The options `--select`, `--ignore`, `--fail-on` and `--baseline` replace the settings of the file, and `--rules`
-adds to them. [How to fail a build](../how-to/fail-in-ci.md) shows `fail-on`, `baseline` and `budget` at work.
+`tfdoctor.toml` the keys are at the top level, without `tool.tfdoctor`. Names of files and folders in it are
+relative to it. `--config FILE` names another file. A file in the folder of a recording, or below it, came with the
+recording and sets nothing, since it may name rules, which are code; the rules of a file that lies in what a command
+reads, such as `report .`, are not loaded either. The options `--select`, `--ignore`, `--fail-on` and `--baseline`
+replace the settings of the file, and `--rules` adds to them. [How to fail a build](../how-to/fail-in-ci.md) shows
+`fail-on`, `baseline` and `budget` at work.
 
 ```toml
 [tool.tfdoctor]

@@ -9,7 +9,7 @@ from tfdoctor.cli.options import *
 from tfdoctor.cli.profile_parser import ProfileCommand, TryCommand
 from tfdoctor.cli.values import finite, parse_bytes, parse_own, parse_path
 from tfdoctor.rulebook.config import FailOn
-from tfdoctor.terms.options import TRIAL_MINUTES
+from tfdoctor.terms.options import SETTINGS, TRIAL_MINUTES
 
 LAST = 20  # Runs before the newest commit it is compared with: more narrow the interval by less than a tenth
 
@@ -214,9 +214,7 @@ class HistoryOptions(Group):
     )
     last: int = option("Runs that the newest commit is compared with.", default=LAST, **count(1))
     history: Path | None = option(
-        "File of named baselines and accepted changes, to be committed [default: `history` of the settings, else "
-        "tfdoctor-history.json].",
-        **OWN_FILE,
+        f"{SETTINGS['history']} [default: that of the settings, else tfdoctor-history.json]", **OWN_FILE
     )
     name_baseline: list[str] | None = option(
         "Write the figures of a run under a name, such as release-1=report.json; can be repeated.",

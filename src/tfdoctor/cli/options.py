@@ -18,7 +18,7 @@ from tfdoctor.cli import values
 from tfdoctor.cli.streams import say
 from tfdoctor.report.formats import FORMATS
 from tfdoctor.rulebook.config import Config, FailOn, RuleNames, find, load
-from tfdoctor.terms.options import NUMBERS
+from tfdoctor.terms.options import NUMBERS, SETTINGS
 
 if TYPE_CHECKING:
     from tfdoctor.rulebook.book import Rulebook
@@ -176,26 +176,22 @@ SCRUB = switch(
     "--scrub",
 )
 MODULE = option("Run a module instead of a script.", "-m", metavar="MODULE")
-FAIL_ON = option("Exit with 3 on a finding of this severity or above (recording-quality findings excluded).")
-BASELINE = option(
-    "File of known findings, or the report.json of an earlier run: its findings do not count for --fail-on.", **FILE
-)
+FAIL_ON = option(SETTINGS["fail-on"])
+BASELINE = option(SETTINGS["baseline"], **FILE)
 CONFIG = option(
     "Configuration file [default: the nearest tfdoctor.toml, or pyproject.toml with a table [tool.tfdoctor], from "
     "the current folder upward].",
     **FILE,
 )
-OWN_RULES = option(
-    "Also apply your own rules in this folder; can be repeated.", metavar="DIR", parser=values.parse_own
-)
+OWN_RULES = option(f"{SETTINGS['rules']} Can be repeated.", metavar="DIR", parser=values.parse_own)
 
 
 class RuleOptions(Group):
     """Which rules a command applies."""
 
     config: Path | None = CONFIG
-    select: str | None = option("Apply only these rules: comma-separated names and topics, or ALL.", **RULES)
-    ignore: str | None = option("Do not apply these rules: comma-separated names and topics.", **RULES)
+    select: str | None = option(f"{SETTINGS['select']} Comma-separated.", **RULES)
+    ignore: str | None = option(f"{SETTINGS['ignore']} Comma-separated.", **RULES)
     rules: list[Path] | None = OWN_RULES
 
     def settings(self, *reads: str | Path) -> Config:

@@ -1,4 +1,4 @@
-"""Options that the command line, Python and notebooks share: what each takes, its default and what it does."""
+"""Options that the command line shares with Python, notebooks or the settings: what each takes and what it does."""
 
 from tfdoctor.terms.record import Record
 
@@ -12,6 +12,19 @@ class Number(Record):
     metavar: str
     says: str
 
+
+# Options of commands that are keys of the settings under the same name.
+SETTINGS = {
+    "select": "Rules to apply: names and topics, or ALL.",
+    "ignore": "Rules not to apply: names and topics. The report lists them as ignored. The more specific choice "
+    "wins (rule name over topic over ALL); between equals, this one.",
+    "fail-on": "Exit with 3 on a finding of this severity or above: note, warning, critical or never. Findings "
+    "about the quality of the recording do not count.",
+    "baseline": "File of known findings, written by --write-baseline, or the report.json of an earlier run: its "
+    "findings do not count for fail-on.",
+    "history": "File of named baselines and accepted changes, written by tfdoctor history, to be committed.",
+    "rules": "Folders with your own rules, which are applied as well.",
+}
 
 TRIAL_MINUTES = 10.0  # For all runs of a trial, unless the user says otherwise
 

@@ -16,6 +16,7 @@ from tfdoctor.rulebook.config.budget import Budget, BudgetLimit
 from tfdoctor.rulebook.values import LONGEST, Key, hint, key_name, number, shown
 from tfdoctor.terms.errors import ConfigError
 from tfdoctor.terms.files import is_below
+from tfdoctor.terms.options import SETTINGS
 from tfdoctor.terms.record import Record, field
 from tfdoctor.terms.verdict import Severity
 
@@ -129,38 +130,19 @@ def _limits(value: object, where: str) -> Mapping[str, Mapping[str, float]]:
 
 # Every key.
 KEYS: Mapping[str, Key] = {
-    "select": Key(_names, '["ALL"]', "names of rules and topics to apply, or `ALL`"),
-    "ignore": Key(
-        _names,
-        "[]",
-        "names of rules and topics not to apply; the report lists them as ignored. The more specific choice "
-        "wins (rule name over topic over `ALL`); between equals, `ignore` wins",
-    ),
-    "fail-on": Key(
-        _fail_on,
-        '"never"',
-        "exit with 3 on a finding of this severity or above: `note`, `warning`, `critical` or `never`",
-    ),
-    "baseline": Key(
-        _file,
-        "none",
-        "file of known findings, relative to this file, written by `--write-baseline`: findings in it do not count "
-        "for `fail-on`",
-    ),
-    "history": Key(
-        _file,
-        '"tfdoctor-history.json"',
-        "file of named baselines and accepted changes, relative to this file, written by `tfdoctor history`; "
-        "without this key it is in the current folder",
-    ),
-    "rules": Key(_folders, "[]", "folders with your own rules, relative to this file"),
+    "select": Key(_names, '["ALL"]', SETTINGS["select"]),
+    "ignore": Key(_names, "[]", SETTINGS["ignore"]),
+    "fail-on": Key(_fail_on, '"never"', SETTINGS["fail-on"]),
+    "baseline": Key(_file, "none", SETTINGS["baseline"]),
+    "history": Key(_file, '"tfdoctor-history.json"', SETTINGS["history"]),
+    "rules": Key(_folders, "[]", SETTINGS["rules"]),
     "budget": Key(
         Budget.parse,
         "none",
-        "what a step may take and must reach, see [budgets](#budgets): exit with 3 if one is exceeded or cannot be "
-        "measured",
+        "What a step may take and must reach, see [budgets](#budgets): exit with 3 if one is exceeded or cannot be "
+        "measured.",
     ),
-    "limits": Key(_limits, "{}", "limits of rules: a table for each rule, with a number for each limit"),
+    "limits": Key(_limits, "{}", "Limits of rules: a table for each rule, with a number for each limit."),
 }
 
 
