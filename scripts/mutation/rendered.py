@@ -18,7 +18,6 @@ from tfdoctor.report import history as history_report
 from tfdoctor.report.files import UNCOMMANDING
 from tfdoctor.report.formats import html
 from tfdoctor.stored.files import of_text
-from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
 
 HIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -35,10 +34,9 @@ DAYS = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z")
 
 def commanding(diagnosis: Diagnosis, notes: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield what a recording makes its readers obey: the report in all formats, its comparison and its history."""
-    shown = finished(diagnosis)
-    texts = dict(_reports(shown))
+    texts = dict(_reports(diagnosis))
     texts |= {f"note {at}": _printed(note) for at, note in enumerate(notes)}
-    texts |= dict(_of_several(shown, texts["json"]))
+    texts |= dict(_of_several(diagnosis, texts["json"]))
     for name, text in texts.items():
         if hidden := HIDDEN.search(text):
             yield f"{name} has the character {hidden[0]!r}: {text[: hidden.end()][-80:]!r}"

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import NoReturn
 
 from tfdoctor.terms.errors import TfdoctorError
 from tfdoctor.terms.limits import ROOM, why
@@ -21,13 +20,9 @@ FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 def enter() -> None:
     """Go on in a child with limits; the parent ends as the child has ended."""
     child = os.fork()
-    if child:
-        _end_as(child)
-    ROOM.begin()
-
-
-def _end_as(child: int) -> NoReturn:
-    """End as a child ends."""
+    if not child:
+        ROOM.begin()
+        return
 
     def forward(number: int, _frame: object) -> None:
         with suppress(ProcessLookupError):  # it has just ended

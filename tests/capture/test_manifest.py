@@ -8,7 +8,7 @@ import pytest
 from tfdoctor.capture import manifest
 from tfdoctor.capture.agent.process.masking import clean, cleaned_begin, masked
 from tfdoctor.capture.plan import Plan
-from tfdoctor.recording import processes
+from tfdoctor.recording import folders
 from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
 from tfdoctor.recording.typed import read
 
@@ -242,7 +242,7 @@ def test_what_is_missing_says_what_to_do(tmp_path: Path, agent: str, said: str) 
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)
     (folder / "agent.json").write_text(agent)
-    (process,) = processes.read(tmp_path)
+    (process,) = folders.processes(tmp_path)
     done = manifest.of_process(manifest.end(begun, 0, (), [process]), process)
     assert said in " ".join(entry.why for entry in done.missing)
 
@@ -284,7 +284,7 @@ def test_a_run_that_failed_is_to_be_mended_first(tmp_path: Path, returned: int, 
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)
     (folder / "agent.json").write_text(agent)
-    (process,) = processes.read(tmp_path)
+    (process,) = folders.processes(tmp_path)
     begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
     done = manifest.of_process(manifest.end(begun, returned, (), [process]), process)
     assert said in " ".join(entry.why for entry in done.missing)
@@ -294,7 +294,7 @@ def test_a_run_without_warm_up_is_only_to_finish(tmp_path: Path) -> None:
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)
     (folder / "agent.json").write_text('{"wanted": "tensorflow"}')
-    (process,) = processes.read(tmp_path)
+    (process,) = folders.processes(tmp_path)
     begun = manifest.begin(Plan("train.py", warmup=1), ["python3", "train.py"])
     done = manifest.of_process(manifest.end(begun, -15, (), [process]), process)
     (entry,) = [entry for entry in done.missing if entry.what is MissingPart.TRACE]
@@ -307,7 +307,7 @@ def test_a_file_that_hides_tensorflow_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)
     (folder / "agent.json").write_text('{"wanted": "tensorflow", "finished": true}')
-    (process,) = processes.read(tmp_path)
+    (process,) = folders.processes(tmp_path)
     ended = manifest.end(manifest.begin(plan, ["python3"]), 1, (), [process])
     (gap,) = manifest.of_process(ended, process).missing
     assert gap.why == (
@@ -334,7 +334,7 @@ def test_a_run_of_many_short_loops_did_not_end_after_the_first(tmp_path: Path, l
     folder = tmp_path / "processes" / "vm.7"
     folder.mkdir(parents=True)
     (folder / "agent.json").write_text(json.dumps(state))
-    (process,) = processes.read(tmp_path)
+    (process,) = folders.processes(tmp_path)
     begun = manifest.begin(Plan("train.py"), ["python3", "train.py"])
     done = manifest.of_process(manifest.end(begun, 0, (), [process]), process)
     assert said in [entry.why for entry in done.missing]

@@ -14,7 +14,7 @@ import pytest
 from tests.capture.running import SOURCES, environment
 from tfdoctor.capture import Plan, assemble, folder, manifest
 from tfdoctor.capture.agent.process.rank import rank, unreadable
-from tfdoctor.recording import Recording, processes
+from tfdoctor.recording import Recording, folders
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.terms.errors import OutputError
 
@@ -136,7 +136,7 @@ def end(out: Path, *, finish: bool = True) -> Manifest:
     (out / "samples.jsonl").write_text('{"unix_ns":1}\n')
     if not finish:
         return begun
-    left = processes.read(out)
+    left = folders.processes(out)
     return assemble.assemble(folder.Folder(out), manifest.end(begun, 0, (), left), left)
 
 
@@ -242,7 +242,7 @@ def test_what_cannot_be_written_at_the_end_stays_where_it_is_found(
 ) -> None:
     leave(tmp_path, "vm.6", 30, trace=True)
     begun = end(tmp_path, finish=False)
-    left = processes.read(tmp_path)
+    left = folders.processes(tmp_path)
     monkeypatch.setattr("tempfile.mkstemp", Mock(side_effect=OSError(errno.ENOSPC, "full")))
     with pytest.raises(OSError, match="full"):
         assemble.assemble(folder.Folder(tmp_path), manifest.end(begun, 0, (), left), left)

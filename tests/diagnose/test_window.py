@@ -7,7 +7,7 @@ import pytest
 from tests.diagnose.run_charts import phases_of, steps_of
 from tests.diagnose.test_run_pricing import of, states
 from tfdoctor.diagnose import engine
-from tfdoctor.diagnose.window import only_traced
+from tfdoctor.diagnose.engine import only_traced
 from tfdoctor.facts.chart import Chart, Unavailable
 from tfdoctor.facts.phases.run_phases import RunPhases
 from tfdoctor.facts.phases.run_steps import LongSteps, RunSteps

@@ -1,6 +1,5 @@
 """What places and manifests say of a run's program, time and length."""
 
-from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -44,15 +43,6 @@ def manifest(**fields: Any) -> Manifest:
 )
 def test_the_script_of_a_run(command: str, module: str, script: str) -> None:
     assert examine.script(command.split(), module, "/home/user/vision") == script
-
-
-def test_when_a_run_was_recorded() -> None:
-    moment = 1_795_000_000 * 10**9
-    trace = PurePosixPath("/logs/plugins/profile/2026_11_01_10_20_30/host.xplane.pb")
-    assert examine.recorded(manifest(window={"started_unix_ns": moment}), ()) == "2026-11-18T11:06:40Z"
-    assert examine.recorded(manifest(clock=[{"unix_ns": moment}]), ()) == "2026-11-18T11:06:40Z"
-    assert examine.recorded(None, (trace,)) == "2026-11-01T10:20:30"
-    assert examine.recorded(None, (PurePosixPath("/a/host.xplane.pb"),)) == ""
 
 
 def test_how_long_a_run_trained() -> None:

@@ -1,10 +1,12 @@
 """A stored report in a fleet: its row, without the recording."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmarks.fleet_recordings import SAMPLES
 from tests.report import diagnoses
 from tfdoctor.fleet.examine import examine
 from tfdoctor.fleet.places import FleetPlan, RecordingJob, found
@@ -30,6 +32,23 @@ def test_its_row_has_what_it_says(job: RecordingJob, tmp_path: Path) -> None:
     assert done.run.saving_share == made.together.share
     assert done.run.findings[0].rule == made.results[0].rule.name
     assert "<html" in done.page
+
+
+def test_its_row_has_the_time_that_it_says(job: RecordingJob, tmp_path: Path) -> None:
+    made, moment = diagnoses.full(), "2026-11-18T11:06:40Z"
+    timed = replace(made, subject=replace(made.subject, recorded=moment))
+    Path(job.found.place).write_text(report_json.render(timed), "utf-8")
+    assert examine(job, tmp_path).run.recorded == moment
+
+
+def test_a_trace_of_another_profiler_has_the_time_of_its_run_folder(job: RecordingJob, tmp_path: Path) -> None:
+    folder = tmp_path / "logs" / "plugins" / "profile" / "2026_11_01_10_20_30"
+    folder.mkdir(parents=True)
+    trace = next((SAMPLES / "synthetic-tpu-v5e-padded").rglob("*.xplane.pb"))
+    shutil.copy(trace, folder)
+    ((one,), _) = found([str(tmp_path / "logs")])
+    done = examine(replace(job, found=one), tmp_path)
+    assert (done.run.failure, done.run.recorded) == ("", "2026-11-01T10:20:30")
 
 
 def test_one_that_is_known_is_no_failure(job: RecordingJob, tmp_path: Path) -> None:

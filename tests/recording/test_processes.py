@@ -10,7 +10,7 @@ from tfdoctor.capture import manifest
 from tfdoctor.capture.assemble import assemble
 from tfdoctor.capture.folder import Folder
 from tfdoctor.capture.plan import Plan
-from tfdoctor.recording import Manifest, Recording, processes
+from tfdoctor.recording import Manifest, Recording, folders
 from tfdoctor.recording.typed import read
 
 PREDICTING, TRAINING = 11, 12
@@ -73,7 +73,7 @@ def test_the_account_of_the_process_that_matters_is_shown(
     for number, count in buckets.items():
         process(out, number, count, seen=seen.get(number, 0))
     if finished:
-        recorded = processes.read(out)
+        recorded = folders.processes(out)
         done = assemble(Folder(out), manifest.end(state, 0, (), recorded), recorded)
         assert {one.pid for one in done.processes} == set(buckets)
         assert not (out / "processes").exists()
@@ -94,7 +94,7 @@ def test_what_goes_on_in_the_background_is_read_where_it_writes(tmp_path: Path, 
     out = tmp_path / "out"
     state = replace(begun(out, 21), background=(22,))
     process(out, 21, 1)
-    recorded = processes.read(out)
+    recorded = folders.processes(out)
     assemble(Folder(out), manifest.end(state, 0, (), recorded), recorded)
     assert shown(out) == 21
     process(out, 22, 4, seen=seen)
@@ -118,7 +118,7 @@ def test_each_worker_has_its_own_account(tmp_path: Path) -> None:
     state = begun(out, 20)
     for pid in (21, 22):
         (process(out, pid, pid, seen=40) / "run-now.json").write_text("")
-    recorded = processes.read(out)
+    recorded = folders.processes(out)
     assemble(Folder(out), manifest.end(state, 0, (), recorded), recorded)
     assert sorted(shown(path) for path in (out / "workers").iterdir()) == [21, 22]
     assert all((path / "run-now.json").is_file() for path in (out / "workers").iterdir())
@@ -150,7 +150,7 @@ def test_what_could_not_be_moved_is_read_where_it_is(
             raise OSError(28, "No space left on device")
         return rename(path, target)
 
-    recorded = processes.read(out)
+    recorded = folders.processes(out)
     ended = manifest.end(state, 0, (), recorded)
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space left"):

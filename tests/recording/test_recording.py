@@ -94,9 +94,16 @@ def test_what_a_recording_contains_is_no_other_recording(tmp_path: Path) -> None
     assert Recording.open(job).workers == recording.workers
 
 
-def test_recordings_are_looked_for_two_folders_down_and_no_deeper(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_manifest", [True, False])
+def test_recordings_and_runs_are_looked_for_two_folders_down_and_no_deeper(
+    tmp_path: Path, *, has_manifest: bool
+) -> None:
     deep = made(tmp_path / "a" / "b" / "c", 1)
-    assert Recording.open(tmp_path / "a").root == deep
+    if not has_manifest:
+        (deep / "tfdoctor.json").unlink()
+    found = Recording.open(tmp_path / "a")
+    assert found.root == (deep if has_manifest else None)
+    assert found.traces == tuple(deep.glob("plugins/profile/*/*"))
     with pytest.raises(InputError, match="No trace"):
         Recording.open(tmp_path)
 
@@ -182,14 +189,10 @@ def test_a_file_that_is_no_trace(tmp_path: Path, content: bytes, said: str) -> N
     assert str(path) in str(caught.value)
 
 
-def test_a_missing_path(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="There is nothing at"):
-        Recording.open(tmp_path / "nowhere")
-
-
-def test_a_folder_without_a_trace(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No trace under"):
-        Recording.open(tmp_path)
+@pytest.mark.parametrize(("where", "said"), [("nowhere", "There is nothing at"), ("", "No trace under")])
+def test_a_place_without_a_trace(tmp_path: Path, where: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Recording.open(tmp_path / where)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -440,12 +443,3 @@ def test_a_pipe_in_place_of_a_file_is_left_out(name: str, tmp_path: Path) -> Non
 def test_a_manifest_of_endless_brackets_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "tfdoctor.json").write_text("[" * 100_000)
     assert "damaged" in Recording.open(tmp_path).notes[0]
-
-
-def test_runs_are_looked_for_two_folders_down_and_no_deeper(tmp_path: Path) -> None:
-    deep = tmp_path / "a" / "b" / "c" / "plugins" / "profile" / "run"
-    deep.mkdir(parents=True)
-    (deep / "h.xplane.pb").write_bytes(b"\n\x04\x12\x02ab")
-    assert Recording.open(tmp_path / "a").traces == (deep / "h.xplane.pb",)
-    with pytest.raises(InputError, match="No trace"):
-        Recording.open(tmp_path)

@@ -234,34 +234,23 @@ def test_a_file_of_which_a_part_came_is_not_taken(monkeypatch: pytest.MonkeyPatc
 
 
 class Endless(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """A filesystem whose files never end."""
+    """A filesystem whose files never end: it sends so many bytes from time to time."""
 
-    def get_file(self, *_: str, callback: Any, **__: Any) -> None:
-        while True:
-            callback.relative_update(2**30)
-
-
-def test_a_file_that_does_not_end_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Remote(f"file://{TRACE}", Endless(), str(TRACE))
-    monkeypatch.setattr(fetching, "opened", lambda _: place)
-    with pytest.raises(InputError, match="more than 8 GB"):
-        fetching.fetched_file(place.url)
-
-
-class Trickle(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types
-    """A filesystem that sends a byte from time to time."""
+    sent = 0
 
     def get_file(self, *_: str, callback: Any, **__: Any) -> None:
         while True:
             time.sleep(0.001)
-            callback.relative_update(1)
+            callback.relative_update(self.sent)
 
 
-def test_a_file_that_never_comes_to_its_end_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Remote(f"file://{TRACE}", Trickle(), str(TRACE))
+@pytest.mark.parametrize(("sent", "why"), [(2**30, "more than 8 GB"), (1, "less than 10 kB a second")])
+def test_a_file_that_does_not_end_is_not_taken(sent: int, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Remote(f"file://{TRACE}", Endless(), str(TRACE))
+    monkeypatch.setattr(Endless, "sent", sent)
     monkeypatch.setattr(fetching, "opened", lambda _: place)
-    monkeypatch.setattr(filesystem, "PATIENCE_S", 0.01)
-    with pytest.raises(InputError, match="less than 10 kB a second"):
+    monkeypatch.setattr(filesystem, "PATIENCE_S", 0.1)
+    with pytest.raises(InputError, match=why):
         fetching.fetched_file(place.url)
 
 

@@ -13,7 +13,7 @@ from tfdoctor.report import terminal
 from tfdoctor.report.formats import render
 from tfdoctor.report.sections import energy_brief, energy_notes
 from tfdoctor.rules import all_rules
-from tfdoctor.stored.report import read, write
+from tfdoctor.stored.report import finished, read, write
 from tfdoctor.terms.humanize import energy
 from tfdoctor.terms.json_form import number
 from tfdoctor.terms.kinds import DeviceKind, EnergySource
@@ -80,13 +80,14 @@ def test_markdown_and_the_terminal_show_it() -> None:
 
 def test_the_stored_report_keeps_it() -> None:
     rules = {result.rule.name: result.rule for result in measured().results}
-    written = json.loads(json.dumps(write(measured()), allow_nan=False))
+    made = finished(measured())
+    written = json.loads(json.dumps(write(made), allow_nan=False))
     assert written["energy"]["rows"][0]["per_step"]["j"] == 42.0
     assert written["results"][0]["energy"]["run"]["usd"] == 0.0006
     again = read(written, [*all_rules(), *rules.values()])
     assert again.energy == ACCOUNT
     assert again.results[0].energy == SAVING
-    assert write(again) == write(measured())
+    assert write(again) == write(made)
 
 
 def test_without_a_counter_nothing_is_said_of_energy() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.report import diagnoses
 from tfdoctor.report import terminal
 from tfdoctor.report.formats import html, json, llm, md
+from tfdoctor.stored.report import finished
 
 Compare = Callable[[str, str], None]
 CUT_FOR_A_MODEL = {"hostile", "hostile-run"}
@@ -31,7 +32,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_json(kind: str, golden: Compare) -> None:
-    golden(f"{kind}.json", json.render(diagnoses.ALL[kind]()))
+    golden(f"{kind}.json", json.render(finished(diagnoses.ALL[kind]())))
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "hostile", "hostile-run"])
@@ -60,4 +61,4 @@ def test_terminal(kind: str, golden: Compare) -> None:
     "kind", ["full", "no-steps", "several-hosts", "unexplained", "tried", "caused", "gated", "run"]
 )
 def test_html_without_the_code_of_plotly(kind: str, golden: Compare) -> None:
-    golden(f"{kind}.html", html.render_without_plotly(diagnoses.ALL[kind]()))
+    golden(f"{kind}.html", html.render_without_plotly(finished(diagnoses.ALL[kind]())))

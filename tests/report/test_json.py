@@ -11,6 +11,7 @@ import pytest
 
 from tests.report import diagnoses
 from tfdoctor.report.formats import json as report_json
+from tfdoctor.stored.report import finished
 from tfdoctor.stored.schema import schema
 from tfdoctor.terms.text import legible
 from tfdoctor.terms.verdict import Remark, Remedy
@@ -38,7 +39,7 @@ def report(name: str) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    loaded: dict[str, Any] = json.loads(report_json.render(diagnoses.ALL[name]()), parse_constant=refuse)
+    loaded: dict[str, Any] = json.loads(report_json.render(finished(diagnoses.ALL[name]())), parse_constant=refuse)
     return loaded
 
 

@@ -20,9 +20,9 @@ from tests.report.diagnoses import (
     trial,
     tried,
 )
+from tfdoctor.diagnosis.rank import with_measured_bounds
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.diagnosis.trials import Beside, Measured, TrainingMatch, TrainingState, Trial, Trials
-from tfdoctor.diagnosis.tried import with_measured_bounds
 from tfdoctor.report import terminal, trials
 from tfdoctor.report.formats import html, llm, md
 from tfdoctor.report.page import page

@@ -14,8 +14,8 @@ from pathlib import Path
 from tfdoctor.capture import manifest
 from tfdoctor.capture.folder import Folder
 from tfdoctor.recording import PROGRAM, SAMPLES
+from tfdoctor.recording.folders import RUN_FILES, WORKERS, Process, reported
 from tfdoctor.recording.manifest import HostMachine, Manifest, MissingPart
-from tfdoctor.recording.processes import RUN_FILES, WORKERS, Process, reported
 
 
 def assemble(folder: Folder, ended: Manifest, processes: Sequence[Process]) -> Manifest:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 
-from tfdoctor.recording.processes import Process, reported
+from tfdoctor.recording.folders import Process, reported
 
 GRACE_S = 1.0  # How long processes may take to end that end because the command has: managers, trackers, workers
 

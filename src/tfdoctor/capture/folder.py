@@ -9,7 +9,7 @@ from tfdoctor.capture.agent.process.rank import rank
 from tfdoctor.capture.plan import Plan
 from tfdoctor.recording import MANIFEST
 from tfdoctor.recording.agent import WorkerRank
-from tfdoctor.recording.processes import PROCESSES, WORKERS
+from tfdoctor.recording.folders import PROCESSES, WORKERS
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import NotEmptyError, OutputError
 

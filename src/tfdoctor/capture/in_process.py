@@ -26,7 +26,7 @@ from tfdoctor.capture.folder import Folder, claim
 from tfdoctor.capture.plan import Plan
 from tfdoctor.capture.run_times import Moment
 from tfdoctor.capture.sampler_process import SamplerProcess
-from tfdoctor.recording import SAMPLES, Recording, processes
+from tfdoctor.recording import SAMPLES, Recording, folders
 from tfdoctor.recording.agent import AgentError
 from tfdoctor.recording.manifest import Manifest, MissingPart
 from tfdoctor.terms.errors import CaptureError
@@ -145,7 +145,7 @@ class InProcessRecording:
         samplings = self.samplers.stop() if self.samplers else ()
         if self.samplers and self.samplers.why:
             self.state = self.state.lacks(MissingPart.SAMPLES, self.samplers.why)
-        recorded = processes.read(self.folder.out)
+        recorded = folders.processes(self.folder.out)
         ended = manifest.end(self.state, _code(error), samplings, recorded)
         outcome = ended.outcome
         if error is not None:

@@ -22,7 +22,7 @@ from tfdoctor.capture.run_times import Moment
 from tfdoctor.capture.sampler import Sampler, SamplingThread
 from tfdoctor.capture.signals import Forwarder, forwarded
 from tfdoctor.capture.written_files import written_since
-from tfdoctor.recording import MANIFEST, SAMPLES, Recording, processes
+from tfdoctor.recording import MANIFEST, SAMPLES, Recording, folders
 from tfdoctor.recording.manifest import Manifest
 from tfdoctor.remote.uploads import UPLOADS
 from tfdoctor.terms.errors import CaptureError, LostRecordingError, OutputError
@@ -121,7 +121,7 @@ def _run(
 def _record(folder: Folder, state: Manifest, returncode: int, samples: SamplingThread, plan: str) -> Manifest:
     """Write the recording of the ended run; return its manifest."""
     try:
-        recorded = processes.read(folder.out)
+        recorded = folders.processes(folder.out)
         pid = state.times.pid if state.times else None
         state = replace(state, background=background.going_on(PLAN, plan, recorded, pid))
         ended = manifest.end(state, returncode, samples.stop(), recorded)

@@ -18,8 +18,8 @@ from tfdoctor.capture.revision import revision
 from tfdoctor.recording import MANIFEST
 from tfdoctor.recording.agent import AgentState, WorkerRank
 from tfdoctor.recording.files import fold
+from tfdoctor.recording.folders import Process
 from tfdoctor.recording.manifest import CapturePlan, Clock, EndedProcess, Ending, Manifest, Revision, Sampling
-from tfdoctor.recording.processes import Process
 from tfdoctor.terms.replacement import replace_file
 
 # The recorded environment variables: those that change how TensorFlow runs. The layout of a job (TF_CONFIG, RANK …)

@@ -6,8 +6,8 @@ from pathlib import Path
 from tfdoctor.capture.plan import Kind
 from tfdoctor.recording.agent import Missing
 from tfdoctor.recording.files import PROGRAM
+from tfdoctor.recording.folders import Process
 from tfdoctor.recording.manifest import CapturePlan, Manifest, MissingPart
-from tfdoctor.recording.processes import Process
 
 NO_HOOK = {
     Kind.SCRIPT: "the recorder did not start: check that --python is Python, run without -I, -E and -S",

@@ -27,7 +27,6 @@ from tfdoctor.report.files import write as write_files
 from tfdoctor.report.formats import COMMANDS, is_streamed, prepare, render
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.scrub import Secrets, scrub
-from tfdoctor.stored.report import finished
 from tfdoctor.terms.progress_line import late_line
 from tfdoctor.terms.record import Record
 from tfdoctor.trace.xprof import Asked
@@ -52,7 +51,7 @@ class Output(Record):
 
         Formats that are no files go to the standard output, even if quiet.
         """
-        diagnosis = finished(replace(diagnosis, link=self.link or diagnosis.link))
+        diagnosis = replace(diagnosis, link=self.link or diagnosis.link)
         written = write_files(diagnosis, folder, self.formats, prefix)
         printed = [*filter(is_streamed, self.formats)]
         for name in printed:
@@ -103,15 +102,13 @@ def diagnose(  # noqa: PLR0913 - what to examine, by what, and what the report i
             recording,
             title,
             rules,
-            gates.budget,
-            gates.baseline,
             price=None if usd is None else Price(usd),
             energy_prices=energy,
             for_epochs=savings.for_epochs,
             question=asked,
             meanwhile=partial(prepare, formats),
         )
-    gates.say_what_is_unchecked(diagnosis)
+    diagnosis = gates.applied(diagnosis)
     if energy != EnergyPrices() and diagnosis.energy is None:
         say("note: no energy is shown: the recording has no counter of it for long enough")
     return diagnosis

@@ -15,6 +15,7 @@ from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.recording.typed import Misfit
 from tfdoctor.recording.typed import read as read_typed
 from tfdoctor.stored.files import COMPRESSED, of_text, open_report
+from tfdoctor.stored.report import finished
 from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.record import Record
@@ -196,7 +197,9 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
     if hosts is not None:
         marked = (replace(one, known=is_known(one.rule, one.at)) for one in hosts.findings)
         hosts = replace(hosts, findings=tuple(marked))
-    return replace(diagnosis, results=tuple(results), hosts=hosts, baseline=BaselineUse(file=file, gone=gone))
+    return replace(
+        diagnosis, results=tuple(results), hosts=hosts, baseline=finished(BaselineUse(file=file, gone=gone))
+    )
 
 
 def _unsaid(diagnosis: Diagnosis) -> set[str]:

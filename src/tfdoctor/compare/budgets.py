@@ -8,8 +8,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict
 
 from tfdoctor.compare.reports import taken
 from tfdoctor.compare.step_times import FEWEST, STRETCHES, ComparedSteps, bootstrap_error, quartile_spread
@@ -19,6 +21,7 @@ from tfdoctor.diagnosis.step import StepRow
 from tfdoctor.diagnosis.work import RunAccount
 from tfdoctor.edits.source import within_repository
 from tfdoctor.rulebook.config import Budget
+from tfdoctor.stored.report import finished
 from tfdoctor.terms.humanize import counted, percent
 from tfdoctor.terms.kinds import DeviceKind, Phase
 from tfdoctor.terms.record import Record
@@ -51,24 +54,23 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
         measured = FIGURES[limit.key](diagnosis)
         if limit.device is not None and diagnosis.subject.device is None:
             measured = Measured95(why="the device of the run is unknown, and this budget depends on it")
-        value, low, high = measured.value, measured.low, measured.high
-        first, last = value if low is None else low, value if high is None else high
+        first, last = (measured.value if end is None else end for end in (measured.low, measured.high))
         found = BudgetState.UNKNOWN
         if first is not None and last is not None:
             found = state(limit.limit.value, first, last, at_least=limit.at_least)
-        told = {"value": value, "low": low, "high": high}
+        told: dict[str, Any] = asdict(measured)  # of bytes the figures are whole numbers
+        told |= {name: float(one) for name, one in told.items() if isinstance(one, int)}
         check = BudgetCheck(
             key=limit.key,
             limit=limit.limit.value,
             unit=limit.limit.unit,
             at_least=limit.at_least,
             state=found,
-            **{name: None if one is None else float(one) for name, one in told.items()},
-            why=measured.why,
             at=Location(path, lines[limit]) if limit in lines else None,
+            **told,
         )
         checks.append(check)
-    return replace(diagnosis, budgets=tuple(checks))
+    return replace(diagnosis, budgets=finished(tuple(checks)))
 
 
 def state(limit: float, low: float, high: float, *, at_least: bool) -> BudgetState:
@@ -107,7 +109,7 @@ def _why_no_step(diagnosis: Diagnosis, rows: Sequence[StepRow]) -> str:
             f"the recording has {counted(len(rows), 'step')} to measure, and an interval needs at least {FEWEST}: "
             "record more with --steps"
         )
-    return "" if min(row.total_ms for row in rows) > 0 else "a traced step has no length"
+    return ""
 
 
 def _input_wait(diagnosis: Diagnosis) -> Measured95:
@@ -168,7 +170,7 @@ def _roofline(diagnosis: Diagnosis) -> Measured95:
 def _recorded(diagnosis: Diagnosis, name: str) -> Measured95:
     value = getattr(diagnosis.conditions, name)
     why = diagnosis.conditions.missing.get(name) or "the recording does not contain it"
-    return Measured95(value, why="" if value is not None else why)
+    return Measured95(why=why) if value is None else Measured95(float(value))
 
 
 def _of_run(
@@ -180,7 +182,7 @@ def _of_run(
         run = diagnosis.run
         value = figure(run) if run and (run.whole or not whole) else None
         if value is not None:
-            return Measured95(value)
+            return Measured95(float(value))
         unknown = (run.missing if run else "") or "the run outside of the traced steps was not recorded"
         return Measured95(why=missing if run and run.whole else unknown)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tfdoctor import __version__
 from tfdoctor.compare.differences import carried, changes, movers, part_changes, run_change, step_by_parts
-from tfdoctor.compare.reports import Widening, mismatches, step_of, widening, without_cost
+from tfdoctor.compare.reports import Widening, mismatches, step_of, widening
 from tfdoctor.compare.step_times import FEWEST, LONG_STEPS, ComparedSteps, Interval, change
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.comparison import (
@@ -35,6 +35,12 @@ def compare(
     Without ``in_ms`` shares of the step alone are compared, as of runs on unlike machines; None: where they are
     unlike.
     """
+
+    def without_cost(report: Diagnosis) -> bool:  # of the profiler: untraced steps were timed
+        steps, outside_ms = report.steps, report.conditions.untraced_ms
+        alike = outside_ms is not None and untraced_beside(steps.step_ms, outside_ms) is None
+        return steps.untraced_ms is not None or alike
+
     # A report leaves the profiler's cost out where it is noticeable. If some do, and others have that cost, none
     # does here: a step with that cost cannot be compared with one without.
     if not all(map(without_cost, (*before, *after))):

@@ -197,6 +197,7 @@ class Found(Record, kw_only=True):
     path: str  # of the first line to change; "" where none is known
     line: str  # the hash of that line
     in_script: bool  # of the run's command, whose path either may have more of
+    led_by: str  # the rule of the finding that it belongs to; "" where it stands alone
 
 
 def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[FindingChange, ...]:
@@ -210,26 +211,21 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
     first, last = list(_found(before)), list(_found(after))
     pairs: list[tuple[Found | None, Found | None]] = [(_same(now, first), now) for now in last]
     pairs += [(one, None) for one in first if _same(one, last) is None]
-    leading, checked = [], []  # of each run: the rule that a finding belongs to, and the rules that have a verdict
-    for report in (before, after):
-        led = {
-            one.rule.name: entry.result.rule.name
-            for entry in report.entries
-            for one in (*entry.symptoms, *entry.same)
-        }
-        leading.append({one.rule.name: led.get(one.rule.name, "") for one, _ in findings(report)})
-        checked.append({one.rule.name for one in report.results if isinstance(one.outcome, Finding | Healthy)})
+    checked, checked_after = (
+        {one.rule.name for one in report.results if isinstance(one.outcome, Finding | Healthy)}
+        for report in (before, after)
+    )
 
     def change(earlier: Found | None, now: Found | None) -> FindingChange:
         shown = next(one for one in (now, earlier) if one)
         if earlier and now:
             state = _state(earlier, now, least_ms)
         elif now:
-            state = FindingState.NEW if shown.rule in checked[0] else FindingState.UNCHECKED_BEFORE
+            state = FindingState.NEW if shown.rule in checked else FindingState.UNCHECKED_BEFORE
         else:
-            state = FindingState.GONE if shown.rule in checked[1] else FindingState.UNCHECKED_AFTER
+            state = FindingState.GONE if shown.rule in checked_after else FindingState.UNCHECKED_AFTER
         first_run, last_run = (one.result.run if one else None for one in (earlier, now))
-        of_runs = [of_run[shown.rule] for of_run in leading if shown.rule in of_run]
+        led_by = [one.led_by for one in (*first, *last) if one.rule == shown.rule]
         return FindingChange(
             state=state,
             rule=shown.rule,
@@ -240,7 +236,7 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
             before_kind=earlier.kind if earlier else None,
             after_ms=now.ms if now else None,
             after_kind=now.kind if now else None,
-            shown_by=of_runs[-1] if all(of_runs) else "",
+            shown_by=led_by[-1] if all(led_by) else "",
             before_run_ms=first_run.ms if first_run else None,
             after_run_ms=last_run.ms if last_run else None,
         )
@@ -254,6 +250,8 @@ def changes(before: Diagnosis, after: Diagnosis, certain: float) -> tuple[Findin
 
 def _found(report: Diagnosis) -> Iterator[Found]:
     script = next((word for word in report.subject.command if word.endswith(".py")), "")
+    leads = [(one, entry.result) for entry in report.entries for one in (*entry.symptoms, *entry.same)]
+    led = {one.rule.name: lead.rule.name for one, lead in leads}
     for result, finding in findings(report):
         amount, kind = result.saving or result.takes, AmountKind.SAVING if result.saving else AmountKind.COST
         at = next((remedy.at for remedy in finding.remedies if remedy.at), None)
@@ -268,6 +266,7 @@ def _found(report: Diagnosis) -> Iterator[Found]:
             path=path,
             line=report.lines.get(location(at), "") if at else "",
             in_script=all(names) and all(one == other for one, other in zip(*names, strict=False)),
+            led_by=led.get(result.rule.name, ""),
         )
 
 

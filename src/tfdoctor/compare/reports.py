@@ -10,11 +10,9 @@ from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.diagnosis.comparison import Mismatch
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
-from tfdoctor.diagnosis.step import untraced_beside
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording import Recording
 from tfdoctor.stored.files import open_report, report_at
-from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
@@ -42,7 +40,7 @@ def load(path: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
         report = open_report(stored, rules)
     else:
         recording = Recording.open(path)
-        report = finished(examine(recording, recording.title(path)))
+        report = examine(recording, recording.title(path))
     names = {rule.name for rule in rules}
     return replace(report, results=tuple(one for one in report.results if one.rule.name in names))
 
@@ -61,13 +59,6 @@ def must_differ(paths: Sequence[Path]) -> None:
 def step_of(report: Diagnosis) -> float | None:
     """Return the step that a report is about, without the profiler's cost where that is noticeable, in ms."""
     return report.steps.untraced_ms or report.steps.step_ms
-
-
-def without_cost(report: Diagnosis) -> bool:
-    """Return whether that step has no noticeable cost of the profiler: untraced steps were timed."""
-    steps, outside_ms = report.steps, report.conditions.untraced_ms
-    alike = outside_ms is not None and untraced_beside(steps.step_ms, outside_ms) is None
-    return steps.untraced_ms is not None or alike
 
 
 def findings(report: Diagnosis) -> list[tuple[Result, Finding]]:

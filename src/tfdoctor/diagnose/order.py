@@ -40,13 +40,12 @@ CLASHES: tuple[tuple[str | Stage, str, Relationship, str], ...] = (
 )
 
 
-def order(chart: Chart, results: Iterable[Result]) -> Order | None:
+def order(chart: Chart, results: Sequence[Result]) -> Order | None:
     """Return the order in which to fix the findings; None where it makes no difference."""
-    found = [(r, r.outcome) for r in results if isinstance(r.outcome, Finding)]
-    findings = {r.rule.name: finding for r, finding in found if not r.rule.general}
+    findings = {r.rule.name: r.finding for r in results if r.finding and not r.rule.general}
     clashes = tuple(_clashes(findings))
     saving = {name: f.effects for name, f in findings.items() if f.effects}
-    general = {r.rule.name: f.effects for r, f in found if r.rule.general and f.effects}
+    general = {r.rule.name: r.effects for r in results if r.rule.general and r.effects}
     ceilings, model = tuple(_ceilings(saving | general)), savings.model_of(chart)
     if model is None or model.distorted or savings.too_few_steps(chart):
         relations = (*ceilings, *clashes)
@@ -55,14 +54,10 @@ def order(chart: Chart, results: Iterable[Result]) -> Order | None:
     parts = {rule: effects for rule, effects in saving.items() if rule not in bounding}
     turns = tuple(_turns(parts, model, clashes))
     unneeded = tuple(_unneeded(parts, model, turns))
-    # Every finding may save as much alone as at its turn.
-    least, differences = (
-        savings.WORTH_SAYING * model.step_ms,
-        (model.saving(parts[t.rule]) - t.ms_per_step for t in turns),
-    )
-    if all(abs(difference) < least for difference in differences) and not (ceilings or unneeded or clashes):
-        return None
-    return Order(turns=turns, relations=(*unneeded, *ceilings, *clashes))
+    least, relations = savings.WORTH_SAYING * model.step_ms, (*unneeded, *ceilings, *clashes)
+    if not relations and all(abs(model.saving(parts[turn.rule]) - turn.ms_per_step) < least for turn in turns):
+        return None  # every finding saves as much alone as at its turn
+    return Order(turns=turns, relations=relations)
 
 
 def in_order(results: Sequence[Result], order: Order | None) -> tuple[Result, ...]:

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Self
 
-from tfdoctor.diagnose.saving_words import too_little
-from tfdoctor.diagnose.savings import WORTH_SAYING, relief, too_few_steps
+from tfdoctor.diagnose.savings import WORTH_SAYING, relief, too_few_steps, too_little
 from tfdoctor.diagnose.summary.account import extrapolation
-from tfdoctor.diagnosis.rank import ResultRank
+from tfdoctor.diagnosis.rank import rank
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Together
 from tfdoctor.facts.chart import Chart
@@ -75,11 +74,9 @@ class RunPricing(Record):
 
     def priced(self, results: Sequence[Result]) -> tuple[Result, ...]:
         """Return the results with their savings of the run, by severity and then by the time of the run."""
-        effects = {r.rule.name: r.outcome.effects for r in results if isinstance(r.outcome, Finding)}
-        judged = [
-            self._judged(result, relief(result.rule.name, effects) if result.saving else ()) for result in results
-        ]
-        return tuple(sorted(judged, key=ResultRank(self.time_ms)))
+        effects = {result.rule.name: result.effects for result in results if result.finding}
+        judged = (self._judged(one, relief(one.rule.name, effects) if one.saving else ()) for one in results)
+        return tuple(sorted(judged, key=lambda result: rank(result, self.time_ms(result))))
 
     def together(self, results: Iterable[Result], steps: Together | None) -> RunTogether | None:
         """Return what all changes save of the run: those that do together for the step, and those about the run."""
@@ -120,15 +117,12 @@ class RunPricing(Record):
 
     def time_ms(self, result: Result) -> float:
         """Return the time of the run that a result is about, in ms; 0 where it is unknown."""
-        finding = result.outcome
         if result.run:
             return result.run.ms
-        if not isinstance(finding, Finding):
-            return 0.0
         if result.takes:
-            return max(0.0, self.saved(finding.effects, ()).ms)
+            return max(0.0, self.saved(result.effects, ()).ms)
         long = self.model.steps.long if self.model.steps else None
-        return long.beyond_ms if long and finding.concern is Concern.LONG_STEPS else 0.0
+        return long.beyond_ms if long and _is_of(result, Concern.LONG_STEPS) else 0.0
 
     def _judged(self, result: Result, beside: tuple[Effect, ...]) -> Result:
         """Give a finding its saving of the run, and its severity; one about the run worth nothing is healthy."""
@@ -179,10 +173,8 @@ class RunPricing(Record):
         else:
             unit = {Recurrence.PER_EPOCH: "epoch", Recurrence.PER_STEP: "step", Recurrence.PER_CALL: "call"}[recurs]
             how = f"{milliseconds(each)} per {unit} on average, in {counted(times, unit)} of the recorded run."
-        bounds = [
-            *(effect.bound for effect in finding.run_effects),
-            *([result.saving.bound] if result.saving else []),
-        ]
+        bounds = [effect.bound for effect in finding.run_effects]
+        bounds += [result.saving.bound] if result.saving else []
         return RunSaving(
             ms=saved.ms,
             share=min(1.0, saved.share(self.run)),
@@ -210,19 +202,19 @@ def rated(chart: Chart, results: Iterable[Result], run: RunPricing | None = None
     def time_ms(result: Result) -> float:
         if amount := result.saving or result.takes:
             return amount.ms_per_step
-        of_long = isinstance(result.outcome, Finding) and result.outcome.concern is Concern.LONG_STEPS
-        return beyond_ms if of_long else 0.0
+        return beyond_ms if _is_of(result, Concern.LONG_STEPS) else 0.0
 
     few = too_few_steps(chart)
-    by_step = sorted(results if few else (_bounded(one, slow) for one in results), key=ResultRank(time_ms))
-    if few:
-        by_step = [
-            replace(one, severity=one.severity if said.concern is Concern.RUN else Severity.NOTE, saving=None)
-            if isinstance(said := one.outcome, Finding)
-            else one
-            for one in by_step
-        ]
+    bounded = results if few else (_bounded(one, slow) for one in results)
+    by_step = sorted(bounded, key=lambda one: rank(one, time_ms(one)))
+    for at, one in enumerate(by_step if few else ()):
+        severity = one.severity if _is_of(one, Concern.RUN) else Severity.NOTE
+        by_step[at] = replace(one, severity=severity, saving=None) if one.finding else one
     return run.priced(by_step) if run else tuple(by_step)
+
+
+def _is_of(result: Result, concern: Concern) -> bool:
+    return result.finding is not None and result.finding.concern is concern
 
 
 def _bounded(result: Result, slow: SlowSteps | None) -> Result:
@@ -231,9 +223,7 @@ def _bounded(result: Result, slow: SlowSteps | None) -> Result:
     One about the typical step is never critical where slow steps take most of the time: its share is that of the
     mean step.
     """
-    finding, typical = result.outcome, Concern.TYPICAL_STEP
-    about_step = isinstance(finding, Finding) and finding.concern is typical
-    if not about_step or result.severity is None or slow is None or not slow.prevail:
+    if not _is_of(result, Concern.TYPICAL_STEP) or result.severity is None or slow is None or not slow.prevail:
         return result
     amount = result.saving or result.takes
     share = amount.ms_per_step / slow.mean_ms if amount else 1.0

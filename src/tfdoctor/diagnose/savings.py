@@ -1,15 +1,16 @@
-"""What changes save of the step, alone, together and after each other, by the step model."""
+"""What changes save of the step, alone, together and after each other, by the step model; and in which words."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tfdoctor.diagnose import saving_words as words
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Saving, Together
 from tfdoctor.facts.chart import Chart
-from tfdoctor.facts.savings.step_model import StepModel
+from tfdoctor.facts.savings.step_model import ELEMENT_MS, StepModel
 from tfdoctor.facts.steps.steps import Steps
-from tfdoctor.terms.verdict import Bound, Effect, Finding, Stage, StepWork
+from tfdoctor.terms.humanize import counted, milliseconds, percent
+from tfdoctor.terms.verdict import Bound, Effect, Stage, StepWork
 
 WORTH_SAYING = 0.005  # Share of the step. A change that saves less is not worth the time to read about it.
 ROUNDING = 1e-6  # Share of the step. A smaller difference is floating-point rounding, not the effect of a change.
@@ -17,6 +18,12 @@ ROUNDING = 1e-6  # Share of the step. A smaller difference is floating-point rou
 EXPLAINED = 0.5
 # Subjects of effects on stages that only share cores, or the interpreter, with the work that is changed.
 RELIEVED = {"", StepWork.INTERPRETER}
+
+ALL_NAMED = "The findings of other rules name the time that this rule would report"
+
+FREE_LOOP = "Python of the input no longer keeps the training loop from the interpreter"
+FREE_CORES = "work of the input leaves its cores to the rest of the step"
+COST = "the rest of the step may have the profiler's cost"
 
 Effects = Mapping[str, tuple[Effect, ...]]  # those of findings, by their rules
 
@@ -27,11 +34,8 @@ def together(chart: Chart, results: Iterable[Result]) -> Together | None:
     General findings are left out: they name where the time goes, and no change that saves it.
     """
     model = model_of(chart)
-    findings: Effects = {
-        result.rule.name: result.outcome.effects
-        for result in results
-        if isinstance(result.outcome, Finding) and result.outcome.effects and not result.rule.general
-    }
+    specific = (result for result in results if result.effects and not result.rule.general)
+    findings: Effects = {result.rule.name: result.effects for result in specific}
     if model is None or model.distorted or not findings or too_few_steps(chart):
         return None
     doubtful = in_doubt(model, [effect for own in findings.values() for effect in own])
@@ -105,7 +109,7 @@ def saving_of(name: str, model: StepModel, effects: Effects) -> Saving:
     own = effects[name]
     if in_doubt(model, own):  # at most what it saves if the input keeps up without tracing, which is not known
         saved = model.without_input.saving(own)
-        how = f"{words.how(own, model, saved)} {words.paced(model)}."
+        how = f"{_how(own, model, saved)} {paced(model)}."
         return Saving(ms_per_step=saved, share=saved / model.step_ms, bound=Bound.AT_MOST, how=how)
     with_relief = (*own, *relief(name, effects))
     alone = model.saving(with_relief)
@@ -114,7 +118,7 @@ def saving_of(name: str, model: StepModel, effects: Effects) -> Saving:
         ms_per_step=alone,
         share=alone / model.step_ms,
         bound=bound_of(with_relief, model),
-        how=words.how(own, model, alone) + _beyond_wait(with_relief, model, alone),
+        how=_how(own, model, alone) + _beyond_wait(with_relief, model, alone),
     )
     return saving if saving.share >= WORTH_SAYING else _hidden(name, model, effects, saving)
 
@@ -128,8 +132,8 @@ def _beyond_wait(effects: Sequence[Effect], model: StepModel, saved: float) -> s
         return ""
     others = [effect for effect in effects if effect.subject != StepWork.INTERPRETER]
     with_cores, alone = model.saving(others), model.saving_on_own_cores(others)
-    parts = {words.FREE_LOOP: saved - with_cores, words.FREE_CORES: with_cores - alone, words.COST: alone - wait}
-    return words.beyond_wait(min(wait, alone), {why: part for why, part in parts.items() if part >= least})
+    parts = {FREE_LOOP: saved - with_cores, FREE_CORES: with_cores - alone, COST: alone - wait}
+    return _more_than_wait(min(wait, alone), {why: part for why, part in parts.items() if part >= least})
 
 
 def relief(name: str, effects: Effects) -> tuple[Effect, ...]:
@@ -177,8 +181,8 @@ def _hidden(name: str, model: StepModel, effects: Effects, alone: Saving) -> Sav
         key=lambda rule: (bounds_stage(others[rule]), -model.saving(others[rule])),
         default=None,
     )
-    told = words.after_others(alone.ms_per_step, later)
-    how = f"{alone.how} {told}" + (f" {words.paced(model)}." if hides(model, effects[name]) else "")
+    told = _after_others(alone.ms_per_step, later)
+    how = f"{alone.how} {told}" + (f" {paced(model)}." if hides(model, effects[name]) else "")
     return replace(alone, how=how, after=(best,) if best else tuple(others))
 
 
@@ -200,3 +204,77 @@ def hides(model: StepModel, effects: Sequence[Effect]) -> bool:
     """Whether effects save nothing because of the input: without it they would save something."""
     worth_ms = WORTH_SAYING * model.step_ms
     return model.saving(effects) < worth_ms <= model.without_input.saving(effects)
+
+
+def paced(model: StepModel) -> str:
+    """Say by what is measured that the input sets the pace of the step, or may only seem to."""
+    if model.doubts_input:
+        elements, added = counted(round(model.elements), "element"), ELEMENT_MS * model.elements
+        return (
+            f"Traced, the input pipeline works {milliseconds(model.slowest)} for a step of "
+            f"{milliseconds(model.step_ms)}. Tracing its {elements} may add {milliseconds(added)}, and without "
+            "that it keeps up: this recording cannot tell whether less of this work would shorten the step"
+        )
+    if model.waits:
+        wait = milliseconds(model.exposed[Stage.INPUT])
+        return f"The step waits {wait} for input: less of this work would lengthen the wait, not shorten the step"
+    return (
+        f"The input pipeline works {milliseconds(model.slowest)} for the batch of a step of "
+        f"{milliseconds(model.step_ms)}, so less of this work would not shorten the step"
+    )
+
+
+def _how(effects: tuple[Effect, ...], model: StepModel, saved: float) -> str:
+    """Describe how the step model computed a saving."""
+    stages = sorted({effect.stage for effect in effects})
+    parts = ", ".join(_stage_change(stage, effects) for stage in stages)
+    start = f"the measured step of {milliseconds(model.step_ms)}"
+    if model.tracing is not None:
+        start = (
+            f"the untraced step of {milliseconds(model.step_ms)} (the {milliseconds(sum(model.traced.values()))} "
+            "of the traced step, to which the evidence refers, without the profiler's cost)"
+        )
+    text = f"Starting from {start}, the step model {parts} and predicts {milliseconds(model.step_ms - saved)}."
+    if model.tracing:
+        text += " The profiler's cost is an estimate, and so is this."
+    elif not model.trusted:
+        text += (
+            f" The model leaves {percent(abs(model.residual) / model.step_ms)} of the measured step unexplained, "
+            "so this is an estimate."
+        )
+    if model.frees_cores(effects):
+        text += " Cores that become free may speed up the rest as well, which is not counted."
+    return text
+
+
+def _more_than_wait(wait_ms: float, parts: Mapping[str, float]) -> str:
+    """Explain the parts of a saving of input work, in ms by their reason, that are more than the wait for input."""
+    added = [f"{milliseconds(part)} because {why}" for why, part in parts.items()]
+    return (
+        f" Of the saving, {milliseconds(wait_ms)} are the wait for input; "
+        f"added to this are up to {', and up to '.join(added)}."
+    )
+
+
+def _after_others(saved_ms: float, later_ms: float) -> str:
+    """Say what a change saves alone, and after all others."""
+    little = "little" if saved_ms > 0 else "nothing"
+    return f"Saves {little} alone; {milliseconds(later_ms)} once all other findings are fixed."
+
+
+def too_little(summary: str, least: float, of: str = "step") -> str:
+    """Say of a finding that its change saves less than a share of the step, or of the run."""
+    return f"{summary}; fixing it would save less than {percent(least)} of the {of}"
+
+
+def _stage_change(stage: Stage, effects: tuple[Effect, ...]) -> str:
+    own_effects = [effect for effect in effects if effect.stage is stage]
+    if any(effect.overlaps for effect in own_effects):
+        return f"overlaps the {stage} work with the rest of the step"
+    if subjects := {effect.subject for effect in own_effects if effect.subject}:
+        return f"changes {counted(len(subjects), 'part')} of the {stage} work"
+    less = 1.0 - math.prod(effect.scales for effect in own_effects)
+    why = "".join(f" ({effect.why})" for effect in own_effects if effect.why)
+    if less >= 1.0:
+        return f"removes the {stage} work{why}"
+    return f"{'shortens' if less >= 0.0 else 'lengthens'} the {stage} work by {percent(abs(less))}{why}"

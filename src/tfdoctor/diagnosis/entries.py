@@ -5,7 +5,7 @@ stage, if these explain most of it; two findings whose edits are the same ask fo
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import Relationship
 from tfdoctor.terms.json_form import Sometimes
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Effect, Finding
 
 if TYPE_CHECKING:
     from tfdoctor.diagnosis import Diagnosis
@@ -63,52 +62,32 @@ class EntryRow(Record, kw_only=True):
 
 def entries_of(diagnosis: "Diagnosis") -> tuple[Entry, ...]:
     """Return the entries in the order of their findings."""
-    findings = {result.rule.name: result for result in diagnosis.results if isinstance(result.outcome, Finding)}
-    symptoms = _symptoms(findings, diagnosis)
-    told_by = {name: _that_save(findings, causes) for name, causes in symptoms.items()}
+    findings = {result.rule.name: result for result in diagnosis.results if result.finding}
+    told_by = _told_by(findings, diagnosis)
     by_change: dict[object, list[Result]] = defaultdict(list)
     for name, result in findings.items():
-        if name not in symptoms:
+        if name not in told_by:
             by_change[_first_change(result)].append(result)
     found: list[Entry] = []
     for first, *same in by_change.values():
         own = _named(first, *same)
-        shown_by_it = (findings[name] for name, causes in told_by.items() if own & causes)
-        found.append(Entry(first, tuple(shown_by_it), tuple(same)))
+        symptoms = (findings[name] for name, causes in told_by.items() if own & causes)
+        found.append(Entry(first, tuple(symptoms), tuple(same)))
     ranks = {name: rank for rank, name in enumerate(findings)}
     found.sort(key=lambda entry: ranks[entry.priced.rule.name])
-    return tuple(_with_sums(found, diagnosis))
-
-
-def _that_save(findings: dict[str, Result], causes: set[str]) -> set[str]:
-    """Return the causes whose own saving is known; all where none is.
-
-    The saving of a symptom is that of a general cause only where no specific one is known.
-    """
-    return {name for name in causes if findings[name].saving or findings[name].run} or causes
-
-
-def _with_sums(found: Sequence[Entry], diagnosis: "Diagnosis") -> Iterator[Entry]:
-    """Say of each entry whether the saving of all changes has it, and of others with a saving which do instead.
-
-    It is said of the step, and the same of the run.
-    """
-    rules, run_rules = (
-        set(together.rules if together else ()) for together in (diagnosis.together, diagnosis.run_together)
-    )
-    sums = zip(_in_sum(found, rules), _in_sum(found, run_rules), strict=True)
-    for entry, (in_sum, in_run_sum) in zip(found, sums, strict=True):
-        saving, of_run = entry.priced.saving, entry.priced.run
-        saves = saving is not None and saving.ms_per_step > 0
-        saves_of_run = of_run is not None and of_run.ms > 0
-        instead = _instead(entry, diagnosis)
-        yield replace(
+    step, run = (set(one.rules if one else ()) for one in (diagnosis.together, diagnosis.run_together))
+    for at, (in_sum, in_run_sum) in enumerate(zip(_in_sum(found, step), _in_sum(found, run), strict=True)):
+        entry = found[at]
+        saving, of_run, instead = entry.priced.saving, entry.priced.run, _instead(entry, diagnosis)
+        saves, saves_of_run = saving and saving.ms_per_step > 0, of_run and of_run.ms > 0
+        found[at] = replace(
             entry,
             in_sum=in_sum,
-            included_in=instead if rules and saves and not in_sum else (),
+            included_in=instead if step and saves and not in_sum else (),
             in_run_sum=in_run_sum,
-            run_included_in=instead if run_rules and saves_of_run and not in_run_sum else (),
+            run_included_in=instead if run and saves_of_run and not in_run_sum else (),
         )
+    return tuple(found)
 
 
 def _in_sum(found: Sequence[Entry], rules: set[str]) -> list[bool]:
@@ -122,8 +101,7 @@ def _in_sum(found: Sequence[Entry], rules: set[str]) -> list[bool]:
 
 def _instead(entry: Entry, diagnosis: "Diagnosis") -> tuple[str, ...]:
     """Return the rules after which a change saves nothing more; all of the sum where no single ones are known."""
-    relations = diagnosis.order.relations if diagnosis.order else ()
-    for relation in relations:
+    for relation in diagnosis.order.relations if diagnosis.order else ():
         if relation.kind is Relationship.UNNEEDED and relation.rule == entry.result.rule.name:
             return relation.others
     together = diagnosis.together or diagnosis.run_together
@@ -134,11 +112,12 @@ def _named(*results: Result) -> set[str]:
     return {result.rule.name for result in results}
 
 
-def _symptoms(findings: dict[str, Result], diagnosis: "Diagnosis") -> dict[str, set[str]]:
-    """Return the findings that others explain, with those others.
+def _told_by(findings: dict[str, Result], diagnosis: "Diagnosis") -> dict[str, set[str]]:
+    """Return the findings that others explain, with those others whose own saving is known; all where none is.
 
     They explain most of what the finding bounds, as far as savings are known; those of general rules, which name
-    time and no saving, most of the time of its stages.
+    time and no saving, most of the time of its stages. The saving of a symptom is that of a general cause only
+    where no specific one is known.
     """
     explained: dict[str, set[str]] = {}
     parts = diagnosis.steps.shown_breakdown_ms
@@ -150,27 +129,21 @@ def _symptoms(findings: dict[str, Result], diagnosis: "Diagnosis") -> dict[str, 
         saved = [cause.saving.ms_per_step for cause in causes if cause.saving]
         named = [cause.takes.ms_per_step for cause in causes if cause.takes]
         bounded = symptom.saving.ms_per_step if symptom.saving else 0.0
-        stages = {effect.stage for effect in _effects(symptom)}
-        whole = sum(parts.get(stage, 0.0) for stage in stages)
+        whole = sum(parts.get(stage, 0.0) for stage in {effect.stage for effect in symptom.effects})
         unknown = not symptom.saving or len(saved) + len(named) < len(causes)
         if unknown or sum(saved) >= MOST * bounded or (named and sum(named) >= MOST * whole):
-            explained[relation.rule] = _named(*causes)
+            saving = (cause for cause in causes if cause.saving or cause.run)
+            explained[relation.rule] = _named(*saving) or _named(*causes)
     return explained
-
-
-def _effects(result: Result) -> tuple[Effect, ...]:
-    return result.outcome.effects if isinstance(result.outcome, Finding) else ()
 
 
 def _first_change(result: Result) -> object:
     """Return the calls that a finding is about, else what its first change does to the lines, else its rule."""
-    finding = result.outcome if isinstance(result.outcome, Finding) else None
+    finding = result.finding
     if finding and finding.about and finding.at:
         return finding.about, finding.at
     edit = next(iter(result.edits), None)
     if edit and (edit.before or edit.after):
         return edit.at, edit.before, edit.after
-    remedies = finding.remedies if finding else ()
-    if remedies and remedies[0].edit_id and remedies[0].at:
-        return remedies[0].edit_id, remedies[0].at
-    return result.rule.name
+    remedy = next(iter(finding.remedies if finding else ()), None)
+    return (remedy.edit_id, remedy.at) if remedy and remedy.edit_id and remedy.at else result.rule.name

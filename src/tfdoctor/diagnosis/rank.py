@@ -1,33 +1,26 @@
-"""The order of results in a report, and the severity of findings whose change was tried.
+"""The order of results in a report, and what a trial changes: severities, and upper bounds that it exceeded.
 
 What was measured counts, where it is less than the promise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.results import Result
-from tfdoctor.diagnosis.trials import Difference
-from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Errored, Finding, Healthy, NotApplicable, Remark, RunFailure, Severity
+from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
+from tfdoctor.diagnosis.trials import Difference, Trial, is_broken
+from tfdoctor.terms.verdict import Bound, Errored, Finding, Healthy, NotApplicable, Remark, Severity
 
 
-class ResultRank(Record):
-    """Orders results by outcome, then severity, then time.
+def rank(result: Result, time_ms: float) -> tuple[int, int, int, float, str]:
+    """Return the key that results are sorted by: their outcome, then severity, then the time that they are about.
 
-    A finding by which the run fails comes first, whatever the others save. ``time_ms`` is the time that a result is
-    about, of the step or of the run: the largest first.
+    A finding by which the run fails comes first, whatever the others save.
     """
-
-    time_ms: Callable[[Result], float]
-
-    def __call__(self, result: Result) -> tuple[int, int, int, float, str]:
-        """Return the key that results are sorted by."""
-        kinds = (Finding, Remark, Healthy, NotApplicable, Errored)
-        order, severity = kinds.index(type(result.outcome)), result.severity or 0
-        failure = result.outcome.failure if isinstance(result.outcome, Finding) else RunFailure.NONE
-        time_ms = self.time_ms(result)
-        return (order, -failure, -severity, -time_ms, result.rule.name)
+    order = (Finding, Remark, Healthy, NotApplicable, Errored).index(type(result.outcome))
+    failure = result.finding.failure if result.finding else 0
+    return (order, -failure, -(result.severity or 0), -time_ms, result.rule.name)
 
 
 def rated_by_trial(results: Sequence[Result]) -> tuple[Result, ...]:
@@ -35,8 +28,8 @@ def rated_by_trial(results: Sequence[Result]) -> tuple[Result, ...]:
     rated = tuple(map(_rated, results))
     if rated == tuple(results):
         return rated
-    place = {result.rule.name: number for number, result in enumerate(rated)}
-    return tuple(sorted(rated, key=ResultRank(lambda result: -place[result.rule.name])))
+    order = sorted(enumerate(rated), key=lambda placed: rank(placed[1], -placed[0]))
+    return tuple(result for _, result in order)
 
 
 def is_lowered(result: Result) -> bool:
@@ -59,7 +52,7 @@ def _severities(result: Result) -> tuple[Severity, Severity] | None:
     wide to tell; and where the rule states the severity itself.
     """
     measured = result.measured
-    stated = isinstance(result.outcome, Finding) and result.outcome.severity is not None
+    stated = result.finding is not None and result.finding.severity is not None
     if measured is None or result.severity is None or stated:
         return None
     promise = result.run if measured.of_run else result.saving
@@ -69,3 +62,30 @@ def _severities(result: Result) -> tuple[Severity, Severity] | None:
         return None
     follows = result.run.rated_share if result.run else promised
     return Severity.of(follows), Severity.of(follows * max(0.0, measured.share) / promised)
+
+
+def with_measured_bounds(diagnosis: Diagnosis) -> Diagnosis:
+    """Return a diagnosis whose sums are upper bounds only where no trial of their changes exceeded them."""
+    rows = [row for row in diagnosis.trials.rows if row.measured] if diagnosis.trials else []
+    together, of_run = diagnosis.together, diagnosis.run_together
+    of_steps = (row for row in rows if row.examples == 1 and row.measured and not row.measured.of_run)
+    whole_runs = (row for row in rows if row.measured and row.measured.of_run)
+    in_step = together is not None and any(exceeds(row, together) for row in of_steps)
+    # The saving of the run by the same changes is that of the step, times the steps.
+    same = bool(together and of_run and set(together.rules) == set(of_run.rules))
+    in_run = of_run is not None and ((in_step and same) or any(exceeds(row, of_run) for row in whole_runs))
+    return replace(
+        diagnosis,
+        together=replace(together, bound=Bound.EXPECTED) if together and in_step else together,
+        run_together=replace(of_run, bound=Bound.EXPECTED) if of_run and in_run else of_run,
+    )
+
+
+def exceeds(row: Trial, predicted: Saving | RunSaving | Together | RunTogether) -> bool:
+    """Return whether a change saves more than was predicted at most of it, or of all changes that it is part of."""
+    if isinstance(predicted, Together | RunTogether) and not (row.rules and set(row.rules) <= set(predicted.rules)):
+        return False
+    found = row.measured
+    if found is None or found.difference is not Difference.SAVES or is_broken(row.training):
+        return False
+    return predicted.bound is Bound.AT_MOST and found.share > predicted.share

@@ -16,6 +16,7 @@ from tfdoctor.terms.json_form import Sometimes, columns, row_form
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.verdict import (
     Edit,
+    Effect,
     Errored,
     Evidence,
     Finding,
@@ -51,15 +52,25 @@ class Result(Computed, kw_only=True):
     severity: Severity | None = None  # of a finding, resolved from its saving or its time
 
     @property
+    def finding(self) -> Finding | None:
+        """The outcome, where it is a finding."""
+        return self.outcome if isinstance(self.outcome, Finding) else None
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """What the changes of a finding do to the step."""
+        return self.outcome.effects if isinstance(self.outcome, Finding) else ()
+
+    @property
     def edits(self) -> tuple[Edit, ...]:
         """One for each remedy of a finding; () when none was tried."""
-        remedies = self.outcome.remedies if isinstance(self.outcome, Finding) else ()
+        remedies = self.finding.remedies if self.finding else ()
         return tuple(edit for remedy in remedies if (edit := remedy.edit or remedy.by_hand))
 
     @property
     def places(self) -> tuple[Place, ...]:
         """Where a finding can be shown, the best first: at its own line, then at the fallbacks."""
-        own = self.outcome.at if isinstance(self.outcome, Finding) else None
+        own = self.finding.at if self.finding else None
         at = own or next((edit.at for edit in self.edits if edit.at), None)
         return (*([Place(at.path, at.line)] if at else []), *self.fallbacks)
 

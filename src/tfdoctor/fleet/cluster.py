@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 
 from dask.system import CPU_COUNT
@@ -20,7 +20,7 @@ from distributed.system import MEMORY_LIMIT
 import tfdoctor
 from tfdoctor import own_python
 from tfdoctor.diagnosis.fleet_report import Failure
-from tfdoctor.fleet.places import ExaminedRecording, RecordingJob
+from tfdoctor.fleet.places import ExaminedRecording, FleetPlan, RecordingJob
 from tfdoctor.terms.errors import InputError
 
 THIS_MACHINE = int(CPU_COUNT)  # How many workers it bears: one for each CPU that this process may use
@@ -30,19 +30,6 @@ LEAST_BYTES = 1_000_000_000
 Tell = Callable[[str], None]  # Shows a sentence to the user
 SERVERS: dict[int, "subprocess.Popen[bytes]"] = {}  # The fork servers of this process, by the thread that asks
 ENDED = threading.Event()  # Set once they were ended, for good
-
-
-def connected(address: str, workers: int, tell: Tell) -> AbstractContextManager[Client]:
-    """Examine so many recordings at once on this machine, or connect to the scheduler at an address.
-
-    ``tell`` shows the user what a cluster waits for.
-
-    Raises:
-        InputError: there is no scheduler, or its workers lack this version of tfdoctor.
-    """
-    for name in ("distributed", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # a lost worker is no error of ours
-    return _existing(address, tell) if address else _own(workers)
 
 
 @contextmanager
@@ -96,29 +83,34 @@ def version() -> str:
     return tfdoctor.__version__
 
 
-def examined(client: Client, jobs: Sequence[RecordingJob]) -> Iterator[ExaminedRecording]:
+def examined(jobs: Sequence[RecordingJob], plan: FleetPlan, tell: Tell) -> Iterator[ExaminedRecording]:
     """Yield the answer to each job once, as they come; the largest recordings begin.
 
+    ``tell`` shows the user what a cluster waits for.
+
     Raises:
-        InputError: the scheduler is gone.
+        InputError: there is no scheduler, its workers lack this version of tfdoctor, or it is gone.
     """
+    for name in ("distributed", "tornado"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # a lost worker is no error of ours
     asked: dict[str, RecordingJob] = {}
-    waiting = as_completed()
-    for job in sorted(jobs, key=lambda job: -job.found.nbytes):
-        future = client.submit(task, job, pure=False)
-        asked[future.key] = job
-        waiting.add(future)
-    del future
-    for done in waiting:
-        if done.status == "finished":
-            yield done.result()
-        elif done.status == "error":
-            why = f"Dask gave up on it: the workers that read it ended ({done.exception()})."
-            yield asked[done.key].failed(Failure.CRASH, why)
-        else:
-            raise InputError(
-                "The Dask scheduler is gone: what was examined is in the table, and the same command continues."
-            )
+    with _existing(plan.scheduler, tell) if plan.scheduler else _own(plan.workers) as client:
+        waiting = as_completed()
+        for job in sorted(jobs, key=lambda job: -job.found.nbytes):
+            future = client.submit(task, job, pure=False)
+            asked[future.key] = job
+            waiting.add(future)
+        del future
+        for done in waiting:
+            if done.status == "finished":
+                yield done.result()
+            elif done.status == "error":
+                why = f"Dask gave up on it: the workers that read it ended ({done.exception()})."
+                yield asked[done.key].failed(Failure.CRASH, why)
+            else:
+                raise InputError(
+                    "The Dask scheduler is gone: what was examined is in the table, and the same command continues."
+                )
 
 
 def started() -> "subprocess.Popen[bytes]":

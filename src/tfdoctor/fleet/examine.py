@@ -17,10 +17,9 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
-from multiprocessing.connection import Connection, wait
-from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
 
 from tfdoctor.diagnose.diagnose import diagnose
 from tfdoctor.diagnosis import Diagnosis
@@ -29,17 +28,16 @@ from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.savings import RunSaving, RunTogether, Saving, Together
 from tfdoctor.fleet.places import ExaminedRecording, RecordingJob, title
 from tfdoctor.recording import Manifest, Recording
-from tfdoctor.recording.locate import RUN
+from tfdoctor.recording.folders import RUN
 from tfdoctor.recording.manifest import SCRIPT
 from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
-from tfdoctor.report import bundle
 from tfdoctor.report.formats import html, render
+from tfdoctor.report.template import plotly
 from tfdoctor.report.words import pace_ms
 from tfdoctor.rulebook.book import rulebook
 from tfdoctor.rules import all_rules
-from tfdoctor.scrub import Secrets, scrub
-from tfdoctor.scrub.words import users_in, users_of_path
+from tfdoctor.scrub import Secrets, scrub, users_in, users_of_path
 from tfdoctor.stored.files import is_report, open_report
 from tfdoctor.terms.errors import ConfigError, InputError
 from tfdoctor.terms.files import opened
@@ -64,7 +62,7 @@ def main() -> None:
     # What every recording needs is loaded here, so that no process does it again.
     all_rules()
     html.prepare()
-    bundle.plotly()
+    plotly()
     with suppress(EOFError):
         while True:
             job: RecordingJob = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the worker that started this process
@@ -78,32 +76,30 @@ def examined(job: RecordingJob, jobs: BinaryIO) -> ExaminedRecording:
     Raises:
         EOFError: the worker has closed ``jobs``, so nobody waits for the answer.
     """
-    with tempfile.TemporaryDirectory(prefix="tfdoctor-") as scratch:
-        ours, its = FORK.Pipe(duplex=False)
-        process = FORK.Process(target=_in_limits, args=(job, Path(scratch), its))
+    with tempfile.TemporaryDirectory(prefix="tfdoctor-") as folder:
+        scratch, answer = Path(folder, "copies"), Path(folder, "answer")
+        scratch.mkdir()
+        process = FORK.Process(target=_in_limits, args=(job, scratch, answer))
         process.start()
-        its.close()
         try:
-            ready = wait([ours, jobs.fileno()], job.plan.timeout_s)
-            if not ready:
-                limit = milliseconds(1000 * job.plan.timeout_s)
-                return job.failed(Failure.TIMEOUT, f"It was not read within {limit}: raise --timeout.")
-            if ours not in ready:  # no job comes before the answer: the worker has ended
-                raise EOFError
-            with suppress(EOFError):
-                answer: ExaminedRecording = ours.recv()
-                return answer
-            process.join()
-            code = process.exitcode or 0
-            end = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-            return job.failed(Failure.CRASH, f"The process that read it {end}.")
+            ready = wait([process.sentinel, jobs.fileno()], job.plan.timeout_s)
         finally:
             process.kill()
             process.join()
-            ours.close()
+        if not ready:
+            limit = milliseconds(1000 * job.plan.timeout_s)
+            return job.failed(Failure.TIMEOUT, f"It was not read within {limit}: raise --timeout.")
+        if process.sentinel not in ready:  # no job comes before the answer: the worker has ended
+            raise EOFError
+        code = process.exitcode or 0
+        if not code and answer.is_file():
+            made: ExaminedRecording = pickle.loads(answer.read_bytes())  # noqa: S301 - from our own process
+            return made
+        end = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        return job.failed(Failure.CRASH, f"The process that read it {end}.")
 
 
-def _in_limits(job: RecordingJob, scratch: Path, pipe: Connection) -> None:
+def _in_limits(job: RecordingJob, scratch: Path, to: Path) -> NoReturn:
     memory = job.plan.memory_bytes
     if memory:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
@@ -124,8 +120,8 @@ def _in_limits(job: RecordingJob, scratch: Path, pipe: Connection) -> None:
         answer = job.failed(Failure.CRASH, str(error))
     except Exception as error:  # noqa: BLE001 - a defect in one row must not end the others
         answer = job.failed(Failure.CRASH, f"Reading it failed ({type(error).__name__}: {error}).")
-    pipe.send(answer)
-    pipe.close()
+    to.write_bytes(pickle.dumps(answer))
+    os._exit(0)  # whatever a library has begun need not end
 
 
 def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
@@ -152,22 +148,20 @@ def examine(job: RecordingJob, scratch: Path) -> ExaminedRecording:
 
 
 def _diagnosed(job: RecordingJob, at: Path, digest: str) -> ExaminedRecording:
-    """Return the row and the page of a recording, or of a stored report as it was written.
-
-    Raises:
-        InputError: a report's names are to be removed, which only the recording tells from other words.
-    """
+    """Return the row and the page of a recording, or of a stored report as it was written."""
     book, known = rulebook(job.plan.config), job.row(digest)
     if is_report(at):
         manifest, diagnosis = None, open_report(at, book.known)
-        if job.plan.scrubbed:
+        if job.plan.scrubbed:  # only the recording tells names from other words
             raise InputError(f"{job.found.shown} is a report, and --scrub needs its recording.")
         known = replace(known, script=script(diagnosis.subject.command))
     else:
         recording = Recording.open(at)
         manifest, name = recording.manifest, recording.invocation or title(job.found.place)
         diagnosis = diagnose(recording, book.rules, name, ask_xprof=False, settings=book.settings)
-        known = replace(known, recorded=recorded(manifest, tuple(map(PurePosixPath, recording.traces))))
+        # Where only the run folder says when it was recorded, that is in the machine's own time.
+        folders = filter(None, (RUN.fullmatch(trace.parent.name) for trace in recording.traces))
+        known = replace(known, recorded=next(("{}-{}-{}T{}:{}:{}".format(*run.groups()) for run in folders), ""))
         if manifest is not None:
             module = manifest.plan.script if manifest.plan else ""
             known = replace(known, script=script(manifest.command, module, manifest.cwd))
@@ -196,6 +190,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
     devices = subject.devices_used or (1 if run and run.whole else None)
     return replace(
         known,
+        recorded=subject.recorded or known.recorded,
         user=next(iter(users_of_path(manifest.cwd)), "") if manifest else "",  # of the home folder
         host=(manifest.host.name if manifest else "") or next(iter(subject.hosts), ""),
         device=subject.device.value if subject.device else "",
@@ -260,18 +255,6 @@ def script(command: Sequence[str], module: str = "", cwd: str = "") -> str:
     if not path:
         return f"{posixpath.basename(cwd)}/{module}".lstrip("/") if module else ""
     return "/".join(filter(None, posixpath.normpath(posixpath.join(cwd, path)).split("/")[-2:]))
-
-
-def recorded(manifest: Manifest | None, traces: tuple[PurePosixPath, ...]) -> str:
-    """Return when a run was recorded, in ISO 8601; "" if unknown.
-
-    It is in UTC (Z), or in the machine's own time where only the run folder says it.
-    """
-    moment = manifest.recorded_unix_ns if manifest else 0
-    if moment:
-        return datetime.fromtimestamp(moment / NS_PER_S, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    runs = filter(None, (RUN.fullmatch(trace.parent.name) for trace in traces))
-    return next(("{}-{}-{}T{}:{}:{}".format(*run.groups()) for run in runs), "")
 
 
 def hours(manifest: Manifest | None, step_ms: float | None) -> float | None:

@@ -13,9 +13,9 @@ from fsspec.utils import glob_translate
 
 from tfdoctor import __version__
 from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
-from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES
-from tfdoctor.recording.processes import PROCESSES, WORKERS
-from tfdoctor.remote.fetching import TRACE, chosen
+from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, SAMPLES, TRACE
+from tfdoctor.recording.folders import PROCESSES, WORKERS
+from tfdoctor.remote.fetching import chosen
 from tfdoctor.remote.filesystem import READ, Remote, is_url, opened
 from tfdoctor.rulebook.config import Config
 from tfdoctor.stored.files import NAMES

@@ -24,11 +24,11 @@ from tfdoctor.diagnosis.fleet_report import Failure, FleetRun
 from tfdoctor.diagnosis.step import PARTS
 from tfdoctor.fleet import cluster
 from tfdoctor.fleet.places import FleetPlan, FoundRecording, RecordingJob
-from tfdoctor.remote.fetching import TRACE
+from tfdoctor.recording.files import TRACE
 from tfdoctor.report.fleet import PAGE
 from tfdoctor.rulebook.book import Rulebook
 from tfdoctor.rulebook.config import Config
-from tfdoctor.scrub.words import Secrets, Words, users_in
+from tfdoctor.scrub import Secrets, Words, users_in
 from tfdoctor.terms.errors import OutputError
 from tfdoctor.terms.files import is_below
 from tfdoctor.terms.replacement import replace_file, replaced, unwritten
@@ -138,11 +138,7 @@ class FleetTable:
 
 
 def _must_fit(folder: Path) -> None:
-    """Check before the work that nothing else has the names of what is written in the end.
-
-    Raises:
-        OutputError: something has.
-    """
+    """Check before the work that nothing else has the names of what is written in the end."""
     for name in (ROWS, PARQUET, PAGE):
         if (folder / name).exists() and not (folder / name).is_file():
             raise OutputError(f"{folder / name} is not a file: remove it, or choose another folder.")
@@ -204,18 +200,17 @@ def examine(
         return
     rows = {run.digest: run for run in _true_rows(table, plan)}
     places = {job.found.key: job.found for job in jobs}
-    with cluster.connected(plan.scheduler, plan.workers, tell) as client:
-        for one in cluster.examined(client, jobs):
-            run = one.run
-            if one.known:  # the row of the same files, at their new place
-                same = rows[run.digest]
-                error = same.error.replace(same.place, run.place)
-                run = replace(same, place=run.place, key=run.key, stamp=run.stamp, error=error, copies=())
-            elif one.page:
-                run = replace(run, report=table.add_page(run, one.page))
-            run = _scrubbed(run, places[run.key]) if plan.scrubbed else run
-            table.add(run)
-            yield run
+    for one in cluster.examined(jobs, plan, tell):
+        run = one.run
+        if one.known:  # the row of the same files, at their new place
+            same = rows[run.digest]
+            error = same.error.replace(same.place, run.place)
+            run = replace(same, place=run.place, key=run.key, stamp=run.stamp, error=error, copies=())
+        elif one.page:
+            run = replace(run, report=table.add_page(run, one.page))
+        run = _scrubbed(run, places[run.key]) if plan.scrubbed else run
+        table.add(run)
+        yield run
 
 
 def _scrubbed(run: FleetRun, found: FoundRecording) -> FleetRun:

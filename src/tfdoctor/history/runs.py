@@ -27,7 +27,6 @@ from tfdoctor.remote.fetching import fetched_files
 from tfdoctor.remote.filesystem import is_url
 from tfdoctor.rulebook.values import hint
 from tfdoctor.stored.files import NAMES, is_report, open_report
-from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.files import content, is_below
 from tfdoctor.terms.record import Record
@@ -121,17 +120,14 @@ def read_all(
         for number, place in enumerate(places):
             try:
                 yield place.shown, _read(place, Path(scratch, str(number)), examine, rules)
-            except (InputError, OSError) as error:
-                yield (place.shown, error if isinstance(error, InputError) else InputError(str(error)))
+            except InputError as error:
+                yield place.shown, error
+            except OSError as error:  # it cannot be fetched
+                yield place.shown, InputError(str(error))
 
 
 def _read(one: FoundRecording, scratch: Path, examine: Examine, rules: Sequence[Rule]) -> Diagnosis:
-    """Return the report of a place; that beside a recording counts where this version wrote it.
-
-    Raises:
-        InputError: it cannot be read.
-        OSError: it cannot be fetched.
-    """
+    """Return the report of a place; that beside a recording counts where this version wrote it."""
     at = Path(one.place)
     if is_url(one.place):
         scratch.mkdir()
@@ -145,7 +141,7 @@ def _read(one: FoundRecording, scratch: Path, examine: Examine, rules: Sequence[
                 if report.version == __version__ and report.subject.recorded:
                     return report
     recording = Recording.open(at)
-    return finished(examine(recording, recording.title(at)))
+    return examine(recording, recording.title(at))
 
 
 class KeptHistory(Record):

@@ -161,12 +161,17 @@ def _findings(
     runs: Sequence[HistoryRun], demand: Demand, titles: Mapping[str, str], accepted: Sequence[Accepted]
 ) -> Iterator[FindingHistory]:
     """Yield the findings, those of the newest run first, then by the number of runs that have them."""
+    newest, earlier = runs[-1], runs[: _newest(runs)]
     rules = {rule for run in runs for rule in run.findings}
     found = {rule: tuple(rule in run.findings if rule in run.checked else None for run in runs) for rule in rules}
     for rule in sorted(rules, key=lambda rule: (not found[rule][-1], -found[rule].count(True), rule)):
         mine, seen = next((one for one in accepted if one.what == rule), None), found[rule]
         last = max(at for at, one in enumerate(seen) if one)
         absent = max((at for at, one in enumerate(seen[:last]) if one is False), default=None)
+        before = [run for run in earlier if rule in run.checked][-demand.last :]
+        now, least = newest.findings.get(rule), demand.severity
+        counts = now and now.severity and least is not None and Severity[now.severity.upper()] >= least
+        known = mine or len(before) < FEWEST or any(rule in run.findings for run in before)
         yield FindingHistory(
             rule=rule,
             title=titles.get(rule, rule),
@@ -174,19 +179,9 @@ def _findings(
             last=next(run.findings[rule] for run in reversed(runs) if rule in run.findings),
             appeared=None if absent is None else seen.index(True, absent),
             gone=next((at for at in range(last + 1, len(seen)) if seen[at] is False), None),
-            new=mine is None and _is_new(rule, runs, demand),
+            new=bool(counts and not known),
             accepted=mine,
         )
-
-
-def _is_new(rule: str, runs: Sequence[HistoryRun], demand: Demand) -> bool:
-    """Say whether the newest run has a finding that counts, and the runs before it were checked and had none."""
-    finding = runs[-1].findings.get(rule)
-    if finding is None or demand.severity is None or finding.severity is None:
-        return False
-    before = [run for run in runs[: _newest(runs)] if rule in run.checked][-demand.last :]
-    counts = Severity[finding.severity.upper()] >= demand.severity
-    return counts and len(before) >= FEWEST and not any(rule in run.findings for run in before)
 
 
 def _notes(read: Sequence[ReadRun]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.examination import examined
 from tfdoctor.recording import Recording
 from tfdoctor.recording.files import MANIFEST
-from tfdoctor.recording.locate import whole
+from tfdoctor.recording.folders import whole
 from tfdoctor.report import comparison
 from tfdoctor.report.formats import llm, md
 from tfdoctor.report.rule_page import rule_page
@@ -27,7 +27,6 @@ from tfdoctor.rulebook.book import Rulebook, rulebook
 from tfdoctor.rulebook.config import Config
 from tfdoctor.rulebook.values import hint
 from tfdoctor.stored.files import open_report, report_at
-from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import ConfigError, InputError, TfdoctorError
 from tfdoctor.terms.limits import ROOM, TOO_MUCH_MEMORY
 from tfdoctor.terms.record import Record
@@ -131,7 +130,7 @@ class ServedRuns(Record):
         folders = map(whole, filter(None, (recording.root, *recording.workers)))
         for place in (*folders, *recording.traces):
             self.inside(str(place.absolute()))
-        return finished(examined(recording, title, _rules(), Config().budget))
+        return examined(recording, title, _rules())
 
 
 def explained(rule: str) -> str:

@@ -9,12 +9,11 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Self
 
-from tfdoctor.recording import files
+from tfdoctor.recording import files, folders
 from tfdoctor.recording.agent import AgentState
 from tfdoctor.recording.files import AGENT, MANIFEST, PROGRAM, RUNS, SAMPLES, Notes, manifest_in
-from tfdoctor.recording.locate import newest, runs, whole, workers
+from tfdoctor.recording.folders import PROCESSES, WORKERS, Process, whole
 from tfdoctor.recording.manifest import HostMachine, Manifest
-from tfdoctor.recording.processes import PROCESSES, WORKERS, Process, read, reported
 from tfdoctor.recording.program import ProgramRecord
 from tfdoctor.recording.run_log import RUN_LOG, RunLog
 from tfdoctor.recording.samples import MachineSample
@@ -53,9 +52,9 @@ class Recording(Record):
         """
         notes = Notes()
         try:
-            path = newest(Path(path), notes)
-            folders = workers(path)
-            opened = cls._of_workers(path, folders) if folders else cls._open(path)
+            path = folders.newest(Path(path), notes)
+            several = folders.workers(path)
+            opened = cls._of_workers(path, several) if several else cls._open(path)
             return replace(opened, notes=(*notes.texts, *opened.notes))
         except OSError as error:
             raise InputError(
@@ -76,21 +75,21 @@ class Recording(Record):
         return self.invocation or (self.root or path).resolve().name
 
     @classmethod
-    def _of_workers(cls, path: Path, folders: tuple[Path, ...]) -> Self:
+    def _of_workers(cls, path: Path, workers: tuple[Path, ...]) -> Self:
         """Open the chief's recording for all workers; if it cannot be read, the next worker's."""
-        for folder in folders:
+        for folder in workers:
             try:
                 chief = cls.open(folder)
                 break
             except InputError:  # the report on all workers says what is wrong with this one
-                if folder == folders[-1]:
+                if folder == workers[-1]:
                     raise
-        several, names = [], [worker.name for worker in folders]
-        if len(folders) > 1:
+        several, names = [], [worker.name for worker in workers]
+        if len(workers) > 1:
             example, rest = shlex.quote(str(path / WORKERS / names[1])), ", …" if len(names) > NAMED else ""
-            note = f"{len(folders)} workers were recorded and are compared; to report on one worker: "
+            note = f"{len(workers)} workers were recorded and are compared; to report on one worker: "
             several.append(f"{note}`tfdoctor report {example}` ({', '.join(names[:NAMED])}{rest})")
-        return replace(chief, root=path, notes=(*chief.notes, *several), workers=folders)
+        return replace(chief, root=path, notes=(*chief.notes, *several), workers=workers)
 
     @classmethod
     def _open(cls, path: Path) -> Self:
@@ -103,11 +102,11 @@ class Recording(Record):
         if run != path.absolute() and (path / AGENT).is_file() and (run / MANIFEST).is_file():
             agent = files.agent_state(path / AGENT, notes)
             return cls._of_process(path, run, Process(path, agent or AgentState()), agent, notes)
-        recorded = read(path)
+        recorded = folders.processes(path)
         manifest = manifest_in(path) if recorded else Manifest()
         # What is in the background went on for the process that tfdoctor started.
         started = manifest.times.pid if manifest.times and not manifest.background else None
-        process = reported(recorded, started)
+        process = folders.reported(recorded, started)
         trained = [one.folder for one in recorded if one.trained]
         if len(trained) > 1:
             notes.add(
@@ -129,13 +128,13 @@ class Recording(Record):
     @classmethod
     def _of_folder(cls, path: Path, agent: AgentState | None, notes: Notes) -> Self:
         traces, has_manifest, job = files.traces(path), (path / MANIFEST).is_file(), whole(path, (WORKERS,))
-        if not traces and (ordered := runs(path)):
+        if not traces and (ordered := folders.runs(path)):
             traces = files.traces(ordered[-1])
             if len(ordered) > 1:
                 notes.add(f"{len(ordered)} runs found: the newest, {ordered[-1].name}, is shown")
         if has_manifest and not traces and job != path.absolute():
             # A worker's trace lies in the newest run folder with those of the other workers.
-            shared = (run / f"{path.absolute().name}.xplane.pb" for run in sorted(job.glob(RUNS)))
+            shared = (run / f"{path.absolute().name}{files.TRACE}" for run in sorted(job.glob(RUNS)))
             traces = tuple(trace for trace in shared if trace.is_file())[-1:]
         if not traces and not has_manifest:
             raise InputError(
@@ -166,25 +165,23 @@ class Recording(Record):
         manifest = files.manifest_of(run, notes) if root else None
         if manifest and agent:  # tfdoctor was killed before it could do so
             manifest = files.fold(manifest, agent)
-        folders = [folder for folder in (process, root) if folder]
-        account = next((folder for folder in folders if (folder / RUN_LOG).is_file()), None)
+
+        def folder_of(file: str) -> Path | None:
+            return next((one for one in (process, root) if one and (one / file).is_file()), None)
+
+        program, account = folder_of(PROGRAM), folder_of(RUN_LOG)
         opened = cls(
             root=root,
             manifest=manifest,
             traces=traces,
-            program=next(
-                (files.program(one / PROGRAM, notes) for one in folders if (one / PROGRAM).is_file()), None
-            ),
+            program=files.program(program / PROGRAM, notes) if program else None,
             samples=files.samples(run / SAMPLES, notes),
             run=files.run_log(account, notes, manifest) if account else None,
             notes=tuple(notes.texts),
             damage=tuple(notes.damage),
         )
-        try:
-            files.refuse_foreign(traces)
-        except InputError as fault:
-            return opened.without_traces(fault)
-        return opened
+        fault = files.foreign(traces)
+        return opened.without_traces(fault) if fault else opened
 
     def without_traces(self, fault: InputError) -> Self:
         """Return the account of the run alone, where a full disk has left no whole trace.
@@ -206,7 +203,7 @@ class Recording(Record):
             return tuple((folder.name, _opened(folder)) for folder in self.workers)
         if len(self.traces) <= 1:
             return (("", self),)
-        names = [trace.name.removesuffix(files.TRACES.removeprefix("*")) for trace in self.traces]
+        names = [trace.name.removesuffix(files.TRACE) for trace in self.traces]
         # The manifest, the program and the samples are of one host: the one of the manifest's name, else the first.
         name = self.manifest.host.name if self.manifest else ""
         described = names.index(name) if name in names else 0

@@ -21,7 +21,7 @@ from tfdoctor.terms.text import legible
 T = TypeVar("T")
 
 MANIFEST, PROGRAM, SAMPLES, AGENT = ("tfdoctor.json", "program.json.gz", "samples.jsonl", "agent.json")
-TRACES = "*.xplane.pb"
+TRACE = ".xplane.pb"  # How the names of traces end
 MOST_PROGRAM_BYTES = 256 * 2**20  # Of a program, unpacked: ResNet50's 37,789 operations in 863 graphs have 12 MB
 # The version of the format of `program.json.gz` that is read: see SCHEMA of the agent's program.py.
 PROGRAM_SCHEMA = 1
@@ -240,7 +240,7 @@ def _latest(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 def traces(folder: Path) -> tuple[Path, ...]:
     """Return the trace files of a folder, without pipes and folders."""
-    return tuple(sorted(trace for trace in folder.glob(TRACES) if trace.is_file()))
+    return tuple(sorted(trace for trace in folder.glob(f"*{TRACE}") if trace.is_file()))
 
 
 def own_traces(folder: Path) -> tuple[Path, ...]:
@@ -248,17 +248,12 @@ def own_traces(folder: Path) -> tuple[Path, ...]:
     return tuple(trace for run in sorted(folder.glob(RUNS)) for trace in traces(run))
 
 
-def refuse_foreign(traces: tuple[Path, ...]) -> None:
-    """Refuse files if the first bytes show that none of them is an XSpace.
-
-    If only some are damaged, reading them reports it.
-
-    Raises:
-        InputError: no file is an XSpace.
-    """
+def foreign(traces: tuple[Path, ...]) -> InputError | None:
+    """Return what to say if the first bytes show that no file is an XSpace; of some, reading them reports it."""
     faults = [_fault(trace) for trace in traces]
-    if traces and all(faults):
-        raise InputError(f"{traces[0]} is {faults[0]}: expected a *.xplane.pb that a profiler wrote.")
+    if not faults or not all(faults):
+        return None
+    return InputError(f"{traces[0]} is {faults[0]}: expected a *.xplane.pb that a profiler wrote.")
 
 
 def _fault(trace: Path) -> str | None:

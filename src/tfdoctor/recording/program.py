@@ -150,7 +150,6 @@ class DatasetParameters(Record):
     num_parallel_calls: int | None = None  # -1 is AUTOTUNE
     reshuffle_each_iteration: bool | None = None
     compression_type: str = ""  # "GZIP", "ZLIB"; "" is none or not recorded
-    cycle_length: int | None = None  # files that an interleave reads from; -1 is AUTOTUNE
 
 
 # File systems across a network, by the type of their mount (proc_pid_mountinfo(5)). What hands a folder of the host
@@ -233,7 +232,6 @@ class GpuAccess(Record):
 
     registered: Count = 0
     cuda: bool | None = None  # the build has CUDA
-    rocm: bool | None = None  # AMD's
     targets: tuple[str, ...] = ()  # that the build has kernels for: "sm_80", "compute_90"
     capabilities: tuple[str, ...] = ()  # of the GPUs: "9.0"
     files: Count | None = None  # device files of GPUs

@@ -2,7 +2,7 @@
 
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.entries import Entry
-from tfdoctor.diagnosis.tried import with_measured_bounds
+from tfdoctor.diagnosis.rank import with_measured_bounds
 from tfdoctor.report import hosts, sections, sentences, trials, words
 from tfdoctor.report.prospects import prospects
 from tfdoctor.report.run import RunSection, section

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter, itemgetter
 
 from tfdoctor.diagnosis import Diagnosis
+from tfdoctor.diagnosis.rank import exceeds
 from tfdoctor.diagnosis.savings import Relationship, Together
 from tfdoctor.diagnosis.trials import Difference, Measured, PartTrial, TrainingState, Trial, Trials, is_broken
-from tfdoctor.diagnosis.tried import exceeds
 from tfdoctor.report import trial_words, words
 from tfdoctor.report.tables import Grid, texts
 from tfdoctor.report.trial_words import number, promise
@@ -95,7 +95,10 @@ def proved(trials: Trials, together: Together | None = None) -> tuple[str, ...]:
     else:
         none = "neither" if tried == PAIR else "none"
         found = f"{none} of the {counted(tried, 'change')} tried was shown to save time."
-    first, *rest = filter(None, (found, _changing(changing), no_savings(rows)))
+    names = " and ".join(f"{text.prose(row.name)} ({trial_words.saved_by(row)})" for row in changing)
+    verb = "saves time and changes" if len(changing) == 1 else "save time and change"
+    other = f"{names} {verb} what is trained: compare the accuracy." if changing else ""
+    first, *rest = filter(None, (found, other, no_savings(rows)))
     return (f"Measured: {first}", *rest)
 
 
@@ -126,13 +129,6 @@ def _faster(row: Trial, measured: Measured, changes: str, together: Together | N
         beyond = f", more than predicted (at most {percent(predicted.share)}{within})"
     speed = factor(1 / (1 - measured.share))
     return f"{speed} as fast with {changes}: {shorter} ({trial_words.figures(measured)[1]}){beyond}."
-
-
-def _changing(rows: Sequence[Trial]) -> str:
-    """Name the variants that save time and change what is trained; "" of none."""
-    names = " and ".join(f"{text.prose(row.name)} ({trial_words.saved_by(row)})" for row in rows)
-    verb = "saves time and changes" if len(rows) == 1 else "save time and change"
-    return f"{names} {verb} what is trained: compare the accuracy." if rows else ""
 
 
 def no_savings(rows: Sequence[Trial]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError, structs
 
@@ -19,14 +19,16 @@ from tfdoctor.terms.json_form import Json, as_json, columns, converted, number, 
 from tfdoctor.terms.record import rebuilt
 from tfdoctor.terms.verdict import Finding, Replacement
 
+T = TypeVar("T")
+
 
 class NoReportError(ValueError):
     """An object is no report; the text names the field, and what was expected of it."""
 
 
 def write(diagnosis: Diagnosis) -> dict[str, Json]:
-    """Return the object of a report: numbers have nine significant digits, null is an unknown one."""
-    found = as_json(finished(diagnosis))
+    """Return the object of a report."""
+    found = as_json(diagnosis)
     return {"schema": SCHEMA, **found, **{name: found["steps"].pop(name) for name in LIFTED}}
 
 
@@ -68,12 +70,13 @@ def _said(error: ValueError, content: Json) -> str:
     return "expected the texts of a report to be whole - at `$`"
 
 
-def finished(diagnosis: Diagnosis) -> Diagnosis:
-    """Return a diagnosis as its report has it, so that what is rendered of either is the same.
+def finished(part: T) -> T:
+    """Return a diagnosis, or a part of one, as its report has it: what is rendered of either is the same.
 
-    Its texts have no hidden characters and an end; its numbers have nine significant digits.
+    Its texts have no hidden characters and an end; its numbers have nine significant digits. A diagnosis is
+    finished where it is made or read; what is added to it later, where that is done.
     """
-    return rebuilt(diagnosis, _rounded, record=_unknown, key=cache(_legible), kept=(Rule, Replacement))
+    return rebuilt(part, _rounded, record=_unknown, key=cache(_legible), kept=(Rule, Replacement))
 
 
 def _legible(value: Any) -> Any:  # noqa: ANN401 - a text, or any other value, which stays

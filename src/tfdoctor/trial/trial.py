@@ -11,6 +11,7 @@ from tfdoctor.diagnosis.rank import rated_by_trial
 from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.trials import BROKEN, Measured, TrainingState, Trial, Trials
 from tfdoctor.edits.splice import Declined
+from tfdoctor.stored.report import finished
 from tfdoctor.terms.errors import CaptureError, InterruptedTrialError
 from tfdoctor.terms.kinds import EnergySource
 from tfdoctor.trial import schedule, statistics, training
@@ -250,6 +251,7 @@ def with_measured(diagnosis: Diagnosis, trials: Trials) -> Diagnosis:
 
     None is more severe than what was measured.
     """
+    trials = finished(trials)
     measured: Mapping[str, Measured] = {
         row.rules[0]: row.measured
         for row in reversed(trials.rows)  # an edit of ours before a patch for the same rule

@@ -14,8 +14,8 @@ from tfdoctor.capture import manifest
 from tfdoctor.capture.attach.client import Answer
 from tfdoctor.capture.attach.host import host
 from tfdoctor.recording.agent import Missing, WorkerRank
+from tfdoctor.recording.folders import WORKERS
 from tfdoctor.recording.manifest import CapturePlan, HostMachine, Manifest, MissingPart
-from tfdoctor.recording.processes import WORKERS
 
 RUN = "%Y_%m_%d_%H_%M_%S"  # The name of a run folder in TensorBoard
 HOSTNAMES = 4  # The field of an XSpace that names the traced hosts

@@ -1,20 +1,26 @@
-"""Locates recordings below a folder: the newest one, or those of the workers of one run.
+"""The folders of a recording: where it lies, and those of its processes and workers inside it.
 
-A note says which of several recordings is opened, and how to open another.
+Of a folder above recordings the newest one is opened, and a note says which, and how to open another. The folders
+of processes are part of the recording until tfdoctor assembles them at the end of the run; if it was killed before,
+they are read in place of the assembled files. Each of several workers has a recording below `workers`.
 """
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 from tfdoctor.recording import files
-from tfdoctor.recording.agent import WorkerRank
-from tfdoctor.recording.files import MANIFEST, RUNS, Notes, manifest_in
-from tfdoctor.recording.processes import PROCESSES, WORKERS
+from tfdoctor.recording.agent import AgentState, WorkerRank
+from tfdoctor.recording.files import AGENT, MANIFEST, RUNS, Notes, manifest_in
+from tfdoctor.recording.run_log import RUN_LOG, RUN_NOW
 from tfdoctor.terms.files import is_below
+from tfdoctor.terms.record import Record
 
+PROCESSES, WORKERS = "processes", "workers"
+RUN_FILES = (RUN_LOG, RUN_NOW)  # The account of a process, from its start on
 # Folders between a log directory and its runs: logs/fit/<time>/plugins/profile/<run>. Recordings lie as deep.
 DEPTH = 2
 # How profilers name a run folder, by the machine's own time.
@@ -96,3 +102,70 @@ def whole(path: Path, parts: tuple[str, ...] = (PROCESSES, WORKERS)) -> Path:
     """Return the folder that everything of a recording lies in: of a process or a worker, that of the run."""
     path = path.absolute()
     return path.parent.parent if path.parent.name in parts else path
+
+
+class Process(Record):
+    """One process; its state is empty if `fault` says why."""
+
+    folder: Path
+    state: AgentState
+    fault: str = ""
+
+    @property
+    def traces(self) -> tuple[Path, ...]:
+        """The process's traces: of one window, so all in one folder."""
+        return files.own_traces(self.folder)
+
+    @property
+    def account_bytes(self) -> int:
+        """The size of what was written about its whole life; 0 without."""
+        log = self.folder / RUN_LOG
+        return log.stat().st_size if log.is_file() else 0
+
+    @property
+    def seen(self) -> int:
+        """The number of training steps."""
+        return self.state.steps.seen if self.state.steps else 0
+
+    @property
+    def trained(self) -> bool:
+        """Whether the process trained, so that the report is on it."""
+        return self.seen > 0 or bool(self.traces)
+
+    @property
+    def worker(self) -> WorkerRank:
+        """Its name among several processes, and its rank if a launcher set one."""
+        rank = self.state.rank
+        if rank is None or rank.rank is None or not rank.name:
+            return WorkerRank(self.folder.name.replace(".", "-"))
+        return replace(rank, name=rank.name.replace("/", "_"))
+
+
+def processes(out: Path) -> tuple[Process, ...]:
+    """Return a run's processes: those that trained first, by rank and number of steps."""
+    logs = (file for name in (AGENT, RUN_LOG) for file in out.glob(f"{PROCESSES}/*/{name}"))
+    found = []
+    for folder in sorted({file.parent for file in logs if is_below(file, out)}):
+        notes = Notes()
+        state = files.agent_state(folder / AGENT, notes)
+        found.append(Process(folder, state or AgentState(), notes.damage[0] if state is None else ""))
+
+    def order(one: Process) -> tuple[bool, float, bool, int, str]:
+        rank = one.worker.rank
+        return not one.trained, inf if rank is None else rank, not one.traces, -one.seen, one.folder.name
+
+    return tuple(sorted(found, key=order))
+
+
+def reported(found: Sequence[Process], pid: int | None = None) -> Process | None:
+    """Return the process that a recording is about: the first that trained.
+
+    If none did: one that uses a backend of Keras whose steps are not recorded, else the one with this number, which
+    tfdoctor started, else any; of several the one with the longest account. A process that replaced itself
+    (`os.execv`) has two folders and one number.
+    """
+    if not found or found[0].trained:
+        return found[0] if found else None
+    started = [one for one in found if pid is not None and one.state.pid == pid]
+    other = [one for one in found if one.state.backend]
+    return max(other or started or found, key=lambda one: one.account_bytes)
