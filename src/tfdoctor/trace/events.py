@@ -4,7 +4,6 @@ import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,6 +125,10 @@ class _Reader:
         names = [kind.name for kind in kinds.types]
         # The last is for types that are not described.
         self._is_kept = np.array([*(not name.startswith(NOISE) for name in names), False])
+        numbers = field_numbers("XStat")
+        # By number; -1 for a field without a value, and in the last place.
+        self._forms = np.full(max(numbers.values()) + 2, -1, np.int8)
+        self._forms[[numbers[value] for value in FORMS]] = list(FORMS.values())
         self._task = np.array([*(TASK.get(name, 0) for name in names), 0], np.int8)
 
     def read(self, start: Offsets, length: Offsets) -> Chunk:
@@ -161,7 +164,7 @@ class _Reader:
         """
         key, field = np.zeros((2, len(event)), np.int64)
         bits, first, last = np.zeros(len(event), np.uint64), start.copy(), end.copy()
-        forms, number = _forms(), field_numbers("XStat")["metadata_id"]
+        forms, number = self._forms, field_numbers("XStat")["metadata_id"]
         for fields in self._content.fields(start, end):
             fill(key, fields, number)
             valued = forms[np.minimum(fields.number, len(forms) - 1)] >= 0
@@ -200,15 +203,6 @@ class _Reader:
         names = [self._all.get(key, "") for key in ids.tolist()]
         bits[refers] = np.array([texts.setdefault(name, len(texts)) for name in names], np.uint64)[which]
         return [*texts]
-
-
-@cache
-def _forms() -> NDArray[np.int8]:
-    """Return by number how a field of a stat is to be read; -1 for one without a value, and in the last place."""
-    numbers = field_numbers("XStat")
-    forms = np.full(max(numbers.values()) + 2, -1, np.int8)
-    forms[[numbers[value] for value in FORMS]] = list(FORMS.values())
-    return forms
 
 
 def _positions(ids: Places, wanted: Places) -> Places:

@@ -3,16 +3,14 @@
 All times are int64 picoseconds since the start of the profile (int64 holds 106 days).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tfdoctor.terms.record import Record, field
 from tfdoctor.trace.stats import EventStats, Value
-
-Tested = TypeVar("Tested")
 
 NO_TASKS: NDArray[np.int64] = np.zeros((0, 2), np.int64)
 
@@ -31,18 +29,11 @@ class TypeTable(tuple[EventType, ...]):  # noqa: SLOT001 - it keeps what it was 
     Each test is asked once. So it must not be a function that is made for the call.
     """
 
-    def named(self, test: Callable[[str], object]) -> NDArray[np.bool_]:
-        """Return (types,) whether the name of each type passes a test."""
-        return self._passing(test, (kind.name for kind in self))
-
-    def passing(self, test: Callable[[EventType], object]) -> NDArray[np.bool_]:
-        """Return (types,) whether each type passes a test."""
-        return self._passing(test, self)
-
-    def _passing(self, test: Callable[[Tested], object], tested: Iterable[Tested]) -> NDArray[np.bool_]:
+    def passing(self, test: Callable[[Any], object], *, named: bool = False) -> NDArray[np.bool_]:
+        """Return (types,) whether each type, or the name of each, passes a test."""
         masks: dict[object, NDArray[np.bool_]] = self.__dict__.setdefault("masks", {})
         if test not in masks:
-            masks[test] = np.array([bool(test(one)) for one in tested], bool)
+            masks[test] = np.array([bool(test(one.name if named else one)) for one in self], bool)
         return masks[test]
 
 

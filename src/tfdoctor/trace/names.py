@@ -88,18 +88,9 @@ PYTHON_CALL = re.compile(rf"\$.*|{JITTED.pattern}")  # Frames of Python: those o
 
 TPU_INFEEDS = ("infeed",)
 TPU_TRANSFERS = (
-    "outfeed",
-    "host send",
-    "host recv",
-    "host send-done",
-    "host recv-done",
-    "send",
-    "recv",
-    "copy-start",
-    "copy-done",
-    "async-start",
-    "async-done",
-)
+    "outfeed", "host send", "host recv", "host send-done", "host recv-done", "send", "recv",
+    "copy-start", "copy-done", "async-start", "async-done",
+)  # fmt: skip
 # HLO categories of a TPU's operations (v6e, 2025).
 TPU_COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute")
 # In a warning of the profiler that its buffers were full ("Detected GPU events dropped on ...").

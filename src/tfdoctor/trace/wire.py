@@ -39,7 +39,7 @@ def parse(path: Path) -> Message:
     except DecodeError as error:
         raise damaged(path) from error
     if not space.planes:
-        raise without_planes(path)
+        raise empty(path)
     return space
 
 
@@ -48,7 +48,7 @@ def damaged(path: Path) -> InputError:
     return InputError(f"{path} is damaged or not a profiler trace (*.xplane.pb): record again.")
 
 
-def without_planes(path: Path) -> InputError:
+def empty(path: Path) -> InputError:
     """Return the error for a trace of nothing."""
     return InputError(f"{path} contains no plane: it is empty or not a profiler trace (*.xplane.pb).")
 

@@ -16,15 +16,7 @@ from tfdoctor.trace.fields import BYTES, PADDING, DamagedError, MessageBytes, Of
 from tfdoctor.trace.model import EventType, Line, Plane, Trace, TypeTable
 from tfdoctor.trace.names import END_OF_WINDOW, IDS, NUMERIC, SAMPLED, WANTED, clean
 from tfdoctor.trace.stats import Value
-from tfdoctor.trace.wire import (
-    Message,
-    damaged,
-    field_numbers,
-    without_events,
-    without_planes,
-    xplane_pb2,
-    xspace,
-)  # fmt: skip
+from tfdoctor.trace.wire import Message, damaged, empty, field_numbers, without_events, xplane_pb2, xspace
 
 LIMIT = 2**64  # Quantities beyond are damaged and are left out
 
@@ -51,7 +43,7 @@ def read(path: Path) -> Trace:
         parts, kind = [_split(content, "XPlane", "lines", *place) for place in places], without_events("XLine")
         found = [(plane, [_events(content, kind, *place) for place in lines]) for plane, lines in parts]
         if not found:
-            raise without_planes(path)
+            raise empty(path)
         starts = [line.timestamp_ns for _, lines in found for line in lines if len(line.start)]
         first = min(starts, default=0)
         # The time that counts as 0: that of TensorFlow, or the first line's start in Unix time.
@@ -133,12 +125,17 @@ def _plane(plane: Message, lines: list[LineBytes], content: MessageBytes, origin
 
 def _stats(stats: Iterable[Message], wanted: Mapping[int, str], names: Mapping[int, str]) -> dict[str, Value]:
     """Read the wanted stats, without quantities that are not numbers, since facts compute with them."""
-    values = {}
+    values = dict[str, Value]()
     for stat in stats:
         name = wanted.get(stat.metadata_id)
-        value = None if name is None else _value(stat, names)
-        if name is None or value is None:
+        kind = stat.WhichOneof("value")
+        if name is None or kind is None:
             continue
+        value: Value = getattr(stat, kind)
+        if kind == "ref_value":
+            value = names.get(int(value), "")
+        elif isinstance(value, str):
+            value = clean(value)
         if name not in NUMERIC:
             values[name] = value
         elif isinstance(value, int | float) and abs(value) <= LIMIT:  # never true of NaN
@@ -147,16 +144,6 @@ def _stats(stats: Iterable[Message], wanted: Mapping[int, str], names: Mapping[i
             elif value >= 0:  # sizes, counts and rates
                 values[name] = value
     return values
-
-
-def _value(stat: Message, names: Mapping[int, str]) -> Value | None:
-    kind = stat.WhichOneof("value")
-    if kind is None:
-        return None
-    value: Value = getattr(stat, kind)
-    if kind == "ref_value":
-        return names.get(int(value), "")
-    return clean(value) if isinstance(value, str) else value
 
 
 def _sorted(content: MessageBytes, lines: Sequence[LineBytes], kinds: Kinds, origin_ns: int) -> Iterator[Line]:
