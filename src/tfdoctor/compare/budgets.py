@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from msgspec.structs import asdict
@@ -58,8 +57,6 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
         found = BudgetState.UNKNOWN
         if first is not None and last is not None:
             found = state(limit.limit.value, first, last, at_least=limit.at_least)
-        told: dict[str, Any] = asdict(measured)  # of bytes the figures are whole numbers
-        told |= {name: float(one) for name, one in told.items() if isinstance(one, int)}
         check = BudgetCheck(
             key=limit.key,
             limit=limit.limit.value,
@@ -67,7 +64,7 @@ def checked(diagnosis: Diagnosis, budget: Budget) -> Diagnosis:
             at_least=limit.at_least,
             state=found,
             at=Location(path, lines[limit]) if limit in lines else None,
-            **told,
+            **asdict(measured),
         )
         checks.append(check)
     return replace(diagnosis, budgets=finished(tuple(checks)))
