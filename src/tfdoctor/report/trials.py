@@ -78,7 +78,7 @@ def proved(trials: Trials, together: Together | None = None) -> tuple[str, ...]:
     if not any(row.measured for row in rows):
         return (f"Nothing was measured: {_why_nothing(trials)}",)
     kept = [row for row in rows if row.kept]
-    tried = sum(bool(row.runs) for row in rows if not row.parts)
+    tried = sum(bool(row.runs or row.measured) for row in rows if not row.parts)
     best = next((row for row in rows if row.name == trials.together), next(iter(kept), None))
     changed = [row for row in rows if row.training and row.training.state is TrainingState.CHANGED]
     changing = [row for row in changed if _saves(row) and not row.kept]
