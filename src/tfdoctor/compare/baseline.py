@@ -20,7 +20,7 @@ from tfdoctor.terms import text
 from tfdoctor.terms.errors import InputError, OutputError
 from tfdoctor.terms.record import Record
 from tfdoctor.terms.replacement import replace_file, unwritten, why_unwritable
-from tfdoctor.terms.verdict import Errored, Finding, Location, NotApplicable
+from tfdoctor.terms.verdict import Errored, Location, NotApplicable
 
 BASELINE_SCHEMA = 1
 BASELINE = {"schema", "program", "findings"}  # Fields that every baseline has
@@ -192,8 +192,8 @@ def compared(diagnosis: Diagnosis, baseline: Baseline, file: str) -> Diagnosis:
 
     results, hosts = list(diagnosis.results), diagnosis.hosts
     for place, one in enumerate(results):
-        if isinstance(one.outcome, Finding):
-            results[place] = replace(one, known=is_known(one.rule.name, one.outcome.at))
+        if one.finding:
+            results[place] = replace(one, known=is_known(one.rule.name, one.finding.at))
     if hosts is not None:
         marked = (replace(one, known=is_known(one.rule, one.at)) for one in hosts.findings)
         hosts = replace(hosts, findings=tuple(marked))
@@ -211,8 +211,8 @@ def _unsaid(diagnosis: Diagnosis) -> set[str]:
 def _found(diagnosis: Diagnosis) -> Iterator[tuple[KnownFinding, KnownFinding]]:
     """Yield how a baseline may have each finding on any host."""
     for one in diagnosis.results:
-        if isinstance(one.outcome, Finding):
-            yield _names(diagnosis, one.rule.name, one.outcome.at)
+        if one.finding:
+            yield _names(diagnosis, one.rule.name, one.finding.at)
     for other in diagnosis.hosts.findings if diagnosis.hosts else ():
         if not other.shown:
             yield _names(diagnosis, other.rule, other.at)

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from tfdoctor.compare.reports import Widening, findings, step_of
+from tfdoctor.compare.reports import Widening, step_of
 from tfdoctor.compare.step_times import (
     Floats,
     Interval,
@@ -252,7 +252,9 @@ def _found(report: Diagnosis) -> Iterator[Found]:
     script = next((word for word in report.subject.command if word.endswith(".py")), "")
     leads = [(one, entry.result) for entry in report.entries for one in (*entry.symptoms, *entry.same)]
     led = {one.rule.name: lead.rule.name for one, lead in leads}
-    for result, finding in findings(report):
+    for result in report.results:
+        if not (finding := result.finding):
+            continue
         amount, kind = result.saving or result.takes, AmountKind.SAVING if result.saving else AmountKind.COST
         at = next((remedy.at for remedy in finding.remedies if remedy.at), None)
         path = at.path if at else ""

@@ -8,7 +8,6 @@ import numpy as np
 
 from tfdoctor.diagnosis import Conditions, Diagnosis
 from tfdoctor.diagnosis.comparison import Mismatch
-from tfdoctor.diagnosis.results import Result
 from tfdoctor.diagnosis.rule import Rule
 from tfdoctor.facts.machine.cores import CROWDED
 from tfdoctor.recording import Recording
@@ -16,7 +15,6 @@ from tfdoctor.stored.files import open_report, report_at
 from tfdoctor.terms.errors import InputError
 from tfdoctor.terms.humanize import percent
 from tfdoctor.terms.record import Record
-from tfdoctor.terms.verdict import Finding
 
 Examine = Callable[[Recording, str], Diagnosis]  # Diagnoses a recording under a title
 
@@ -59,11 +57,6 @@ def must_differ(paths: Sequence[Path]) -> None:
 def step_of(report: Diagnosis) -> float | None:
     """Return the step that a report is about, without the profiler's cost where that is noticeable, in ms."""
     return report.steps.untraced_ms or report.steps.step_ms
-
-
-def findings(report: Diagnosis) -> list[tuple[Result, Finding]]:
-    """Return the findings about the run, the most severe first."""
-    return [(one, one.outcome) for one in report.results if isinstance(one.outcome, Finding)]
 
 
 def mismatches(first: Diagnosis, others: Sequence[Diagnosis]) -> tuple[Mismatch, ...]:

@@ -205,9 +205,7 @@ def _row(known: FleetRun, manifest: Manifest | None, diagnosis: Diagnosis) -> Fl
         saving_share=number(_share(diagnosis, of_run=False)),
         saving_bound=_bound(together),
         findings=tuple(
-            _finding(entry.result, entry.result.outcome)
-            for entry in diagnosis.entries
-            if isinstance(entry.result.outcome, Finding)
+            _finding(one, one.finding) for one in (entry.result for entry in diagnosis.entries) if one.finding
         ),
         **of_all,
     )
@@ -223,8 +221,8 @@ def _share(diagnosis: Diagnosis, *, of_run: bool) -> float | None:
     if together:
         return together.share
     for result in diagnosis.results:
-        finding = result.outcome
-        if not isinstance(finding, Finding) or result.rule.general or result.saving or (of_run and result.run):
+        finding = result.finding
+        if not finding or result.rule.general or result.saving or (of_run and result.run):
             continue
         if finding.effects or (of_run and finding.run_effects):
             return None

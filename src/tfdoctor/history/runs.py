@@ -16,7 +16,7 @@ from typing import Self
 from tfdoctor import __version__
 from tfdoctor.compare.baseline import fitting, keep, program_of_report
 from tfdoctor.compare.budgets import FIGURES
-from tfdoctor.compare.reports import Examine, findings
+from tfdoctor.compare.reports import Examine
 from tfdoctor.diagnosis import Diagnosis
 from tfdoctor.diagnosis.history_report import Accepted, HistoryFinding, HistoryRun, NamedBaseline, RunMetric, Series
 from tfdoctor.diagnosis.rule import Rule
@@ -59,7 +59,9 @@ class ReadRun(Record):
         }
         checked = [one for one in report.results if not isinstance(one.outcome, NotApplicable | Errored)]
         found = {}
-        for result, finding in findings(report):
+        for result in report.results:
+            if not (finding := result.finding):
+                continue
             of_run, of_step = result.run, result.saving
             # Of the step where the run was ended after its traced steps, as asked.
             saving = (of_step or of_run) if early else (of_run or of_step)
